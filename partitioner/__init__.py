@@ -1,0 +1,46 @@
+"""partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
+
+from partitioner.devices import DeviceKind, Devices
+from partitioner.errors import (
+    BackendUnavailable,
+    ContradictionError,
+    InfeasibleError,
+    NoPlanFound,
+    OptionError,
+    PartitionerError,
+    WorkloadError,
+)
+from partitioner.evaluate import Evaluation, evaluate
+from partitioner.formats.msr import load
+from partitioner.formats.networkx_graph import from_networkx, to_networkx
+from partitioner.formats.placement import load_placement, load_plan
+from partitioner.graph import Graph
+from partitioner.methods.method import Progress
+from partitioner.plan import Plan
+from partitioner.solve import solve
+from partitioner.workload import Workload
+
+__version__ = "0.1.0"
+__all__ = [
+    "BackendUnavailable",
+    "ContradictionError",
+    "DeviceKind",
+    "Devices",
+    "Evaluation",
+    "Graph",
+    "InfeasibleError",
+    "NoPlanFound",
+    "OptionError",
+    "PartitionerError",
+    "Plan",
+    "Progress",
+    "Workload",
+    "WorkloadError",
+    "evaluate",
+    "from_networkx",
+    "load",
+    "load_placement",
+    "load_plan",
+    "solve",
+    "to_networkx",
+]

@@ -1,0 +1,5 @@
+"""``python -m partitioner``."""
+
+from partitioner.cli import run
+
+run()

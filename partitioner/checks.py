@@ -1,0 +1,120 @@
+"""The rules that a graph, and a graph together with devices, must obey."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.devices import Devices
+from partitioner.errors import Flaw, shown
+
+if TYPE_CHECKING:
+    from partitioner.graph import Graph
+
+FINITE = "must be a finite number of at least 0"
+
+
+def graph_flaws(graph: Graph) -> list[Flaw]:
+    """Every broken rule of a graph on its own; empty if it is sound."""
+    flaws = [Flaw("graph", "nodes", "", "there must be at least one")] if not graph.ids else []
+    flaws += _id_flaws(graph)
+    for kind, row in zip(graph.kinds, graph.time, strict=True):
+        flaws += _number_flaws(row, f"time[{kind}]", lambda i: node_name(graph, i))
+    flaws += _number_flaws(graph.size, "size", lambda i: node_name(graph, i))
+    flaws += _number_flaws(graph.cost, "cost", lambda i: edge_name(graph, i))
+    flaws += _edge_flaws(graph)
+    return flaws or _cycle_flaws(graph)
+
+
+def device_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
+    """Every broken rule of a graph together with the devices that shall run it."""
+    present = [kind for kind in devices.kinds if kind.count]
+    unknown = [kind for kind in present if kind.name not in graph.kinds]
+    if unknown:
+        rule = f"the graph has no times for this kind, only for {', '.join(graph.kinds) or 'none'}"
+        return [Flaw("devices", "kind", shown(kind.name), rule) for kind in unknown]
+    rows = [graph.kinds.index(kind.name) for kind in present]
+    allowed = graph.allowed[rows]
+    flaws = [
+        Flaw(node_name(graph, i), "", "", "no device that is present may run it")
+        for i in np.flatnonzero(~allowed.any(axis=0)).tolist()
+    ]
+    return flaws or _class_flaws(graph, devices)
+
+
+def node_name(graph: Graph, i: int) -> str:
+    """How messages name the node at position `i`."""
+    return f"node {shown(graph.ids[i])}"
+
+
+def edge_name(graph: Graph, i: int) -> str:
+    """How messages name the edge at position `i`."""
+    source, target = graph.edges[i]
+    return f"edge {shown(graph.ids[source])} -> {shown(graph.ids[target])}"
+
+
+def _number_flaws(values: NDArray[Any], name: str, where: Callable[[int], str]) -> list[Flaw]:
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0))).tolist()
+    return [Flaw(where(i), name, shown(float(values[i])), FINITE) for i in bad]
+
+
+def _id_flaws(graph: Graph) -> list[Flaw]:
+    wrong = [i for i in graph.ids if isinstance(i, bool) or not isinstance(i, int | str)]
+    if wrong:
+        return [Flaw(f"node {shown(i)}", "id", shown(i), "must be an integer or text") for i in wrong]
+    repeated = [text for text, times in Counter(map(str, graph.ids)).items() if times > 1]
+    return [Flaw(f"node {text}", "id", text, "is given to more than one node") for text in repeated]
+
+
+def _edge_flaws(graph: Graph) -> list[Flaw]:
+    source, target = graph.edges[:, 0], graph.edges[:, 1]
+    flaws = [
+        Flaw(edge_name(graph, i), "", "", "an edge must join two different nodes")
+        for i in np.flatnonzero(source == target).tolist()
+    ]
+    against = graph.backward[source] & ~graph.backward[target]
+    rule = "an edge must not lead from a backward node to a forward node"
+    return flaws + [Flaw(edge_name(graph, i), "", "", rule) for i in np.flatnonzero(against).tolist()]
+
+
+def _cycle_flaws(graph: Graph) -> list[Flaw]:
+    digraph: nx.DiGraph[int] = nx.DiGraph(graph.edges.tolist())
+    if nx.is_directed_acyclic_graph(digraph):
+        return []
+    cycle = [source for source, _ in nx.find_cycle(digraph)]
+    path = " -> ".join(shown(graph.ids[i]) for i in [*cycle, cycle[0]])
+    return [Flaw("edges", "", path, "is a cycle; the graph must have none")]
+
+
+def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
+    """Nodes that must share a device (a colour class, or one node) but fit on none."""
+    lone = graph.color < 0
+    group = np.where(lone, len(graph.color_labels) + np.arange(len(graph)), graph.color)
+    groups = len(graph.color_labels) + len(graph)
+    size = np.bincount(group, graph.size, groups)
+    fits = np.zeros(groups, dtype=bool)
+    runs = np.zeros(groups, dtype=bool)
+    for kind in devices.kinds:
+        if kind.count:
+            row = graph.allowed[graph.kinds.index(kind.name)]
+            runs_here = np.bincount(group, ~row, groups) == 0
+            runs |= runs_here
+            fits |= runs_here & (size <= kind.memory_limit)
+    used = np.unique(group)
+    return [_class_flaw(graph, int(g), size[g], bool(runs[g])) for g in used[~fits[used]]]
+
+
+def _class_flaw(graph: Graph, group: int, size: float, runs: bool) -> Flaw:
+    rule = "larger than the memory of every device that may run it"
+    labels = graph.color_labels
+    if group >= len(labels):
+        return Flaw(node_name(graph, group - len(labels)), "size", shown(float(size)), rule)
+    where = f"colour class {shown(labels[group])}"
+    if not runs:
+        return Flaw(where, "", "", "no device that is present may run all its nodes")
+    return Flaw(where, "total size", shown(float(size)), rule)

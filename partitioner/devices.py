@@ -1,0 +1,144 @@
+"""The hardware: kinds of devices, how many of each, and how transfers count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from partitioner.errors import Flaw, WorkloadError, shown
+
+COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
+MAX_COUNT = 65_536
+MEMORY_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """Equal devices.
+
+    Parameters
+    ----------
+    name
+        The kind's name; a graph gives the time of every node by kind name.
+    count
+        How many there are, 0 to 65,536.
+    memory
+        Memory of one device in bytes (in the unit of the graph's sizes); None is no limit.
+    pays_communication
+        True for a device with its own memory, which spends time on transfers; False for a CPU,
+        whose data is in host memory already.
+    """
+
+    name: str
+    count: int
+    memory: float | None = None
+    pays_communication: bool = True
+
+    @property
+    def memory_limit(self) -> float:
+        """Largest total size that fits, infinity without a limit, widened by rounding."""
+        return math.inf if self.memory is None else self.memory * (1 + MEMORY_TOLERANCE)
+
+    def device(self, index: int) -> str:
+        """The name of device `index` of this kind, e.g. ``accelerator0``."""
+        return f"{self.name}{index}"
+
+
+@dataclass(frozen=True)
+class Devices:
+    """A list of kinds and the model of communication (paper, Section 3 and Appendix H.1).
+
+    Parameters
+    ----------
+    kinds
+        The kinds, with distinct names.
+    communication
+        Load of a device: ``"sequential"``: in + compute + out; ``"overlapped"``: the larger of
+        compute and in + out; ``"duplex"``: the largest of in, compute and out.
+
+    Raises
+    ------
+    WorkloadError
+        If a field is out of its range or no device is left.
+
+    Examples
+    --------
+    >>> devices = Devices.accelerated(2, memory=16e9, cpus=1)
+    >>> devices.names
+    ('accelerator0', 'accelerator1', 'cpu0')
+    """
+
+    kinds: tuple[DeviceKind, ...]
+    communication: str = "sequential"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", tuple(self.kinds))
+        flaws = _kind_flaws(self.kinds)
+        if self.communication not in COMMUNICATION_MODELS:
+            rule = f"must be one of {', '.join(COMMUNICATION_MODELS)}"
+            flaws.append(Flaw("devices", "communication", shown(self.communication), rule))
+        if flaws:
+            raise WorkloadError(flaws)
+
+    @classmethod
+    def accelerated(
+        cls,
+        accelerators: int,
+        *,
+        memory: float | None = None,
+        cpus: int = 0,
+        communication: str = "sequential",
+    ) -> Devices:
+        """The paper's set: `accelerators` equal accelerators of `memory` bytes and `cpus` CPUs."""
+        accelerator = DeviceKind("accelerator", accelerators, memory)
+        cpu = DeviceKind("cpu", cpus, pays_communication=False)
+        return cls((accelerator, cpu), communication)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all devices, kind by kind."""
+        return tuple(kind.device(i) for kind in self.kinds for i in range(kind.count))
+
+    def kind_of(self, device: str) -> tuple[int, int] | None:
+        """Position of the kind of `device` and its index there; None for a name of no kind.
+
+        The index may lie beyond the kind's count: whether it exists is for the caller to judge.
+        """
+        for position, kind in enumerate(self.kinds):
+            index = device.removeprefix(kind.name)
+            if _is_index(index) and index != device:
+                return position, int(index)
+        return None
+
+
+def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
+    flaws = []
+    for kind in kinds:
+        where = f"device kind {kind.name}"
+        if not isinstance(kind.name, str) or not kind.name or kind.name[-1].isdigit():
+            rule = "must be a text that does not end in a digit"
+            flaws.append(Flaw("devices", "name", shown(kind.name), rule))
+        if isinstance(kind.count, bool) or not isinstance(kind.count, int):
+            flaws.append(Flaw(where, "count", shown(kind.count), "must be an integer"))
+        elif not 0 <= kind.count <= MAX_COUNT:
+            flaws.append(Flaw(where, "count", shown(kind.count), f"must be 0 to {MAX_COUNT:,}"))
+        if kind.memory is not None and not _is_size(kind.memory):
+            rule = "must be a finite number of at least 0, or None for no limit"
+            flaws.append(Flaw(where, "memory", shown(kind.memory), rule))
+    names = [kind.name for kind in kinds]
+    flaws += [
+        Flaw("devices", "name", shown(name), "is given to two kinds")
+        for name in sorted({str(name) for name in names if names.count(name) > 1})
+    ]
+    if not flaws and sum(kind.count for kind in kinds) == 0:
+        flaws.append(Flaw("devices", "count", "0", "there must be at least one device"))
+    return flaws
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9 and str(int(text)) == text

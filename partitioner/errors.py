@@ -1,0 +1,90 @@
+"""What can go wrong, each with its own type: bad input, no solution, no time, no backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SHOWN_FLAWS = 20
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """One broken rule of the input.
+
+    Parameters
+    ----------
+    where
+        The place: ``"node 7"``, ``"edge 3 -> 4"``, ``"file"``, ``"devices"``.
+    field
+        The field's name, as the user wrote it; empty if the place as a whole is meant.
+    value
+        The offending value as text; empty if there is none to show.
+    rule
+        What would have been right.
+    """
+
+    where: str
+    field: str
+    value: str
+    rule: str
+
+    def __str__(self) -> str:
+        subject = f"{self.field} = {self.value}" if self.field and self.value else self.field
+        return ": ".join(part for part in (self.where, subject or self.value, self.rule) if part)
+
+
+def shown(value: object, width: int = 60) -> str:
+    """A value as text short enough for an error message."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        text = "a very large integer"
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+class PartitionerError(Exception):
+    """The base of every error that this package raises on purpose."""
+
+
+class WorkloadError(PartitionerError):
+    """The input breaks a rule; every broken rule that was found is listed.
+
+    Parameters
+    ----------
+    flaws
+        The broken rules, in the order of the input.
+    source
+        The file's name, if the input came from a file.
+    """
+
+    def __init__(self, flaws: Sequence[Flaw], source: str | None = None) -> None:
+        super().__init__(tuple(flaws), source)
+        self.flaws = tuple(flaws)
+        self.source = source
+
+    def __str__(self) -> str:
+        prefix = f"{self.source}: " if self.source else ""
+        lines = [f"{prefix}{flaw}" for flaw in self.flaws[:SHOWN_FLAWS]]
+        hidden = len(self.flaws) - SHOWN_FLAWS
+        return "\n".join([*lines, f"{prefix}... and {hidden} more"] if hidden > 0 else lines)
+
+
+class OptionError(PartitionerError, ValueError):
+    """An argument of a call is not one of the values it may take."""
+
+
+class InfeasibleError(PartitionerError):
+    """No placement obeys the limits; the message says which limit rules it out."""
+
+
+class NoPlanFound(PartitionerError):  # noqa: N818 - the name is part of the public contract
+    """The method ended within its limits without a plan and without a proof that none exists."""
+
+
+class BackendUnavailable(PartitionerError):  # noqa: N818 - the name is part of the public contract
+    """The solver that was asked for cannot run the method here."""
+
+
+class ContradictionError(PartitionerError):
+    """The evaluator disagrees with what a method claims of its own plan: a defect, please report."""

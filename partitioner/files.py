@@ -1,0 +1,94 @@
+"""Files: strict JSON in, whole files out."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NoReturn
+
+from partitioner.errors import Flaw, PartitionerError, WorkloadError, shown
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Parse a JSON file strictly: UTF-8, no NaN or infinity, no key twice in one object.
+
+    Raises
+    ------
+    WorkloadError
+        If the file cannot be read or is not JSON.
+    """
+    source = os.fspath(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "is not a UTF-8 text file"
+        raise WorkloadError([Flaw("file", "", "", str(reason))], source) from error
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+    except _NotStrictError as error:
+        raise WorkloadError([error.flaw], source) from error
+    except RecursionError as error:
+        raise WorkloadError([Flaw("file", "", "", "is nested too deeply")], source) from error
+    except ValueError as error:
+        raise WorkloadError([Flaw("file", "", "", f"is not JSON: {error}")], source) from error
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file as a whole: it holds the new text or stays as it was.
+
+    Raises
+    ------
+    PartitionerError
+        If the file cannot be written.
+    """
+    target = Path(path)
+    try:
+        if target.exists() and not target.is_file():  # a terminal, a pipe, /dev/null
+            target.write_text(text, encoding="utf-8")
+            return
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).chmod(0o666 & ~_umask())
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise PartitionerError(f"{target}: cannot be written: {error.strerror}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+class _NotStrictError(Exception):
+    def __init__(self, flaw: Flaw) -> None:
+        super().__init__(flaw)
+        self.flaw = flaw
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _NotStrictError(Flaw("file", "", name, "numbers must be finite"))
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _NotStrictError(Flaw(_place(record), twice, "", "is given twice in one object"))
+    return record
+
+
+def _place(record: dict[str, Any]) -> str:
+    if "id" in record:
+        return f"node {shown(record['id'])}"
+    if "sourceId" in record and "destId" in record:
+        return f"edge {shown(record['sourceId'])} -> {shown(record['destId'])}"
+    return "file"

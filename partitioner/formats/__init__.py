@@ -1,0 +1,1 @@
+"""Readers: files and foreign objects in, checked graphs and devices out."""

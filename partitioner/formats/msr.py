@@ -1,0 +1,162 @@
+"""The native workload format: the JSON of msr-fiddle/dnn-partitioning.
+
+The file holds `maxSizePerFPGA` (bytes), `maxFPGAs`, `maxCPUs`, `nodes` and `edges`. A node has `id`,
+`supportedOnFpga`, `cpuLatency`, `fpgaLatency`, `isBackwardNode` and may have `name`, `colorClass`,
+`size` (0 if missing) and `layerId`; an edge has `sourceId`, `destId` and `cost`. "FPGA" stands for any
+accelerator. Fields of other names are kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from partitioner.devices import Devices
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.files import read_json
+from partitioner.formats.record import Record, flag, identifier, listing, number, text, whole
+from partitioner.graph import Extras, Graph, NodeId
+from partitioner.workload import Workload
+
+TOP_FIELDS = ("maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges")
+NODE_FIELDS = ("id", "name", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode")
+OPTIONAL_NODE_FIELDS = ("colorClass", "layerId", "size")
+EDGE_FIELDS = ("sourceId", "destId", "cost")
+FILE_NAME = {"time[accelerator]": "fpgaLatency", "time[cpu]": "cpuLatency"}
+DEVICE_FIELD = {
+    ("device kind accelerator", "count"): "maxFPGAs",
+    ("device kind accelerator", "memory"): "maxSizePerFPGA",
+    ("device kind cpu", "count"): "maxCPUs",
+    ("devices", "count"): "maxFPGAs + maxCPUs",
+}
+
+
+@dataclass
+class _Nodes:
+    """The columns of the node table."""
+
+    ids: list[NodeId] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    accelerator: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    supported: list[bool] = field(default_factory=list)
+    size: list[float] = field(default_factory=list)
+    backward: list[bool] = field(default_factory=list)
+    color: list[int | str | None] = field(default_factory=list)
+    layer: list[int | str | None] = field(default_factory=list)
+    others: list[dict[str, Any]] = field(default_factory=list)
+
+
+def load(path: str | os.PathLike[str], communication: str = "sequential") -> Workload:
+    """Read a workload file.
+
+    Parameters
+    ----------
+    path
+        The file. Times are in one unit of the user's choice (milliseconds in the published
+        workloads), sizes in bytes.
+    communication
+        The model of communication, see :class:`partitioner.Devices`; the file does not say.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every place, field, value and rule that was broken.
+    """
+    source = os.fspath(path)
+    flaws: list[Flaw] = []
+    top = Record(read_json(path), "file", flaws)
+    top_others = top.others(TOP_FIELDS)
+    counts = top.take("maxFPGAs", whole, 1), top.take("maxCPUs", whole, 0)
+    memory = top.take("maxSizePerFPGA", number, 0.0)
+    nodes = _read_nodes(top.take("nodes", listing, []), flaws)
+    edges, cost, edge_others = _read_edges(top.take("edges", listing, []), nodes.ids, flaws)
+    extras = Extras(top_others, nodes.others, edge_others)
+    graph = devices = None
+    try:
+        devices = Devices.accelerated(counts[0], memory=memory, cpus=counts[1], communication=communication)
+    except WorkloadError as error:
+        flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
+    try:
+        graph = _graph(nodes, edges, cost, extras)
+    except WorkloadError as error:
+        flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
+    try:
+        if graph is not None and devices is not None and not flaws:
+            return Workload(graph, devices, Path(path).stem)
+    except WorkloadError as error:
+        flaws += error.flaws
+    raise WorkloadError(list(dict.fromkeys(flaws)), source)
+
+
+def _read_nodes(records: Sequence[Any], flaws: list[Flaw]) -> _Nodes:
+    nodes = _Nodes()
+    for place, data in enumerate(records):
+        given = data.get("id") if isinstance(data, dict) else None
+        where = f"node {shown(given)}" if isinstance(given, int | str) else f"nodes[{place}]"
+        record = Record(data, where, flaws)
+        node = record.take("id", identifier, f"nodes[{place}] without an id")
+        nodes.ids.append(node)
+        nodes.names.append(record.take("name", text, str(node), required=False))
+        nodes.supported.append(record.take("supportedOnFpga", flag, True))
+        nodes.cpu.append(record.take("cpuLatency", number, 0.0))
+        nodes.accelerator.append(record.take("fpgaLatency", number, 0.0))
+        nodes.backward.append(record.take("isBackwardNode", flag, False))
+        nodes.size.append(record.take("size", number, 0.0, required=False))
+        nodes.color.append(record.take("colorClass", identifier, None, required=False))
+        nodes.layer.append(record.take("layerId", identifier, None, required=False))
+        nodes.others.append(record.others((*NODE_FIELDS, *OPTIONAL_NODE_FIELDS)))
+    return nodes
+
+
+def _read_edges(
+    records: Sequence[Any], ids: Sequence[NodeId], flaws: list[Flaw]
+) -> tuple[list[tuple[NodeId, NodeId]], list[float], list[dict[str, Any]]]:
+    known = set(ids)
+    edges, costs, others = [], [], []
+    for place, data in enumerate(records):
+        record = Record(data, _edge_place(place, data), flaws)
+        source = record.take("sourceId", identifier, None)
+        target = record.take("destId", identifier, None)
+        cost = record.take("cost", number, 0.0)
+        rest = record.others(EDGE_FIELDS)
+        unknown = [(name, end) for name, end in (("sourceId", source), ("destId", target))
+                   if end is not None and end not in known]  # fmt: skip
+        for name, end in unknown:
+            record.note(name, shown(end), "is not the id of a node")
+        if source is not None and target is not None and not unknown:
+            edges.append((source, target))
+            costs.append(cost)
+            others.append(rest)
+    return edges, costs, others
+
+
+def _edge_place(place: int, data: Any) -> str:
+    if isinstance(data, dict) and "sourceId" in data and "destId" in data:
+        return f"edge {shown(data['sourceId'])} -> {shown(data['destId'])}"
+    return f"edges[{place}]"
+
+
+def _graph(nodes: _Nodes, edges: list[tuple[NodeId, NodeId]], cost: list[float], extras: Extras) -> Graph:
+    return Graph.from_arrays(
+        {"accelerator": nodes.accelerator, "cpu": nodes.cpu},
+        edges,
+        cost,
+        ids=nodes.ids,
+        size=nodes.size,
+        backward=nodes.backward,
+        allowed={"accelerator": nodes.supported},
+        color=nodes.color,
+        layer=nodes.layer,
+        names=nodes.names,
+        extras=extras,
+    )
+
+
+def _in_words_of_the_file(flaw: Flaw) -> Flaw:
+    if (flaw.where, flaw.field) in DEVICE_FIELD:
+        return replace(flaw, where="file", field=DEVICE_FIELD[flaw.where, flaw.field])
+    return replace(flaw, field=FILE_NAME.get(flaw.field, flaw.field))

@@ -1,0 +1,124 @@
+"""Graphs from and to networkx."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import networkx as nx
+
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.graph import Extras, Graph
+
+NODE_FIELDS = ("time", "size", "backward", "color", "layer", "allowed", "name")
+
+
+def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
+    """Make a graph from a directed networkx graph.
+
+    Parameters
+    ----------
+    digraph
+        Node attributes: `time` (a mapping from device kind to time; required), `size` (0),
+        `backward` (False), `color`, `layer` (None), `allowed` (the kinds that may run the node;
+        all by default), `name`. Edge attribute: `cost` (0). Other attributes are kept.
+
+    Returns
+    -------
+    Graph
+        With the kinds in order of appearance.
+
+    Raises
+    ------
+    WorkloadError
+        Naming node, attribute and rule.
+
+    Examples
+    --------
+    >>> digraph = nx.DiGraph([("a", "b")])
+    >>> nx.set_node_attributes(digraph, {"gpu": 1.5}, "time")
+    >>> from_networkx(digraph).ids
+    ('a', 'b')
+    """
+    if not isinstance(digraph, nx.DiGraph):
+        rule = "must be a partitioner.Graph or a networkx.DiGraph"
+        raise WorkloadError([Flaw("graph", "", type(digraph).__name__, rule)])
+    nodes = dict(digraph.nodes(data=True))
+    _check_attributes(nodes)
+    kinds = list(dict.fromkeys(kind for data in nodes.values() for kind in data["time"]))
+    edges = list(digraph.edges(data=True))
+
+    def attribute(name: str, default: Any) -> list[Any]:
+        return [data.get(name, default) for data in nodes.values()]
+
+    return Graph.from_arrays(
+        {kind: [data["time"].get(kind, 0.0) for data in nodes.values()] for kind in kinds},
+        [(source, target) for source, target, _ in edges],
+        [data.get("cost", 0.0) for _, _, data in edges],
+        ids=list(nodes),
+        size=attribute("size", 0.0),
+        backward=attribute("backward", False),
+        allowed={kind: [_may_run(data, kind) for data in nodes.values()] for kind in kinds},
+        color=attribute("color", None),
+        layer=attribute("layer", None),
+        names=[str(data.get("name", node)) for node, data in nodes.items()],
+        extras=Extras(
+            nodes=[_without(data, NODE_FIELDS) for data in nodes.values()],
+            edges=[_without(data, ("cost",)) for _, _, data in edges],
+        ),
+    )
+
+
+def to_networkx(graph: Graph) -> nx.DiGraph[Any]:
+    """The graph as networkx sees it, with the attributes that :func:`from_networkx` reads.
+
+    Raises
+    ------
+    WorkloadError
+        If two edges join the same pair of nodes, which a DiGraph cannot hold.
+    """
+    digraph: nx.DiGraph[Any] = nx.DiGraph()
+    for i, node in enumerate(graph.ids):
+        digraph.add_node(node, **_node_attributes(graph, i))
+    for i, (source, target) in enumerate(graph.edges.tolist()):
+        extra = graph.extras.edges[i] if graph.extras.edges else {}
+        pair = graph.ids[source], graph.ids[target]
+        if digraph.has_edge(*pair):
+            where = f"edge {pair[0]} -> {pair[1]}"
+            raise WorkloadError([Flaw(where, "", "", "a networkx.DiGraph holds it only once")])
+        digraph.add_edge(*pair, cost=float(graph.cost[i]), **extra)
+    return digraph
+
+
+def _node_attributes(graph: Graph, i: int) -> dict[str, Any]:
+    extra = graph.extras.nodes[i] if graph.extras.nodes else {}
+    color, layer = graph.color[i], graph.layer[i]
+    return {
+        **extra,
+        "time": {kind: float(graph.time[k, i]) for k, kind in enumerate(graph.kinds)},
+        "allowed": [kind for k, kind in enumerate(graph.kinds) if graph.allowed[k, i]],
+        "size": float(graph.size[i]),
+        "backward": bool(graph.backward[i]),
+        "name": graph.names[i],
+        **({"color": graph.color_labels[color]} if color >= 0 else {}),
+        **({"layer": graph.layer_labels[layer]} if layer >= 0 else {}),
+    }
+
+
+def _check_attributes(nodes: Mapping[Any, Mapping[str, Any]]) -> None:
+    rule = "must be a mapping from device kind to time"
+    flaws = [
+        Flaw(f"node {shown(node)}", "time", shown(data.get("time")), rule)
+        for node, data in nodes.items()
+        if not isinstance(data.get("time"), Mapping)
+    ]
+    if flaws:
+        raise WorkloadError(flaws)
+
+
+def _may_run(data: Mapping[str, Any], kind: str) -> bool:
+    return kind in data["time"] and kind in data.get("allowed", data["time"])
+
+
+def _without(data: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name not in names}

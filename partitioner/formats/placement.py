@@ -1,0 +1,150 @@
+"""Placements from files: our plan JSON, and the split JSON of msr-fiddle/dnn-partitioning.
+
+A split file holds `fpgas` and `cpus`, each a list of devices with a list of `nodes`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from partitioner.devices import Devices
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.evaluate import DeviceLoad
+from partitioner.files import read_json
+from partitioner.formats.record import Record, identifier, listing, mapping, number, pair, text, whole
+from partitioner.graph import Graph, NodeId
+from partitioner.plan import Plan, node_id
+
+SPLIT_KINDS = {"fpgas": "accelerator", "cpus": "cpu"}
+DEVICE_PAIRS = ("compute", "transfer_in", "transfer_out")
+
+
+def load_placement(
+    path: str | os.PathLike[str], graph: Graph, devices: Devices, complete: bool = True
+) -> dict[NodeId, str]:
+    """Read where a plan or split file puts the nodes of a graph.
+
+    Parameters
+    ----------
+    path
+        A plan as :meth:`partitioner.Plan.save` writes it, or a split file.
+    graph, devices
+        What the file speaks of.
+    complete
+        Place a node that the file leaves out with a node of its colour class, as is usual for the
+        backward nodes of hand-made splits.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every place, field, value and rule that was broken.
+    """
+    source = os.fspath(path)
+    flaws: list[Flaw] = []
+    top = Record(read_json(path), "file", flaws)
+    placement = _placement(top) if "placement" in top.data else _split(top, flaws)
+    by_text = {str(node): node for node in graph.ids}
+    flaws += [
+        Flaw(f"node {shown(node)}", "", "", "is not the id of a node of the workload")
+        for node in placement
+        if str(node) not in by_text
+    ]
+    if flaws:
+        raise WorkloadError(flaws, source)
+    found = {by_text[str(node)]: device for node, device in placement.items()}
+    return _completed(graph, found) if complete else found
+
+
+def load_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read a plan as :meth:`partitioner.Plan.save` wrote it.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every place, field, value and rule that was broken.
+    """
+    flaws: list[Flaw] = []
+    top = Record(read_json(path), "file", flaws)
+    plan = Plan(
+        objective=top.take("objective", text, ""),
+        split=top.take("split", text, ""),
+        value=top.take("value", number, 0.0),
+        bound=top.take("bound", number, 0.0),
+        status=top.take("status", text, ""),
+        stop_reason=top.take("stop_reason", text, ""),
+        method=top.take("method", text, ""),
+        backend=top.take("backend", text, ""),
+        runtime_seconds=top.take("runtime_seconds", number, 0.0),
+        devices=tuple(
+            _device(data, f"devices[{place}]", flaws)
+            for place, data in enumerate(top.take("devices", listing, []))
+        ),
+        stages=tuple(top.take("stages", texts, [])),
+        placement=_placement(top),
+        workload_sha256=top.take("workload_sha256", text, ""),
+        seed=top.take("seed", whole, 0),
+        options=top.take("options", mapping, {}),
+        notes=tuple(top.take("notes", texts, [])),
+        statistics=top.take("statistics", mapping, {}),
+    )
+    if flaws:
+        raise WorkloadError(flaws, os.fspath(path))
+    return plan
+
+
+def texts(value: Any) -> list[str]:
+    """A JSON array of strings."""
+    return [text(item) for item in listing(value)]
+
+
+def _placement(top: Record) -> dict[NodeId, str]:
+    text_ids = frozenset(top.take("text_ids", texts, [], required=False))
+    given = top.take("placement", mapping, {})
+    entries = Record(given, "placement", top.flaws)
+    return {node_id(node, text_ids): entries.take(node, text, "") for node in given}
+
+
+def _device(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:
+    record = Record(data, where, flaws)
+    limit = None if record.data.get("memory_limit", 0) is None else record.take("memory_limit", number, 0.0)
+    compute, into, out = (record.take(name, pair, (0.0, 0.0)) for name in DEVICE_PAIRS)
+    return DeviceLoad(
+        device=record.take("device", text, ""),
+        kind=record.take("kind", text, ""),
+        load=record.take("load", number, 0.0),
+        compute=compute,
+        transfer_in=into,
+        transfer_out=out,
+        memory=record.take("memory", number, 0.0),
+        memory_limit=limit,
+        nodes=record.take("nodes", whole, 0),
+    )
+
+
+def _split(top: Record, flaws: list[Flaw]) -> dict[NodeId, str]:
+    placement: dict[NodeId, str] = {}
+    for field, kind in SPLIT_KINDS.items():
+        for place, data in enumerate(top.take(field, listing, [])):
+            record = Record(data, f"{field}[{place}]", flaws)
+            for item in record.take("nodes", listing, []):
+                entry = Record({"nodes": item}, record.where, flaws)
+                node = entry.take("nodes", identifier, None)
+                if node in placement:
+                    record.note("nodes", shown(node), "is placed twice")
+                elif node is not None:
+                    placement[node] = f"{kind}{place}"
+    return placement
+
+
+def _completed(graph: Graph, placement: Mapping[NodeId, str]) -> dict[NodeId, str]:
+    home: dict[int, str] = {}
+    for node, color in zip(graph.ids, graph.color.tolist(), strict=True):
+        if color >= 0 and node in placement:
+            home.setdefault(color, placement[node])
+    found = dict(placement)
+    for node, color in zip(graph.ids, graph.color.tolist(), strict=True):
+        if node not in found and color in home:
+            found[node] = home[color]
+    return found

@@ -1,0 +1,139 @@
+"""Typed access to the fields of a JSON object, noting every flaw instead of stopping at one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from partitioner.errors import Flaw, shown
+
+T = TypeVar("T")
+D = TypeVar("D")
+MISSING: Any = object()
+
+
+class RuleBrokenError(Exception):
+    """Raised by a converter; its text is the rule."""
+
+
+class Record:
+    """A JSON object at a named place.
+
+    Parameters
+    ----------
+    data
+        The parsed object; anything else is noted as a flaw and read as empty.
+    where
+        How messages name the place.
+    flaws
+        The list that flaws are added to.
+    """
+
+    def __init__(self, data: Any, where: str, flaws: list[Flaw]) -> None:
+        self.where = where
+        self.flaws = flaws
+        self.broken = not isinstance(data, dict)
+        self.data: dict[str, Any] = {} if self.broken else data
+        if self.broken:
+            self.note("", shown(data), "must be a JSON object")
+
+    def note(self, field: str, value: str, rule: str) -> None:
+        """Add a flaw of this place."""
+        self.flaws.append(Flaw(self.where, field, value, rule))
+
+    def take(self, field: str, convert: Callable[[Any], T], default: D, required: bool = True) -> T | D:
+        """The converted field; `default` where it is missing or wrong, which is noted."""
+        value = self.data.get(field, MISSING)
+        if value is MISSING:
+            if required and not self.broken:
+                self.note(field, "", f"is missing{self._advice(field)}")
+            return default
+        try:
+            return convert(value)
+        except RuleBrokenError as broken:
+            self.note(field, shown(value), str(broken))
+            return default
+
+    def others(self, known: Sequence[str]) -> dict[str, Any]:
+        """The fields beside `known`; one that differs from a known name in spelling is a flaw."""
+        plain = {_plain(name): name for name in known}
+        for field in self.data:
+            meant = plain.get(_plain(field))
+            if field not in known and meant is not None:
+                self.note(field, "", f"is not a field; did you mean {meant}?")
+        return {field: value for field, value in self.data.items() if field not in known}
+
+    def _advice(self, field: str) -> str:
+        near = [name for name in self.data if _plain(name) == _plain(field)]
+        return f" (found {near[0]}; upper and lower case matter)" if near else ""
+
+
+def number(value: Any) -> float:
+    """A JSON number as a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RuleBrokenError("must be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise RuleBrokenError("must be a finite number of at least 0") from None
+
+
+def whole(value: Any) -> int:
+    """A JSON number without a fraction."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        raise RuleBrokenError("must be a whole number")
+    return int(value)
+
+
+def flag(value: Any) -> bool:
+    """True or false, or 1 or 0."""
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return bool(value)
+    raise RuleBrokenError("must be true or false, or 1 or 0")
+
+
+def text(value: Any) -> str:
+    """A JSON string that can be written again."""
+    if not isinstance(value, str):
+        raise RuleBrokenError("must be a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise RuleBrokenError("must be a text without lone surrogates") from None
+    return value
+
+
+def identifier(value: Any) -> int | str:
+    """An integer or a string."""
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RuleBrokenError("must be an integer or a text")
+    if abs(value) >= 2**63:
+        raise RuleBrokenError("must fit 64 bits")
+    return value
+
+
+def listing(value: Any) -> list[Any]:
+    """A JSON array."""
+    if not isinstance(value, list):
+        raise RuleBrokenError("must be a list")
+    return value
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """A JSON object."""
+    if not isinstance(value, dict):
+        raise RuleBrokenError("must be a JSON object")
+    return value
+
+
+def pair(value: Any) -> tuple[float, float]:
+    """Two numbers."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise RuleBrokenError("must be a list of two numbers")
+    return number(value[0]), number(value[1])
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()

@@ -1,0 +1,1 @@
+"""The methods: each takes a problem and returns stages with a bound."""

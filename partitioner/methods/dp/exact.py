@@ -1,0 +1,128 @@
+"""The exact dynamic program (paper, Section 5.1.1), with the linear one as its first incumbent."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.dp.linear import LinearSearch, best_linear
+from partitioner.methods.dp.search import Bracket
+from partitioner.methods.dp.table import state_bytes
+from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.relaxation import Relaxation, relax
+from partitioner.preprocess.ideals import Lattice, ideal_lattice
+from partitioner.preprocess.problem import Problem
+
+COVERS_PER_IDEAL = 12
+IDEALS_PER_SECOND = 1_000_000
+NEAR = 1.15
+
+
+def solve_exact(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``dp``: the best chain, proven, where the ideals fit the memory budget; DPL elsewhere."""
+    relaxation = relax(problem)
+    if np.isinf(relaxation.bound):
+        return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+    linear = best_linear(problem, relaxation, settings)
+    if linear.closed or linear.interrupted or settings.expired:
+        return linear.outcome()
+    lattice = _lattice(problem, settings)
+    if lattice is not None:
+        return _search(problem, relaxation, lattice, linear, settings)
+    if problem.coarser is not None:
+        coarse = solve_exact(problem.coarser, replace(settings, incumbent=None))
+        if coarse.stages is not None or coarse.infeasible:
+            return coarse
+    note = (
+        f"more than {_max_ideals(problem, settings):,} ideals, which is what the memory budget of "
+        f"{settings.memory_budget / 2**30:.3g} GiB holds: linear orders only"
+    )
+    return linear.outcome(note)
+
+
+def _search(
+    problem: Problem,
+    relaxation: Relaxation,
+    lattice: Lattice,
+    linear: LinearSearch,
+    settings: Settings,
+) -> Outcome:
+    bracket = Bracket(problem, relaxation, lattice, settings, relaxation.bound, linear.value)
+    near = linear.value <= NEAR * relaxation.bound
+    interrupted = _narrow(bracket, from_top=np.isfinite(linear.value) and not near)
+    stages = bracket.stages or linear.stages
+    bound, infeasible = bracket.bound, bracket.complete and stages is None
+    if not problem.lossless:
+        below = Bracket(
+            problem.relaxed(),
+            relax(problem.relaxed()),
+            lattice,
+            settings,
+            relaxation.bound,
+            bracket.value,
+        )
+        interrupted = interrupted or _narrow(below, from_top=True)
+        bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
+    return Outcome(
+        problem,
+        stages,
+        bracket.value,
+        min(bound, bracket.value),
+        _stop_reason(bound >= bracket.value, interrupted, settings, bracket),
+        infeasible=infeasible,
+        notes=_notes(problem, bracket, bound),
+        statistics={
+            "ideals": lattice.size,
+            "steps": bracket.steps,
+            "table_bytes": lattice.nbytes + lattice.size * state_bytes(problem),
+            "orders": linear.orders,
+            "linear_value": linear.value,
+        },
+    )
+
+
+def _narrow(bracket: Bracket, from_top: bool) -> bool:
+    """Narrow the bracket; True if the user interrupts it with something in hand."""
+    try:
+        bracket.narrow(from_top)
+    except KeyboardInterrupt:
+        if np.isinf(bracket.value):
+            raise
+        return True
+    return False
+
+
+def _stop_reason(proven: bool, interrupted: bool, settings: Settings, bracket: Bracket) -> str:
+    if proven:
+        return "optimal"
+    if interrupted:
+        return "interrupted"
+    if bracket.closed:
+        return "gap"
+    return "time_limit" if settings.expired else "heuristic"
+
+
+def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:
+    notes = []
+    if not bracket.complete and bracket.steps > bracket.settings.step_limit:
+        notes.append(f"the exact search was stopped after {bracket.steps:,} steps, its limit")
+    if not problem.lossless and bound < bracket.value:
+        notes.append("free nodes were merged although memory is tight, to keep the ideals few")
+    return tuple(notes)
+
+
+def _lattice(problem: Problem, settings: Settings) -> Lattice | None:
+    limit = _max_ideals(problem, settings)
+    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit)
+
+
+def _max_ideals(problem: Problem, settings: Settings) -> int:
+    """How many ideals the budget holds: for each its states, its covers and 50 bytes beside."""
+    each = state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
+    limit = settings.memory_budget // each
+    if settings.deadline is not None:
+        left = settings.deadline - time.perf_counter()
+        limit = min(limit, int(left * IDEALS_PER_SECOND))
+    return max(0, min(limit, (2**31 - 1) // COVERS_PER_IDEAL))

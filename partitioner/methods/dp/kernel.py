@@ -1,0 +1,343 @@
+"""The compiled walk up the lattice that fills the table of the dynamic program.
+
+``value[I, c]`` is the smallest largest load of a chain that covers ideal I with c devices, c a vector
+of counts by kind in mixed radix. From every ideal the walk adds one supernode at a time, and so meets
+every larger ideal once, with the load of the difference at hand.
+
+The helpers take plain arrays and are inlined: a tuple of arrays passed to a compiled function costs
+more than all that the function does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from partitioner.preprocess.problem import Floats, Ints
+
+Ints32 = NDArray[np.int32]
+SEQUENTIAL, OVERLAPPED, DUPLEX = 0, 1, 2
+
+
+class Model(NamedTuple):
+    """What a stage costs: K kinds, n supernodes, E nets.
+
+    Parameters
+    ----------
+    work
+        Shape (K, n): time, infinity where not allowed.
+    size, memory
+        Shapes (n,) and (K,).
+    pays, communication
+        Which kinds pay for transfers, and the model's number.
+    net_start, net
+        The nets of every supernode, as rows.
+    pins, cost, source
+        Shape (E,): how many supernodes a net has, its cost, and which one makes the tensor.
+    """
+
+    work: Floats
+    size: Floats
+    memory: Floats
+    pays: NDArray[np.bool_]
+    communication: int
+    net_start: Ints
+    net: Ints
+    pins: Ints
+    cost: Floats
+    source: Ints
+
+
+class Search(NamedTuple):
+    """What the sweep looks for: S states (vectors of used devices), I ideals.
+
+    Parameters
+    ----------
+    threshold
+        Only stages of at most this load count.
+    floor
+        Largest loads up to here need not be told apart; at most the threshold.
+    following
+        Shape (S, K): the state with one more device of a kind, -1 if there is none left.
+    capacity
+        Shape (S,): joint capacity of the devices that a state leaves.
+    remaining
+        Shape (I,): weight of the supernodes outside an ideal.
+    above
+        Shape (n,): weight that stays outside for good once a supernode is passed over.
+    growth
+        Shape (K, n): by how much a supernode may raise the load of a stage that takes it from the
+        stages after it without harm to them; infinity if it may do them harm.
+    easiest
+        Shape (K, I): of the supernodes that can follow an ideal, the one of least growth, or -1.
+    """
+
+    threshold: float
+    floor: float
+    following: Ints
+    capacity: Floats
+    remaining: Floats
+    above: Floats
+    growth: Floats
+    easiest: Ints32
+
+
+class Table(NamedTuple):
+    """The table of the dynamic program, shape (I, S) each.
+
+    Parameters
+    ----------
+    value
+        Smallest largest load, infinity if there is no chain.
+    origin, kind
+        The ideal before the last stage, and the kind of device of that stage.
+    """
+
+    value: Floats
+    origin: Ints32
+    kind: NDArray[np.int8]
+
+
+@njit(cache=True)
+def sweep(lattice, model, search, table, before, place, first, budget):  # type: ignore[no-untyped-def]
+    """Extend the chains that end in ideals `first`, `first` + 1, ... by one stage.
+
+    Parameters
+    ----------
+    lattice, model, search, table
+        See the classes; the table is written.
+    before
+        Shape (E,): pins of each net inside the ideal ``place[0]``; both are kept between calls.
+    place
+        Shape (1,): see `before`.
+    first
+        The ideal to start with.
+    budget
+        Return after the ideal at which this many steps have been walked.
+
+    Returns
+    -------
+    tuple of int
+        The next ideal to start with (the number of ideals when done), and the steps walked.
+    """
+    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
+    parent, added = lattice.parent, lattice.added
+    work, sizes, memory = model.work, model.size, model.memory
+    pays, communication = model.pays, model.communication
+    net_start, net_of = model.net_start, model.net
+    pins, cost, source = model.pins, model.cost, model.source
+    threshold, floor, following = search.threshold, search.floor, search.following
+    capacity, remaining, above = search.capacity, search.remaining, search.above
+    growth, easiest = search.growth, search.easiest
+    value, origin, kind = table.value, table.origin, table.kind
+    ideals, nodes, kinds = len(parent), len(sizes), len(memory)
+    reached = np.empty(len(capacity), np.float64)
+    moves = np.empty((len(capacity) * kinds, 2), np.int64)
+    least = np.empty(len(capacity) * kinds, np.float64)
+    useful = np.empty(kinds, np.bool_)
+    load = np.empty(kinds, np.float64)
+    cursor = np.empty(nodes + 2, np.int64)
+    end = np.empty(nodes + 2, np.int64)
+    blocked = np.empty(nodes + 2, np.float64)
+    compute = np.zeros((nodes + 2, kinds), np.float64)
+    size = np.zeros(nodes + 2, np.float64)
+    transfer = np.zeros((nodes + 2, 3), np.float64)  # in, out, and what is cut for good
+    inside = np.zeros(len(pins), np.int64)
+    steps = 0
+    for start in range(first, ideals - 1):
+        if steps > budget:
+            return start, steps
+        count, target = _moves(
+            value[start], threshold, floor, following, capacity, reached, moves, least, useful
+        )
+        if count == 0:
+            continue
+        _relocate(parent, added, net_start, net_of, before, place, start)
+        depth = 0
+        cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
+        while depth >= 0:
+            e = cursor[depth]
+            if e == end[depth] or blocked[depth] > target:
+                depth -= 1
+                if depth >= 0:
+                    _undo(net_start, net_of, inside, node[cursor[depth] - 1])
+                continue
+            cursor[depth] = e + 1
+            v, ideal = node[e], to[e]
+            steps += 1
+            _add(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer)
+            size[depth + 1] = size[depth] + sizes[v]
+            possible = False
+            for k in range(kinds):
+                compute[depth + 1, k] = compute[depth, k] + work[k, v]
+                load[k], bound = _load(compute[depth + 1, k], transfer[depth + 1], pays[k], communication)
+                if size[depth + 1] > memory[k]:
+                    load[k] = np.inf
+                elif useful[k] and bound <= threshold:
+                    possible = True
+            passed = max(blocked[depth], above[v])
+            if not possible:
+                _undo(net_start, net_of, inside, v)
+                blocked[depth] = passed
+                continue
+            if remaining[ideal] <= target:
+                for k in range(kinds):
+                    room = load[k]  # the least largest load for which the stage cannot take more
+                    easy = easiest[k, ideal]
+                    if easy >= 0 and size[depth + 1] + sizes[easy] <= memory[k]:
+                        room += growth[k, easy]
+                    else:
+                        room = np.inf
+                    if load[k] <= threshold:
+                        for m in range(count):
+                            t = moves[m, 1]
+                            if moves[m, 0] == k and remaining[ideal] <= capacity[t] and room > least[m]:
+                                largest = max(least[m], load[k])
+                                if largest < value[ideal, t]:
+                                    value[ideal, t] = largest
+                                    origin[ideal, t] = start
+                                    kind[ideal, t] = k
+            blocked[depth + 1] = blocked[depth]
+            blocked[depth] = passed
+            depth += 1
+            end[depth] = start_of[ideal + 1]
+            cursor[depth] = end[depth]
+            while cursor[depth] > start_of[ideal] and rank[node[cursor[depth] - 1]] > rank[v]:
+                cursor[depth] -= 1
+    return ideals, steps
+
+
+@njit(cache=True, inline="always")
+def _moves(value, threshold, floor, following, capacity, reached, moves, least, useful):  # type: ignore[no-untyped-def]
+    """List the moves (kind, next state) worth trying from an ideal, and their `least` largest load.
+
+    A state is not worth it if another one reaches the same ideal with fewer devices and no larger
+    load, or none above the floor. Returns how many moves there are, and the weight they may leave.
+    """
+    states, kinds = following.shape
+    count, target = 0, -1.0
+    useful[:] = False
+    reached[:] = np.inf  # smallest load with which fewer devices reach the ideal
+    for s in range(states):
+        mine = max(value[s], floor)
+        worthy = mine <= threshold and reached[s] > mine
+        for k in range(kinds):
+            t = following[s, k]
+            if t >= 0:
+                reached[t] = min(reached[t], min(reached[s], mine))
+                if worthy:
+                    moves[count, 0], moves[count, 1] = k, t
+                    least[count] = mine
+                    count += 1
+                    useful[k] = True
+                    target = max(target, capacity[t])
+    return count, target
+
+
+@njit(cache=True, inline="always")
+def _relocate(parent, added, net_start, net_of, before, place, start):  # type: ignore[no-untyped-def]
+    """Make `before` count the pins inside ideal `start`, along the tree of parents."""
+    old, new = place[0], start
+    while old != new:
+        if old > new:
+            v, change = added[old], -1
+            old = parent[old]
+        else:
+            v, change = added[new], 1
+            new = parent[new]
+        for i in range(net_start[v], net_start[v + 1]):
+            before[net_of[i]] += change
+    place[0] = start
+
+
+@njit(cache=True, inline="always")
+def _add(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer):  # type: ignore[no-untyped-def]
+    """Add `v` to the stage; its transfers then stand at `depth` + 1."""
+    into, out, stay = transfer[depth, 0], transfer[depth, 1], transfer[depth, 2]
+    for i in range(net_start[v], net_start[v + 1]):
+        net = net_of[i]
+        inside[net] += 1
+        if inside[net] == 1:
+            if source[net] == v:
+                out += cost[net]
+            else:
+                into += cost[net]
+            if before[net] > 0:
+                stay += cost[net]
+        elif source[net] == v:
+            into -= cost[net]
+            out += cost[net]
+        if inside[net] == pins[net]:
+            out -= cost[net]
+    transfer[depth + 1, 0], transfer[depth + 1, 1], transfer[depth + 1, 2] = into, out, stay
+
+
+@njit(cache=True, inline="always")
+def _undo(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
+    for i in range(net_start[v], net_start[v + 1]):
+        inside[net_of[i]] -= 1
+
+
+@njit(cache=True, inline="always")
+def _load(busy, transfer, pays, communication):  # type: ignore[no-untyped-def]
+    """The stage's load, and a bound that no larger stage from the same start goes below.
+
+    Processing and the nets with a pin before the stage and one inside it only grow.
+    """
+    into, out, stay = transfer[0], transfer[1], transfer[2]
+    if not pays:
+        return busy, busy
+    if communication == SEQUENTIAL:
+        return busy + into + out, busy + stay
+    if communication == OVERLAPPED:
+        return max(busy, into + out), max(busy, stay)
+    return max(busy, max(into, out)), max(busy, 0.5 * stay)
+
+
+@njit(cache=True)
+def remaining_weights(lattice, weight):  # type: ignore[no-untyped-def]
+    """Shape (I,): total weight of the supernodes outside each ideal."""
+    remaining = np.empty(len(lattice.parent), np.float64)
+    remaining[0] = weight.sum()
+    for ideal in range(1, len(remaining)):
+        remaining[ideal] = remaining[lattice.parent[ideal]] - weight[lattice.added[ideal]]
+    return remaining
+
+
+@njit(cache=True)
+def weights_above(start, after, weight):  # type: ignore[no-untyped-def]
+    """Shape (n,): total weight of each supernode and all its descendants."""
+    n = len(weight)
+    above = np.zeros(n, np.float64)
+    seen = np.full(n, -1, np.int64)
+    stack = np.empty(n, np.int64)
+    for root in range(n):
+        stack[0], depth = root, 1
+        seen[root] = root
+        while depth > 0:
+            depth -= 1
+            v = stack[depth]
+            above[root] += weight[v]
+            for e in range(start[v], start[v + 1]):
+                if seen[after[e]] != root:
+                    seen[after[e]] = root
+                    stack[depth] = after[e]
+                    depth += 1
+    return above
+
+
+@njit(cache=True)
+def easiest_followers(lattice, growth):  # type: ignore[no-untyped-def]
+    """Shape (K, I): of the supernodes that can follow each ideal, the one of least growth, or -1."""
+    easiest = np.full((len(growth), len(lattice.parent)), -1, np.int32)
+    for k in range(len(growth)):
+        for ideal in range(len(lattice.parent)):
+            least = np.inf
+            for e in range(lattice.start[ideal], lattice.start[ideal + 1]):
+                if growth[k, lattice.node[e]] < least:
+                    least = growth[k, lattice.node[e]]
+                    easiest[k, ideal] = lattice.node[e]
+    return easiest

@@ -1,0 +1,164 @@
+"""The dynamic program over linear orders (paper, Section 5.1.2): DPL, over many orders.
+
+An order's quality hangs on how its ties fall, so several are tried; then the best chain found is
+refined: orders that keep its stages apart but shuffle the inside of each can only do better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.dp.search import Bracket
+from partitioner.methods.dp.table import state_bytes
+from partitioner.methods.loads import largest_load
+from partitioner.methods.method import Outcome, Settings, Stage
+from partitioner.methods.relaxation import Relaxation, relax
+from partitioner.preprocess.ideals import chain_lattice
+from partitioner.preprocess.orders import depth_first, reverse_postorder
+from partitioner.preprocess.problem import Ints, Problem
+
+STEP_BUDGET = 600_000_000
+
+
+def solve_linear(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``dpl``: the best chain over linear orders, with a bound that holds for every split."""
+    relaxation = relax(problem)
+    if np.isinf(relaxation.bound):
+        return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+    return best_linear(problem, relaxation, settings).outcome()
+
+
+class LinearSearch:
+    """The best chain over the linear orders tried so far.
+
+    Parameters
+    ----------
+    problem, relaxation, settings
+        The relaxation is the problem's.
+
+    Attributes
+    ----------
+    value, stages
+        The best chain; infinity and None if there is none.
+    orders, steps
+        How many orders were tried, and the steps walked.
+    """
+
+    def __init__(self, problem: Problem, relaxation: Relaxation, settings: Settings) -> None:
+        self.problem, self.relaxation, self.settings = problem, relaxation, settings
+        self.affordable = _affordable(problem, settings.memory_budget)
+        self.stages: Sequence[Stage] | None = settings.incumbent
+        self.value = np.inf if self.stages is None else largest_load(problem, self.stages)
+        self.orders = self.steps = 0
+        self.interrupted = False
+
+    @property
+    def closed(self) -> bool:
+        """True if the value meets the lower bound, within the gap asked for."""
+        gap = max(self.settings.gap, 1e-12)
+        return np.isfinite(self.value) and self.value * (1 - gap) <= self.relaxation.bound
+
+    @property
+    def done(self) -> bool:
+        """True if nothing can be gained any more, or a limit is reached."""
+        return self.closed or self.settings.expired or self.steps > STEP_BUDGET
+
+    def attempt(self, order: Ints) -> bool:
+        """Solve one linear order; True if it improves on the best."""
+        first = np.isinf(self.value)
+        bracket = Bracket(
+            self.affordable, self.relaxation, chain_lattice(order), self.settings,
+            self.relaxation.bound, self.value,
+        )  # fmt: skip
+        bracket.narrow(from_top=not first)
+        self.orders += 1
+        self.steps += bracket.steps
+        if bracket.stages is None:
+            return False
+        self.value, self.stages = bracket.value, bracket.stages
+        self.settings.tell("orders", self.orders, 0, self.value, self.relaxation.bound)
+        return True
+
+    def outcome(self, note: str = "") -> Outcome:
+        """The best chain as the answer, with `note` on why there is no better one."""
+        bound, used = self.relaxation.bound, self.affordable.count
+        stop = "time_limit" if self.settings.expired else "heuristic"
+        if self.value <= bound * (1 + 1e-12):
+            stop, bound = "optimal", self.value
+        elif self.closed:
+            stop = "gap"
+        elif self.interrupted:
+            stop = "interrupted"
+        notes = [note] if note else []
+        if not np.array_equal(used, self.problem.count):
+            counts = ", ".join(map(str, used))
+            notes.append(f"no more devices of each kind were considered than {counts}")
+        statistics = {"orders": self.orders, "steps": self.steps}
+        return Outcome(
+            self.problem, self.stages, self.value, bound, stop,
+            notes=tuple(notes), statistics=statistics,
+        )  # fmt: skip
+
+
+def best_linear(problem: Problem, relaxation: Relaxation, settings: Settings) -> LinearSearch:
+    """Try the starting orders, then refine until as many attempts in a row have failed."""
+    search = LinearSearch(problem, relaxation, settings)
+    try:
+        _attempt_all(search, settings)
+    except KeyboardInterrupt:
+        if search.stages is None:
+            raise
+        search.interrupted = True
+    return search
+
+
+def _attempt_all(search: LinearSearch, settings: Settings) -> None:
+    rng = np.random.default_rng(settings.seed)
+    for order in _starting_orders(search.problem, settings.orders, rng):
+        if search.orders and search.done:
+            return
+        search.attempt(order)
+    failures = 0
+    while failures < settings.orders and not search.done and search.stages is not None:
+        improved = search.attempt(_refined(search.problem, search.stages, rng))
+        failures = 0 if improved else failures + 1
+
+
+def _starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Ints]:
+    after, before = problem.successors, problem.predecessors
+    number = np.arange(problem.n, dtype=np.float64)
+    depth_first_orders = (
+        number.astype(np.int64),
+        reverse_postorder(after, number),
+        reverse_postorder(after, -number),
+        depth_first(after, before, number),
+        depth_first(after, before, problem.time[0].sum(axis=0)),
+    )
+    yield from depth_first_orders[:count]
+    for attempt in range(len(depth_first_orders), count):
+        priority = rng.random(problem.n)
+        yield (reverse_postorder(after, priority) if attempt % 2 else depth_first(after, before, priority))
+
+
+def _refined(problem: Problem, stages: Sequence[Stage], rng: np.random.Generator) -> Ints:
+    """A random order in which the stages still follow one another."""
+    stage = np.empty(problem.n, dtype=np.int64)
+    for number, part in enumerate(stages):
+        stage[part.nodes] = number
+    priority = rng.random(problem.n)
+    if rng.random() < 0.5:
+        order = reverse_postorder(problem.successors, priority)
+    else:
+        order = depth_first(problem.successors, problem.predecessors, priority)
+    return order[np.argsort(stage[order], kind="stable")]
+
+
+def _affordable(problem: Problem, budget: int) -> Problem:
+    """The problem with so few devices that a table over one order fits the budget."""
+    count = problem.count.copy()
+    while state_bytes(replace(problem, count=count)) * (problem.n + 1) > budget and count.max() > 1:
+        count[count.argmax()] //= 2
+    return replace(problem, count=count)

@@ -1,0 +1,144 @@
+"""The best chain through a lattice of ideals (paper, Section 5.1.1), by narrowing a bracket.
+
+One filling of the table (:mod:`partitioner.methods.dp.table`) answers: is there a chain in which no
+load exceeds a threshold? A low threshold leaves little to walk, so thresholds rise from the lower
+bound; one that no chain meets is a better bound, one that a chain meets a better incumbent. The last
+filling, in a narrow bracket, finds the optimum itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from partitioner.methods.dp.table import Filling
+from partitioner.methods.method import Settings, Stage
+from partitioner.methods.relaxation import Relaxation
+from partitioner.preprocess.ideals import Lattice
+from partitioner.preprocess.problem import Problem
+
+UNLIMITED = float(np.finfo(np.float64).max)
+ROUNDING = 1e-12
+FIRST_STEP = 0.01
+NARROW = 0.01
+BISECTIONS = 12
+LEAST_COST = 100_000
+SLICE = 5_000_000
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """A limit of the settings was reached."""
+
+
+class _Costly(Exception):  # noqa: N818 - not an error
+    """A filling takes more steps than it may."""
+
+
+@dataclass(eq=False)
+class Bracket:
+    """What is known of the best chain of a lattice, narrowed by one filling after the other.
+
+    Parameters
+    ----------
+    problem, relaxation, lattice
+        The relaxation is the problem's; the lattice is over its supernodes.
+    settings
+        Deadline, step limit and listener.
+    bound
+        No chain of the lattice has a smaller largest load.
+    value, stages
+        The incumbent: only chains with smaller loads are looked for; the best one found.
+    steps
+        Steps walked up the lattice.
+    """
+
+    problem: Problem
+    relaxation: Relaxation
+    lattice: Lattice
+    settings: Settings
+    bound: float
+    value: float = np.inf
+    stages: list[Stage] | None = None
+    steps: int = 0
+    complete: bool = field(default=False, init=False)
+    last_cost: int = field(default=0, init=False)
+
+    def narrow(self, from_top: bool = False) -> None:
+        """Find the best chain; on return `complete` says whether no limit stopped the search.
+
+        With `from_top` the first question is whether the incumbent can be beaten at all; else
+        thresholds rise from the bound, which costs less while they are low.
+        """
+        try:
+            if np.isinf(self.value):
+                self.ask(UNLIMITED)
+            if from_top:
+                self.ask(self.value * (1 - ROUNDING))
+            else:
+                self._rise()
+            self._settle()
+            self.complete = True
+        except Stopped:
+            pass
+
+    @property
+    def closed(self) -> bool:
+        """True once nothing is left between bound and value, or within the gap asked for."""
+        if np.isinf(self.bound):
+            return True
+        return self.bound >= self.value * (1 - max(self.settings.gap, 2 * ROUNDING))
+
+    def ask(self, threshold: float) -> None:
+        """Narrow the bracket: is there a chain with no load above the threshold?"""
+        if self.closed:
+            return
+        before = self.steps
+        found = self._fill(threshold, threshold, None)
+        self.last_cost = self.steps - before
+        if found is not None:
+            self.value, self.stages = found
+        elif threshold == UNLIMITED:
+            self.bound = np.inf
+        else:
+            self.bound = max(self.bound, threshold)
+
+    def _settle(self) -> None:
+        """Find the optimum in the bracket, halving it first as long as that is the lesser cost."""
+        for _ in range(BISECTIONS):
+            wide = self.value - self.bound > NARROW * self.value
+            if self.closed or self._finish(3 * self.last_cost + LEAST_COST if wide else None):
+                break
+            self.ask((self.bound + self.value) / 2)
+        else:
+            self._finish(None)
+        self.bound = max(self.bound, self.value) if np.isfinite(self.value) else self.bound
+
+    def _finish(self, limit: int | None) -> bool:
+        """Fill the table that tells all loads above the bound apart; False if it costs too much."""
+        try:
+            found = self._fill(self.value * (1 - ROUNDING), self.bound, limit)
+        except _Costly:
+            return False
+        if found is not None:
+            self.value, self.stages = found
+        return True
+
+    def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Stage]] | None:
+        filling = Filling(self.problem, self.relaxation, self.lattice, threshold, floor)
+        before, last = self.steps, self.lattice.size - 1
+        while filling.ideal < last:
+            filling.advance(SLICE if limit is None else min(SLICE, limit))
+            self.steps = before + filling.steps
+            if self.settings.expired or self.steps > self.settings.step_limit:
+                raise Stopped
+            if limit is not None and filling.ideal < last and filling.steps > limit:
+                raise _Costly
+            self.settings.tell("ideals", filling.ideal, last, self.value, self.bound)
+        return filling.best()
+
+    def _rise(self) -> None:
+        step, base = FIRST_STEP * self.bound, self.bound
+        while step > 0 and base + 2 * step < self.value and not self.closed:
+            self.ask(base + step)
+            step *= 2

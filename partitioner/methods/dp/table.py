@@ -1,0 +1,180 @@
+"""One filling of the table of the dynamic program, for one threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.methods.dp.kernel import (
+    Model,
+    Search,
+    Table,
+    easiest_followers,
+    remaining_weights,
+    sweep,
+    weights_above,
+)
+from partitioner.methods.loads import largest_load
+from partitioner.methods.method import Stage
+from partitioner.methods.relaxation import Relaxation
+from partitioner.preprocess.ideals import Lattice
+from partitioner.preprocess.problem import Floats, Ints, Problem
+
+BYTES_PER_STATE = 13
+SLACK = 1e-9
+
+
+def state_count(problem: Problem) -> int:
+    """How many vectors of used devices there are."""
+    return int(np.prod(problem.count + 1, dtype=object))
+
+
+def state_bytes(problem: Problem) -> int:
+    """Bytes that the table takes for each ideal."""
+    return BYTES_PER_STATE * state_count(problem)
+
+
+class Filling:
+    """A table over the ideals of a lattice, filled from the empty ideal up.
+
+    Parameters
+    ----------
+    problem, relaxation, lattice
+        The relaxation is the problem's; the lattice is over its supernodes.
+    threshold
+        Only chains in which no load exceeds it are found.
+    floor
+        Largest loads up to here are not told apart.
+
+    Attributes
+    ----------
+    ideal
+        The next ideal to extend; done at the last one.
+    steps
+        Steps walked up the lattice so far.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        relaxation: Relaxation,
+        lattice: Lattice,
+        threshold: float,
+        floor: float,
+    ) -> None:
+        self.problem, self.lattice = problem, lattice
+        radix = problem.count + 1
+        self.stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)[:-1]))
+        self.model = _model(problem)
+        self.search = _search(problem, relaxation, lattice, self.stride, threshold, floor)
+        shape = lattice.size, state_count(problem)
+        self.table = Table(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8))
+        self.table.value[0, 0] = 0.0
+        self.before = np.zeros(len(self.model.pins), np.int64)
+        self.place = np.zeros(1, np.int64)
+        self.ideal = 0
+        self.steps = 0
+
+    def advance(self, budget: int) -> None:
+        """Walk on for about `budget` steps."""
+        self.ideal, steps = sweep(
+            self.lattice, self.model, self.search, self.table,
+            self.before, self.place, self.ideal, budget,
+        )  # fmt: skip
+        self.steps += steps
+
+    def best(self) -> tuple[float, list[Stage]] | None:
+        """The smallest largest load of a chain that covers all, and its stages in order."""
+        state = int(self.table.value[-1].argmin())
+        if np.isinf(self.table.value[-1, state]):
+            return None
+        stages, ideal = [], self.lattice.size - 1
+        members = self._members(ideal)
+        while ideal:
+            kind = int(self.table.kind[ideal, state])
+            ideal = int(self.table.origin[ideal, state])
+            state -= int(self.stride[kind])
+            rest = self._members(ideal)
+            stages.append(Stage(kind, np.array(sorted(members - rest), dtype=np.int64)))
+            members = rest
+        return largest_load(self.problem, stages), stages[::-1]
+
+    def _members(self, ideal: int) -> set[int]:
+        members = set()
+        while ideal:
+            members.add(int(self.lattice.added[ideal]))
+            ideal = int(self.lattice.parent[ideal])
+        return members
+
+
+def _search(
+    problem: Problem,
+    relaxation: Relaxation,
+    lattice: Lattice,
+    stride: Ints,
+    threshold: float,
+    floor: float,
+) -> Search:
+    states = np.arange(state_count(problem))
+    left = problem.count - (states[:, None] // stride) % (problem.count + 1)
+    capacity = relaxation.capacity(threshold, left, problem.memory)
+    after = problem.successors
+    branching = len(lattice.node) >= lattice.size
+    weight = relaxation.weight
+    above = weights_above(after.start, after.items, weight) if branching else np.zeros(problem.n)
+    growth = _growth(problem)
+    return Search(
+        threshold=threshold,
+        floor=floor,
+        following=np.where(left > 0, states[:, None] + stride, -1),
+        capacity=capacity + SLACK * (weight.sum() + capacity),
+        remaining=remaining_weights(lattice, weight),
+        above=above,
+        growth=growth,
+        easiest=easiest_followers(lattice, growth),
+    )
+
+
+def _model(problem: Problem) -> Model:
+    nets = problem.nets
+    return Model(
+        work=problem.work(),
+        size=problem.size,
+        memory=problem.memory,
+        pays=problem.pays,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        net_start=nets.of_node.start,
+        net=nets.of_node.items,
+        pins=np.diff(nets.pins.start),
+        cost=nets.cost,
+        source=nets.source,
+    )
+
+
+def _growth(problem: Problem) -> Floats:
+    """Shape (K, n): by how much a supernode may raise the load of a stage that takes it.
+
+    Finite only if the stages after it cannot suffer. They lose its time; of its nets, those with a
+    pin among its predecessors are cut for them anyway, the others perhaps only now. So on every
+    kind that pays, its time must cover the cost of these.
+    """
+    nets = problem.nets
+    owner = np.repeat(np.arange(problem.n), np.diff(nets.of_node.start))
+    cost = nets.cost[nets.of_node.items]
+    total = np.bincount(owner, cost, problem.n)
+    fresh = np.bincount(owner, cost * ~_has_earlier_pin(problem, owner), problem.n)
+    work = problem.work()
+    gain = work if problem.communication == "sequential" else np.zeros_like(work)
+    harmless = ((gain >= fresh) | ~problem.pays[:, None]).all(axis=0)
+    growth = np.where(harmless, work + np.where(problem.pays[:, None], total, 0.0), np.inf)
+    return np.asarray(growth)
+
+
+def _has_earlier_pin(problem: Problem, owner: Ints) -> NDArray[np.bool_]:
+    """For each pair (supernode, net of it): is a predecessor of the supernode in the net?"""
+    pins, before = problem.nets.pins, problem.predecessors
+    members = [set(pins.row(net).tolist()) for net in range(len(problem.nets.cost))]
+    earlier = [before.row(v).tolist() for v in range(problem.n)]
+    pairs = zip(owner.tolist(), problem.nets.of_node.items.tolist(), strict=True)
+    return np.array([not members[net].isdisjoint(earlier[v]) for v, net in pairs], dtype=bool)

@@ -1,0 +1,118 @@
+"""What every method is given and returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from partitioner.preprocess.problem import Ints, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One stage of a chain: a device of a kind and the supernodes that it runs."""
+
+    kind: int
+    nodes: Ints
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come; `done` of `total` units of the named phase."""
+
+    phase: str
+    done: int
+    total: int
+    value: float
+    bound: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits and options of one run.
+
+    Parameters
+    ----------
+    gap
+        Stop once the value is proven within this fraction of the optimum.
+    deadline
+        Reading of ``time.perf_counter`` at which to stop; None for no limit.
+    seed
+        Seed of everything random.
+    memory_budget
+        Bytes that tables and lattice of the exact search may take.
+    step_limit
+        Steps up the lattice after which the exact search gives up.
+    orders
+        How many linear orders to try, and how many refinements of the best.
+    incumbent
+        Stages of a known plan to start from.
+    report
+        Called with the progress from time to time.
+    """
+
+    gap: float = 0.0
+    deadline: float | None = None
+    seed: int = 0
+    memory_budget: int = 4 * 2**30
+    step_limit: int = 5_000_000_000
+    orders: int = 12
+    incumbent: Sequence[Stage] | None = None
+    report: Callable[[Progress], None] | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def expired(self) -> bool:
+        """True once the deadline has passed."""
+        return self.deadline is not None and time.perf_counter() >= self.deadline
+
+    def tell(self, phase: str, done: int, total: int, value: float, bound: float) -> None:
+        """Report progress to whoever listens."""
+        if self.report is not None:
+            seconds = time.perf_counter() - self.started
+            self.report(Progress(phase, done, total, value, bound, seconds))
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a method found.
+
+    Parameters
+    ----------
+    problem
+        The problem whose supernodes the stages hold: the one given, or one contracted further.
+    stages
+        The chain of stages, in order; None if nothing was found.
+    value
+        The method's own claim of the largest load, to be checked by the evaluator.
+    bound
+        No chain has a smaller largest load.
+    stop_reason
+        ``"optimal"``, ``"gap"``, ``"time_limit"``, ``"interrupted"`` or ``"heuristic"``.
+    infeasible
+        True if it is proven that no chain obeys the limits.
+    notes
+        What a user should know of how the plan was found.
+    statistics
+        Figures of the run.
+    """
+
+    problem: Problem
+    stages: Sequence[Stage] | None
+    value: float
+    bound: float
+    stop_reason: str
+    infeasible: bool = False
+    notes: tuple[str, ...] = ()
+    statistics: Mapping[str, float] = field(default_factory=dict)
+
+
+class Method(Protocol):
+    """A method turns a problem into an outcome."""
+
+    def __call__(self, problem: Problem, settings: Settings) -> Outcome:
+        """Solve the problem within the settings' limits."""
+        ...

@@ -1,0 +1,96 @@
+"""The methods by name; their modules load when they are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from partitioner.errors import BackendUnavailable, OptionError
+from partitioner.methods.method import Method
+
+
+@dataclass(frozen=True)
+class MethodInfo:
+    """What is known of a method before it is loaded.
+
+    Parameters
+    ----------
+    name
+        As in ``solve(method=...)``.
+    place
+        Module and function.
+    objectives, splits, backends
+        What it can be asked for.
+    guarantee
+        What its plans are worth, in words.
+    """
+
+    name: str
+    place: str
+    objectives: tuple[str, ...]
+    splits: tuple[str, ...]
+    backends: tuple[str, ...]
+    guarantee: str
+
+    def load(self) -> Method:
+        """Import the method's module and return the method."""
+        module, function = self.place.split(":")
+        return cast(Method, getattr(import_module(module), function))
+
+
+_METHODS = (
+    MethodInfo(
+        "dp",
+        "partitioner.methods.dp.exact:solve_exact",
+        ("throughput",),
+        ("chain",),
+        ("numba",),
+        "optimal where the ideals fit the memory budget; else as dpl",
+    ),
+    MethodInfo(
+        "dpl",
+        "partitioner.methods.dp.linear:solve_linear",
+        ("throughput",),
+        ("chain",),
+        ("numba",),
+        "best over linear orders, with a lower bound",
+    ),
+    MethodInfo(
+        "single_device",
+        "partitioner.methods.single:solve_single",
+        ("throughput",),
+        ("chain",),
+        ("numpy",),
+        "baseline: everything on one device, with a lower bound",
+    ),
+)
+METHODS = {info.name: info for info in _METHODS}
+AUTOMATIC = "dp"
+
+
+def choose(method: str, objective: str, split: str, backend: str = "auto") -> MethodInfo:
+    """The method of that name, or for ``"auto"`` the best one that can do what is asked.
+
+    Raises
+    ------
+    OptionError
+        If there is no such method, or it cannot do what is asked.
+    BackendUnavailable
+        If the method does not run on the backend.
+    """
+    name = AUTOMATIC if method == "auto" else method
+    if name not in METHODS:
+        raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
+    info = METHODS[name]
+    for wanted, offered, word in (
+        (objective, info.objectives, "objective"),
+        (split, info.splits, "split"),
+    ):
+        if wanted not in offered:
+            known = ", ".join(offered)
+            raise OptionError(f"{word} {wanted!r} is not available with method {method}, only {known}")
+    if backend not in ("auto", *info.backends):
+        known = ", ".join(info.backends)
+        raise BackendUnavailable(f"method {name} does not run on {backend!r}, only on {known}")
+    return info

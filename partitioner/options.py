@@ -1,0 +1,83 @@
+"""The options of a call, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from partitioner.errors import OptionError
+
+GRANULARITIES = ("operator", "layer")
+DEFAULTS = {
+    "granularity": "operator",
+    "memory_budget": 4 * 2**30,
+    "step_limit": 5_000_000_000,
+    "orders": 12,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Method options with their defaults filled in, see :func:`partitioner.solve`."""
+
+    by_layer: bool
+    memory_budget: int
+    step_limit: int
+    orders: int
+
+
+def read_options(
+    time_limit: float | None,
+    gap: float,
+    seed: int,
+    workers: int | None,
+    method_options: Mapping[str, Any],
+) -> Options:
+    """Check all options of a call.
+
+    Raises
+    ------
+    OptionError
+        Naming the option, its value and what it may be.
+    """
+    _require("time_limit", time_limit, "a positive number of seconds", _is_limit)
+    _require("gap", gap, "a fraction from 0 to less than 1", _is_fraction)
+    _require("seed", seed, "an integer of at least 0", lambda value: _is_whole(value, 0))
+    _require("workers", workers, "an integer of at least 1", lambda v: v is None or _is_whole(v, 1))
+    unknown = [name for name in method_options if name not in DEFAULTS]
+    if unknown:
+        raise OptionError(f"option {unknown[0]!r} is unknown; known are {', '.join(DEFAULTS)}")
+    given = {**DEFAULTS, **method_options}
+    granularities = " or ".join(GRANULARITIES)
+    _require("granularity", given["granularity"], granularities, lambda value: value in GRANULARITIES)
+    for name in ("memory_budget", "step_limit", "orders"):
+        _require(name, given[name], "an integer of at least 1", lambda value: _is_whole(value, 1))
+    return Options(
+        by_layer=given["granularity"] == "layer",
+        memory_budget=given["memory_budget"],
+        step_limit=given["step_limit"],
+        orders=given["orders"],
+    )
+
+
+def _require(name: str, value: object, rule: str, holds: Any) -> None:
+    if not holds(value):
+        raise OptionError(f"{name} = {value!r}: must be {rule}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_limit(value: Any) -> bool:
+    return value is None or (_is_number(value) and value > 0 and math.isfinite(value))
+
+
+def _is_fraction(value: Any) -> bool:
+    return _is_number(value) and 0 <= value < 1
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

@@ -1,0 +1,112 @@
+"""The plan: where every node goes, what that costs, and how good it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from partitioner.evaluate import DeviceLoad
+from partitioner.files import write_text
+from partitioner.graph import NodeId
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer of :func:`partitioner.solve`. `value` and `devices` come from the evaluator.
+
+    Parameters
+    ----------
+    objective, split
+        What was asked for.
+    value
+        The objective of the placement, in the time unit of the graph.
+    bound
+        No placement of the split asked for has a smaller value.
+    status
+        ``"optimal"`` if that is proven, else ``"feasible"``.
+    stop_reason
+        Why the method ended: ``"optimal"``, ``"gap"``, ``"time_limit"``, ``"interrupted"`` or
+        ``"heuristic"`` (it had nothing more to try).
+    method, backend
+        What found the plan.
+    runtime_seconds
+        Wall time of the call.
+    devices
+        Load, memory and number of nodes of every device.
+    stages
+        The devices in use in the order of the pipeline.
+    placement
+        Device name for every node id.
+    workload_sha256
+        Hash of the graph and the devices, see :attr:`partitioner.Workload.sha256`.
+    seed, options
+        What the call was given.
+    notes
+        What a reader of the plan should know.
+    statistics
+        Figures of the run.
+    """
+
+    objective: str
+    split: str
+    value: float
+    bound: float
+    status: str
+    stop_reason: str
+    method: str
+    backend: str
+    runtime_seconds: float
+    devices: tuple[DeviceLoad, ...]
+    stages: tuple[str, ...]
+    placement: Mapping[NodeId, str]
+    workload_sha256: str
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    statistics: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """How far the value may be from the optimum: (value - bound) / value."""
+        return (self.value - self.bound) / self.value if self.value > 0 else 0.0
+
+    @property
+    def bottleneck(self) -> DeviceLoad:
+        """The device with the largest load."""
+        return max(self.devices, key=lambda device: device.load)
+
+    def summary(self, width: int | None = None) -> str:
+        """The plan as a text table of at most `width` columns, by default the terminal's."""
+        from partitioner.report import plan_table
+
+        return plan_table(self, width)
+
+    def to_json(self) -> str:
+        """The plan as one JSON object; :func:`partitioner.load_plan` reads it back."""
+        record = asdict(self) | {"gap": self.gap, "format": "partitioner-plan-1"}
+        record["placement"] = {str(node): device for node, device in self.placement.items()}
+        ambiguous = [node for node in self.placement if isinstance(node, str) and _looks_whole(node)]
+        return json.dumps(record | ({"text_ids": ambiguous} if ambiguous else {}), indent=1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as JSON; the file holds all of it or stays as it was.
+
+        Raises
+        ------
+        PartitionerError
+            If the file cannot be written.
+        """
+        write_text(path, self.to_json() + "\n")
+
+
+def _looks_whole(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 20 and str(int(text)) == text
+
+
+def node_id(text: str, text_ids: frozenset[str] = frozenset()) -> NodeId:
+    """The node id that a plan file's key stands for: an integer unless it is listed as a text."""
+    return int(text) if _looks_whole(text) and text not in text_ids else text

@@ -1,0 +1,51 @@
+"""The order that the stages of a chain must respect, between groups of nodes."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+
+from partitioner.graph import Graph
+from partitioner.preprocess.problem import Ints
+
+
+def precedence_pairs(graph: Graph, group: Ints) -> Ints:
+    """Pairs (earlier, later) of different groups, shape (p, 2), without repetition.
+
+    Forward edges count as they are. A group without a forward node is *orphaned*: it stands for
+    its own artificial forward image, and every backward edge that touches it counts mirrored,
+    as the backward pass runs the other way (paper, Appendix E.1). Other edges do not order stages.
+    """
+    source, target = graph.edges[:, 0], graph.edges[:, 1]
+    orphaned = np.ones(int(group.max()) + 1, dtype=bool)
+    orphaned[group[~graph.backward]] = False
+    touches_orphan = orphaned[group[source]] | orphaned[group[target]]
+    forward = ~graph.backward[target]
+    mirrored = graph.backward[source] & touches_orphan
+    earlier = np.concatenate((source[forward], target[mirrored]))
+    later = np.concatenate((target[forward], source[mirrored]))
+    pairs = np.stack((group[earlier], group[later]), axis=1)
+    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+
+
+def merge_cycles(group: Ints, pairs: Ints) -> tuple[Ints, Ints]:
+    """Merge every strongly connected component of groups, which a chain cannot separate.
+
+    Returns
+    -------
+    group, pairs
+        As given, between the merged groups; the pairs are acyclic now.
+    """
+    digraph: nx.DiGraph[int] = nx.DiGraph()
+    digraph.add_nodes_from(range(int(group.max()) + 1))
+    digraph.add_edges_from(pairs.tolist())
+    merged = np.empty(len(digraph), dtype=np.int64)
+    for number, component in enumerate(nx.strongly_connected_components(digraph)):
+        merged[list(component)] = number
+    return merged[group], relabelled(pairs, merged)
+
+
+def relabelled(pairs: Ints, label: Ints) -> Ints:
+    """The pairs between new labels, without those inside one label and without repetition."""
+    pairs = label[pairs]
+    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)

@@ -1,0 +1,122 @@
+"""The contracted problem in arrays: all that a method sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """A list of lists of integers (CSR): row i is ``items[start[i]:start[i + 1]]``."""
+
+    start: Ints
+    items: Ints
+
+    def row(self, i: int) -> Ints:
+        """The items of row `i`."""
+        return self.items[self.start[i] : self.start[i + 1]]
+
+
+class Nets(NamedTuple):
+    """The tensors that may be cut: each net is the set of supernodes that share one output.
+
+    Parameters
+    ----------
+    pins
+        For each net its supernodes, ascending.
+    of_node
+        For each supernode its nets.
+    cost
+        Shape (nets,): time to move the tensor between a device and host memory.
+    source
+        Shape (nets,): the supernode that makes the tensor.
+    """
+
+    pins: Rows
+    of_node: Rows
+    cost: Floats
+    source: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """`n` supernodes in a topological order, to be placed on devices of `K` kinds.
+
+    Parameters
+    ----------
+    time
+        Shape (K, 2, n): time on each kind, of the forward and of the backward part.
+    size
+        Shape (n,): memory.
+    allowed
+        Shape (K, n): may every member run on the kind?
+    successors, predecessors
+        Precedence: a chain of stages never leads from a supernode back to an earlier one.
+    nets
+        The tensors between supernodes.
+    member
+        Shape (N,): the supernode of every original node.
+    count, memory, pays
+        Shape (K,): devices of each kind, their memory (infinity without limit), and whether they
+        pay for transfers.
+    communication
+        The model, see :class:`partitioner.Devices`.
+    relaxed_size, relaxed_allowed
+        As `size` and `allowed`, but without what was merged at the risk of losing the optimum:
+        an optimum with these is a lower bound. They are the same where nothing was risked.
+    coarser
+        The same graph with all free nodes merged, at that risk; None where nothing is left to merge.
+    """
+
+    time: Floats
+    size: Floats
+    allowed: NDArray[np.bool_]
+    successors: Rows
+    predecessors: Rows
+    nets: Nets
+    member: Ints
+    count: Ints
+    memory: Floats
+    pays: NDArray[np.bool_]
+    communication: str
+    relaxed_size: Floats
+    relaxed_allowed: NDArray[np.bool_]
+    coarser: Problem | None = None
+
+    @property
+    def n(self) -> int:
+        """How many supernodes there are."""
+        return len(self.size)
+
+    @property
+    def lossless(self) -> bool:
+        """True if an optimum of this problem is one of the user's graph."""
+        same_size = np.array_equal(self.size, self.relaxed_size)
+        return same_size and np.array_equal(self.allowed, self.relaxed_allowed)
+
+    def work(self) -> Floats:
+        """Shape (K, n): forward and backward time together, infinity where not allowed."""
+        return np.where(self.allowed, self.time.sum(axis=1), np.inf)
+
+    def relaxed(self) -> Problem:
+        """The problem whose optimum bounds that of the user's graph from below."""
+        return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed)
+
+
+def rows_of(owner: Ints, items: Ints, count: int) -> Rows:
+    """Group `items` by `owner` (0 to `count` - 1), keeping their order.
+
+    Examples
+    --------
+    >>> rows_of(np.array([1, 0, 1]), np.array([7, 8, 9]), 2).row(1).tolist()
+    [7, 9]
+    """
+    start = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
+    return Rows(start, np.asarray(items, dtype=np.int64)[np.argsort(owner, kind="stable")])

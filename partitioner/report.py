@@ -1,0 +1,116 @@
+"""Plans and evaluations as text for people."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from partitioner.evaluate import DeviceLoad, Evaluation
+from partitioner.methods.registry import MethodInfo
+
+if TYPE_CHECKING:
+    from partitioner.plan import Plan
+
+BAR_WIDTH = 24
+WIDE = 100
+NARROWEST = 60
+
+
+def plan_table(plan: Plan, width: int | None = None) -> str:
+    """The plan as text: what it is worth, then a line for each device in pipeline order."""
+    proof = "optimal" if plan.status == "optimal" else f"within {plan.gap:.2%} of the optimum"
+    head = (
+        f"{plan.objective}, {plan.split} split: {plan.value:.6g} per sample, {proof}\n"
+        f"lower bound {plan.bound:.6g}; method {plan.method} ({plan.backend}), "
+        f"stopped: {plan.stop_reason}, {plan.runtime_seconds:.3g} s"
+    )
+    notes = [f"note: {note}" for note in plan.notes]
+    return render([Text(head), _device_table(plan.devices, plan.stages, width), *map(Text, notes)], width)
+
+
+def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
+    """An evaluation as text: the value, the verdict, the shape, and a line for each device."""
+    verdict = "is feasible" if evaluation.feasible else "breaks the rules"
+    head = f"{evaluation.objective}: {evaluation.value:.6g} per sample; the placement {verdict}"
+    form = evaluation.shape
+    parts = f"forward part {_yes(form.forward_convex)}, backward part {_yes(form.backward_convex)}"
+    shape = f"shape: {form.name} ({parts})"
+    broken = [f"broken: {violation}" for violation in evaluation.violations]
+    table = _device_table(evaluation.loads, evaluation.shape.order, width)
+    return render([Text(f"{head}\n{shape}"), table, *map(Text, broken)], width)
+
+
+def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
+    """Plain text of at most `width` columns, by default the terminal's."""
+    columns = max(NARROWEST, _columns(width))
+    console = Console(file=io.StringIO(), width=columns, color_system=None, highlight=False)
+    for part in parts:
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().rstrip().splitlines())
+
+
+def _columns(width: int | None) -> int:
+    return shutil.get_terminal_size().columns if width is None else width
+
+
+def _yes(convex: bool) -> str:
+    return "convex" if convex else "not convex"
+
+
+def methods_table(methods: Sequence[MethodInfo]) -> str:
+    """The methods as text: what each can be asked for and what it guarantees."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("method", "objectives", "splits", "backends", "guarantee"):
+        table.add_column(name, overflow="fold")
+    for info in methods:
+        lists = (", ".join(names) for names in (info.objectives, info.splits, info.backends))
+        table.add_row(info.name, *lists, info.guarantee)
+    return render([table])
+
+
+def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:
+    wide = _columns(width) >= WIDE
+    table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
+    for name in ("stage", "device"):
+        table.add_column(name, no_wrap=True)
+    for name in ("load", "compute", "in", "out", "memory", "full", "nodes", "load %"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if wide:
+        table.add_column("of the largest load", no_wrap=True)
+    place = {name: number for number, name in enumerate(stages, 1)}
+    largest = max(device.load for device in devices)
+    for device in sorted(devices, key=lambda device: place.get(device.device, len(place) + 1)):
+        share = device.load / largest if largest > 0 else 0.0
+        row = [
+            str(place.get(device.device, "-")),
+            device.device,
+            _figure(device.load),
+            *(_figure(sum(part)) for part in (device.compute, device.transfer_in, device.transfer_out)),
+            _amount(device.memory),
+            f"{device.memory / device.memory_limit:.0%}" if device.memory_limit else "",
+            str(device.nodes),
+            f"{share:.0%}",
+        ]
+        table.add_row(*row, *(["█" * round(BAR_WIDTH * share)] if wide else []))
+    return table
+
+
+def _figure(value: float) -> str:
+    """A time in at most seven characters or so."""
+    return f"{value:.4g}" if value == 0 or 1e-3 <= value < 1e6 else f"{value:.2e}"
+
+
+def _amount(size: float) -> str:
+    for unit in ("", "k", "M", "G", "T"):
+        if size < 1000 or unit == "T":
+            return f"{size:.3g}{unit}"
+        size /= 1000
+    raise AssertionError

@@ -1,0 +1,87 @@
+"""The shape of a placement: a chain of stages, convex parts, or neither."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.graph import Graph
+
+SHAPES = ("chain", "convex", "free")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a placement looks like.
+
+    Parameters
+    ----------
+    name
+        The strictest of ``"chain"``, ``"convex"`` and ``"free"`` that holds. Chain: the devices in
+        use can be ordered such that every forward edge, and the mirror image of every edge of an
+        orphaned backward node, stays or goes to a later device. Convex: the forward nodes of every
+        device are contiguous (paper, Definition 3.1).
+    forward_convex, backward_convex
+        Is every device's part contiguous, in the forward graph and in the backward graph?
+    order
+        The devices in use in the order of the chain; empty if it is none.
+    """
+
+    name: str
+    forward_convex: bool
+    backward_convex: bool
+    order: tuple[str, ...]
+
+
+def placement_shape(graph: Graph, device: NDArray[np.int64], names: list[str]) -> Shape:
+    """Find the shape of the placement that puts node i on ``names[device[i]]``."""
+    forward = _is_convex(graph, device, ~graph.backward)
+    backward = _is_convex(graph, device, graph.backward)
+    order = _chain(graph, device)
+    name = "chain" if order is not None else "convex" if forward else "free"
+    return Shape(name, forward, backward, tuple(names[d] for d in order or ()))
+
+
+def _chain(graph: Graph, device: NDArray[np.int64]) -> list[int] | None:
+    quotient: nx.DiGraph[int] = nx.DiGraph()
+    quotient.add_nodes_from(np.unique(device).tolist())
+    source, target = graph.edges[:, 0], graph.edges[:, 1]
+    forward = ~graph.backward[target]
+    orphan = _orphans(graph)
+    mirrored = graph.backward[source] & (orphan[source] | orphan[target])
+    for tail, head, chosen in ((source, target, forward), (target, source, mirrored)):
+        pairs = np.unique(np.stack((device[tail[chosen]], device[head[chosen]]), axis=1), axis=0)
+        quotient.add_edges_from(pairs[pairs[:, 0] != pairs[:, 1]].tolist())
+    if not nx.is_directed_acyclic_graph(quotient):
+        return None
+    return list(nx.lexicographical_topological_sort(quotient))
+
+
+def _orphans(graph: Graph) -> NDArray[np.bool_]:
+    """Backward nodes of which no forward node has the colour (paper, Appendix E.1)."""
+    with_forward = np.zeros(len(graph.color_labels) + 1, dtype=bool)
+    with_forward[graph.color[~graph.backward]] = True
+    with_forward[-1] = False  # nodes without a colour
+    return graph.backward & ~with_forward[graph.color]
+
+
+def _is_convex(graph: Graph, device: NDArray[np.int64], part: NDArray[np.bool_]) -> bool:
+    """Is every device's share of `part` contiguous in the graph induced by `part`?
+
+    In topological order, each node learns from which devices a path has come to it *and left*
+    (as a bit set); meeting one of them again on its own device is the forbidden return.
+    """
+    inside = part[graph.edges].all(axis=1)
+    induced: nx.DiGraph[int] = nx.DiGraph(graph.edges[inside].tolist())
+    left = dict.fromkeys(induced, 0)
+    home = device.tolist()
+    for node in nx.topological_sort(induced):
+        here = 1 << home[node]
+        if left[node] & here:
+            return False
+        for after in induced.successors(node):
+            left[after] |= left[node] | (here if home[after] != home[node] else 0)
+    return True

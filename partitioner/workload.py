@@ -1,0 +1,43 @@
+"""A graph together with the devices to split it over."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from partitioner.checks import device_flaws
+from partitioner.devices import Devices
+from partitioner.errors import WorkloadError
+from partitioner.graph import Graph
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a workload file holds. Made only of a graph that the devices can run.
+
+    Parameters
+    ----------
+    graph, devices
+        The problem's two halves.
+    name
+        A title, by default the file's name.
+
+    Raises
+    ------
+    WorkloadError
+        If a node or a colour class has no device that may run it and has the memory.
+    """
+
+    graph: Graph
+    devices: Devices
+    name: str = "workload"
+
+    def __post_init__(self) -> None:
+        flaws = device_flaws(self.graph, self.devices)
+        if flaws:
+            raise WorkloadError(flaws)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of all that a solver sees of the graph and the devices."""
+        return hashlib.sha256(f"{self.graph.digest}|{self.devices!r}".encode()).hexdigest()

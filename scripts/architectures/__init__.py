@@ -1,0 +1,1 @@
+"""Seeded generator of profiled neural-network graphs from published dimensions."""
