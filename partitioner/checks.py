@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.devices import Devices
+from partitioner.devices import LARGEST, SMALLEST, Devices, number_rule
 from partitioner.errors import Flaw, shown
 
 if TYPE_CHECKING:
     from partitioner.graph import Graph
 
-FINITE = "must be a finite number of at least 0"
-
 
 def graph_flaws(graph: Graph) -> list[Flaw]:
     """Every broken rule of a graph on its own; empty if it is sound."""
+    flaws = id_flaws(graph.ids) or _layout_flaws(graph)
+    if flaws:
+        return flaws
     flaws = [Flaw("graph", "nodes", "", "there must be at least one")] if not graph.ids else []
-    flaws += _id_flaws(graph)
+    flaws += _repeated_flaws(graph)
     for kind, row in zip(graph.kinds, graph.time, strict=True):
         flaws += _number_flaws(row, f"time[{kind}]", lambda i: node_name(graph, i))
     flaws += _number_flaws(graph.size, "size", lambda i: node_name(graph, i))
@@ -41,10 +42,14 @@ def device_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     rows = [graph.kinds.index(kind.name) for kind in present]
     allowed = graph.allowed[rows]
     flaws = [
-        Flaw(node_name(graph, i), "", "", "no device that is present may run it")
+        Flaw(node_name(graph, i), "allowed", _kinds_of(graph, i), "no device that may run it is present")
         for i in np.flatnonzero(~allowed.any(axis=0)).tolist()
     ]
     return flaws or _class_flaws(graph, devices)
+
+
+def _kinds_of(graph: Graph, i: int) -> str:
+    return shown([kind for kind, may in zip(graph.kinds, graph.allowed[:, i], strict=True) if may])
 
 
 def node_name(graph: Graph, i: int) -> str:
@@ -59,16 +64,54 @@ def edge_name(graph: Graph, i: int) -> str:
 
 
 def _number_flaws(values: NDArray[Any], name: str, where: Callable[[int], str]) -> list[Flaw]:
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0))).tolist()
-    return [Flaw(where(i), name, shown(float(values[i])), FINITE) for i in bad]
+    sound = (values == 0) | ((values >= SMALLEST) & (values <= LARGEST))
+    bad = [(i, float(values[i])) for i in np.flatnonzero(~sound).tolist()]
+    return [Flaw(where(i), name, shown(value), number_rule(value)) for i, value in bad]
 
 
-def _id_flaws(graph: Graph) -> list[Flaw]:
-    wrong = [i for i in graph.ids if isinstance(i, bool) or not isinstance(i, int | str)]
-    if wrong:
-        return [Flaw(f"node {shown(i)}", "id", shown(i), "must be an integer or text") for i in wrong]
-    repeated = [text for text, times in Counter(map(str, graph.ids)).items() if times > 1]
-    return [Flaw(f"node {text}", "id", text, "is given to more than one node") for text in repeated]
+def id_flaws(ids: Sequence[object]) -> list[Flaw]:
+    """The ids that are neither an integer nor a text."""
+    wrong = [i for i in ids if isinstance(i, bool) or not isinstance(i, int | str)]
+    return [Flaw(f"node {shown(i)}", "id", shown(i), "must be an integer or text") for i in wrong]
+
+
+def _repeated_flaws(graph: Graph) -> list[Flaw]:
+    times = Counter(map(str, graph.ids))
+    repeated = dict.fromkeys(i for i in graph.ids if times[str(i)] > 1)
+    return [Flaw(f"node {shown(i)}", "id", shown(i), "is given to more than one node") for i in repeated]
+
+
+def _layout_flaws(graph: Graph) -> list[Flaw]:
+    """Arrays and lists that do not fit one another; what points to a place must point to one."""
+    n, kinds, m = len(graph.ids), len(graph.kinds), len(graph.edges)
+    by_node: dict[str, tuple[int, ...]] = dict.fromkeys(("size", "backward", "color", "layer"), (n,))
+    wanted = by_node | {"time": (kinds, n), "allowed": (kinds, n), "edges": (m, 2), "cost": (m,)}
+    flaws = [
+        Flaw("graph", name, f"shape {getattr(graph, name).shape}", f"must have shape {shape}")
+        for name, shape in wanted.items()
+        if getattr(graph, name).shape != shape
+    ]
+    flaws += [
+        Flaw("graph", name, f"{len(values)} values", f"must be {count} or none")
+        for name, values, count in (
+            ("names", graph.names, n),
+            ("extras.nodes", graph.extras.nodes, n),
+            ("extras.edges", graph.extras.edges, m),
+        )
+        if len(values) not in (0, count)
+    ]
+    flaws += [
+        Flaw("graph", name, "", f"must be from {least} to {most - 1}")
+        for name, least, most in (
+            ("edges", 0, n),
+            ("color", -1, len(graph.color_labels)),
+            ("layer", -1, len(graph.layer_labels)),
+        )
+        if not ((getattr(graph, name) >= least) & (getattr(graph, name) < most)).all()
+    ]
+    rule = "must be distinct texts"
+    texts = [kind for kind in graph.kinds if isinstance(kind, str)]
+    return flaws + [Flaw("graph", "kinds", shown(graph.kinds), rule)] * (len(set(texts)) < kinds)
 
 
 def _edge_flaws(graph: Graph) -> list[Flaw]:

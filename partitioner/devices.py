@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from partitioner.errors import Flaw, WorkloadError, shown
 
 COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
 MAX_COUNT = 65_536
 MEMORY_TOLERANCE = 1e-9
+SMALLEST, LARGEST = 1e-100, 1e100
+KINDS_RULE = "must be a sequence of DeviceKind"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Devices:
     communication: str = "sequential"
 
     def __post_init__(self) -> None:
+        if isinstance(self.kinds, str) or not isinstance(self.kinds, Iterable):
+            raise WorkloadError([Flaw("devices", "kinds", shown(self.kinds), KINDS_RULE)])
         object.__setattr__(self, "kinds", tuple(self.kinds))
         flaws = _kind_flaws(self.kinds)
         if self.communication not in COMMUNICATION_MODELS:
@@ -113,7 +118,13 @@ class Devices:
 
 
 def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
-    flaws = []
+    flaws = [
+        Flaw("devices", "kinds", shown(kind), KINDS_RULE)
+        for kind in kinds
+        if not isinstance(kind, DeviceKind)
+    ]
+    if flaws:
+        return flaws
     for kind in kinds:
         where = f"device kind {kind.name}"
         if not isinstance(kind.name, str) or not kind.name or kind.name[-1].isdigit():
@@ -124,8 +135,7 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
         elif not 0 <= kind.count <= MAX_COUNT:
             flaws.append(Flaw(where, "count", shown(kind.count), f"must be 0 to {MAX_COUNT:,}"))
         if kind.memory is not None and not _is_size(kind.memory):
-            rule = "must be a finite number of at least 0, or None for no limit"
-            flaws.append(Flaw(where, "memory", shown(kind.memory), rule))
+            flaws.append(Flaw(where, "memory", shown(kind.memory), number_rule(kind.memory)))
     names = [kind.name for kind in kinds]
     flaws += [
         Flaw("devices", "name", shown(name), "is given to two kinds")
@@ -136,8 +146,16 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
     return flaws
 
 
-def _is_size(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+def _is_size(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and bool(value == 0 or SMALLEST <= value <= LARGEST)
+
+
+def number_rule(value: object) -> str:
+    """What a time, cost or size must be, in words for a value that is not."""
+    if isinstance(value, int | float) and 0 < value < math.inf:
+        return f"must be 0, or from {SMALLEST:g} to {LARGEST:g}"
+    return "must be a finite number of at least 0"
 
 
 def _is_index(text: str) -> bool:

@@ -40,6 +40,8 @@ def shown(value: object, width: int = 60) -> str:
         text = repr(value)
     except ValueError:  # an integer of more digits than Python prints
         text = "a very large integer"
+    except RecursionError:
+        text = "a deeply nested value"
     return text if len(text) <= width else text[: width - 3] + "..."
 
 

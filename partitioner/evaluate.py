@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.checks import node_name
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph, NodeId
 from partitioner.shape import Shape, placement_shape
 
@@ -26,8 +29,8 @@ class DeviceLoad:
 
     Parameters
     ----------
-    device, kind
-        Names of the device and of its kind.
+    name, kind
+        The device, e.g. ``accelerator0``, and its kind.
     load
         Time per sample under the model of communication, forward and backward together.
     compute, transfer_in, transfer_out
@@ -38,7 +41,7 @@ class DeviceLoad:
         How many nodes are placed here.
     """
 
-    device: str
+    name: str
     kind: str
     load: float
     compute: tuple[float, float]
@@ -83,7 +86,7 @@ class Evaluation:
 
 
 def evaluate(
-    graph: Graph,
+    graph: Graph | nx.DiGraph[Any],
     devices: Devices,
     placement: Mapping[NodeId, str],
     objective: str = "throughput",
@@ -98,7 +101,8 @@ def evaluate(
     Parameters
     ----------
     graph, devices
-        The workload. `devices.communication` says how transfers and processing add up.
+        The workload; the graph may be networkx's, as in :func:`partitioner.solve`.
+        `devices.communication` says how transfers and processing add up.
     placement
         The name of a device for every node id.
     objective
@@ -120,7 +124,8 @@ def evaluate(
     2.5
     """
     if objective not in OBJECTIVES:
-        raise OptionError(f"objective {objective!r} cannot be evaluated; known: {OBJECTIVES}")
+        raise OptionError(f"objective {shown(objective)} cannot be evaluated; known: {', '.join(OBJECTIVES)}")
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     device, names = _device_of_nodes(graph, devices, placement)
     kind = np.array([_kind(devices, name) for name in names])
     compute = _compute(graph, devices, device, kind)
@@ -134,7 +139,7 @@ def evaluate(
     count = np.bincount(device, minlength=len(names))
     loads = tuple(
         DeviceLoad(
-            device=name,
+            name=name,
             kind=devices.kinds[kind[i]].name,
             load=float(load[i]),
             compute=_pair(compute[:, i]),
@@ -160,6 +165,9 @@ def _device_of_nodes(
     graph: Graph, devices: Devices, placement: Mapping[NodeId, str]
 ) -> tuple[NDArray[np.int64], list[str]]:
     """The device number of every node, and the names that the numbers stand for."""
+    if not isinstance(placement, Mapping):
+        rule = "must be a mapping from node id to device name"
+        raise WorkloadError([Flaw("placement", "", shown(placement), rule)])
     flaws = [
         Flaw(f"placement of node {shown(node)}", "", "", "is not the id of a node of the graph")
         for node in placement
@@ -171,16 +179,22 @@ def _device_of_nodes(
         if node not in placement
     ]
     kinds = ", ".join(kind.name for kind in devices.kinds)
+    wrong = [name for name in placement.values() if not _is_device(devices, name)]
     flaws += [
-        Flaw("placement", "device", shown(name), f"must be a kind ({kinds}) and a number")
-        for name in dict.fromkeys(placement.values())
-        if not isinstance(name, str) or devices.kind_of(name) is None
+        Flaw(
+            "placement", "device", name, f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"
+        )
+        for name in dict.fromkeys(map(shown, wrong))
     ]
     if flaws:
         raise WorkloadError(flaws)
     names = list(dict.fromkeys([*devices.names, *placement.values()]))
     number = {name: i for i, name in enumerate(names)}
     return np.array([number[placement[node]] for node in graph.ids], dtype=np.int64), names
+
+
+def _is_device(devices: Devices, name: object) -> bool:
+    return isinstance(name, str) and devices.kind_of(name) is not None
 
 
 def _kind(devices: Devices, name: str) -> int:

@@ -23,8 +23,8 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "is not a UTF-8 text file"
-        raise WorkloadError([Flaw("file", "", "", str(reason))], source) from error
+        reason = "is not a UTF-8 text file" if isinstance(error, UnicodeError) else _reason(error)
+        raise WorkloadError([Flaw("file", "", "", reason)], source) from error
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
     except _NotStrictError as error:
@@ -57,8 +57,12 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise PartitionerError(f"{target}: cannot be written: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # a ValueError for a name that no file can have
+        raise PartitionerError(f"{target}: cannot be written: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _umask() -> int:

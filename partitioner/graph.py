@@ -11,13 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partitioner.checks import graph_flaws
+from partitioner.checks import graph_flaws, id_flaws
+from partitioner.columns import by_kind, classes, flags, length, listed, numbers, positions, titles
 from partitioner.errors import Flaw, WorkloadError, shown
 
 NodeId = int | str
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+COLUMNS = {
+    "time": np.float64, "allowed": np.bool_, "size": np.float64, "backward": np.bool_,
+    "color": np.int64, "layer": np.int64, "edges": np.int64, "cost": np.float64,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,10 +92,8 @@ class Graph:
     extras: Extras = Extras()
 
     def __post_init__(self) -> None:
-        for name in ("time", "allowed", "size", "backward", "color", "layer", "edges", "cost"):
-            array = getattr(self, name).copy()
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        for name, dtype in COLUMNS.items():
+            object.__setattr__(self, name, _frozen(getattr(self, name), name, dtype))
         flaws = graph_flaws(self)
         if flaws:
             raise WorkloadError(flaws)
@@ -143,26 +146,43 @@ class Graph:
         >>> len(graph), graph.time.shape
         (3, (1, 3))
         """
-        kinds = tuple(time)
-        ids = tuple(range(_length(time))) if ids is None else tuple(ids)
-        n = len(ids)
-        position = {node: i for i, node in enumerate(ids)}
-        pairs = _positions(list(edges), position)
-        color_codes, color_labels = classes([None] * n if color is None else color)
-        layer_codes, layer_labels = classes([None] * n if layer is None else layer)
-        may = allowed or {}
+        kinds = tuple(by_kind(time, "time"))
+        ids = tuple(range(length(time)) if ids is None else listed(ids, "ids"))
+        n, pairs = len(ids), listed(edges, "edges")
+        may = by_kind(allowed or {}, "allowed")
+        flaws = [
+            Flaw("graph", "allowed", shown(k), "is no device kind of `time`") for k in may if k not in kinds
+        ]
+        flaws += id_flaws(ids)
+        if extras is not None and not isinstance(extras, Extras):
+            flaws.append(Flaw("graph", "extras", shown(extras), "must be a partitioner.graph.Extras"))
+        if flaws:
+            raise WorkloadError(flaws)
+
+        def node(i: int) -> str:
+            return f"node {shown(ids[i])}"
+
+        def edge(i: int) -> str:
+            return f"edge {shown(pairs[i][0])} -> {shown(pairs[i][1])}"
+
+        ends = positions(pairs, ids)
+        color_codes, color_labels = classes(color, n, "color", node)
+        layer_codes, layer_labels = classes(layer, n, "layer", node)
+        times = [numbers(time[k], n, f"time[{k}]", node) for k in kinds]
         return cls(
             kinds=kinds,
             ids=ids,
-            time=_rows([column(time[k], n, float, f"time[{k}]") for k in kinds], n, float),
-            allowed=_rows([column(may.get(k, True), n, bool, f"allowed[{k}]") for k in kinds], n, bool),
-            size=column(size, n, float, "size"),
-            backward=column(backward, n, bool, "backward"),
+            time=np.array(times).reshape(len(kinds), n),
+            allowed=np.array(
+                [flags(may.get(k, True), n, f"allowed[{k}]", node) for k in kinds], dtype=bool
+            ).reshape(len(kinds), n),
+            size=numbers(size, n, "size", node),
+            backward=flags(backward, n, "backward", node),
             color=color_codes,
             layer=layer_codes,
-            edges=pairs,
-            cost=column(cost, len(pairs), float, "cost"),
-            names=tuple(names) if names is not None else tuple(str(node) for node in ids),
+            edges=ends,
+            cost=numbers(cost, len(ends), "cost", edge),
+            names=titles(names, ids),
             color_labels=color_labels,
             layer_labels=layer_labels,
             extras=extras or Extras(),
@@ -185,41 +205,11 @@ class Graph:
         return hashlib.sha256(b"|".join(parts)).hexdigest()
 
 
-def classes(labels: Sequence[Hashable | None]) -> tuple[Ints, tuple[Hashable, ...]]:
-    """Number the distinct labels in order of appearance; None becomes -1."""
-    code: dict[Hashable, int] = {}
-    codes = [-1 if label is None else code.setdefault(label, len(code)) for label in labels]
-    return np.array(codes, dtype=np.int64), tuple(code)
-
-
-def column(values: ArrayLike, n: int, dtype: type, name: str) -> NDArray[Any]:
-    """One value for each of `n` places, from an array of that length or from a scalar."""
+def _frozen(values: Any, name: str, dtype: type) -> NDArray[Any]:
+    """A copy of the values that cannot be written to."""
     try:
-        array: NDArray[Any] = np.asarray(values, dtype=dtype)
+        array: NDArray[Any] = np.array(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise WorkloadError([Flaw("graph", name, shown(values), "must be numbers")]) from error
-    if array.shape not in ((), (n,)):
-        rule = f"must have shape ({n},), as many values as there are places"
-        raise WorkloadError([Flaw("graph", name, f"shape {array.shape}", rule)])
-    return np.broadcast_to(array, (n,))
-
-
-def _length(time: Mapping[str, ArrayLike]) -> int:
-    return max((np.size(np.asarray(row)) for row in time.values()), default=0)
-
-
-def _rows(rows: list[NDArray[Any]], n: int, dtype: type) -> NDArray[Any]:
-    return np.array(rows, dtype=dtype).reshape(len(rows), n)
-
-
-def _positions(edges: list[tuple[NodeId, NodeId]], position: Mapping[NodeId, int]) -> Ints:
-    unknown = [
-        Flaw(f"edge {source} -> {target}", "", shown(end), "is not the id of a node")
-        for source, target in edges
-        for end in (source, target)
-        if end not in position
-    ]
-    if unknown:
-        raise WorkloadError(unknown)
-    pairs = [(position[source], position[target]) for source, target in edges]
-    return np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
+        raise WorkloadError([Flaw("graph", name, shown(values), "must be an array of numbers")]) from error
+    array.setflags(write=False)
+    return array

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from partitioner.errors import OptionError
+from partitioner.errors import OptionError, shown
 
+LONGEST = 10**9
 GRANULARITIES = ("operator", "layer")
 DEFAULTS = {
     "granularity": "operator",
@@ -42,7 +42,7 @@ def read_options(
     OptionError
         Naming the option, its value and what it may be.
     """
-    _require("time_limit", time_limit, "a positive number of seconds", _is_limit)
+    _require("time_limit", time_limit, f"a positive number of seconds, at most {LONGEST:,}", _is_limit)
     _require("gap", gap, "a fraction from 0 to less than 1", _is_fraction)
     _require("seed", seed, "an integer of at least 0", lambda value: _is_whole(value, 0))
     _require("workers", workers, "an integer of at least 1", lambda v: v is None or _is_whole(v, 1))
@@ -64,7 +64,7 @@ def read_options(
 
 def _require(name: str, value: object, rule: str, holds: Any) -> None:
     if not holds(value):
-        raise OptionError(f"{name} = {value!r}: must be {rule}")
+        raise OptionError(f"{name} = {shown(value)}: must be {rule}")
 
 
 def _is_number(value: object) -> bool:
@@ -72,7 +72,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_limit(value: Any) -> bool:
-    return value is None or (_is_number(value) and value > 0 and math.isfinite(value))
+    return value is None or (_is_number(value) and 0 < value <= LONGEST)
 
 
 def _is_fraction(value: Any) -> bool:

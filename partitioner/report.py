@@ -87,11 +87,11 @@ def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: i
         table.add_column("of the largest load", no_wrap=True)
     place = {name: number for number, name in enumerate(stages, 1)}
     largest = max(device.load for device in devices)
-    for device in sorted(devices, key=lambda device: place.get(device.device, len(place) + 1)):
+    for device in sorted(devices, key=lambda device: place.get(device.name, len(place) + 1)):
         share = device.load / largest if largest > 0 else 0.0
         row = [
-            str(place.get(device.device, "-")),
-            device.device,
+            str(place.get(device.name, "-")),
+            device.name,
             _figure(device.load),
             *(_figure(sum(part)) for part in (device.compute, device.transfer_in, device.transfer_out)),
             _amount(device.memory),
@@ -110,7 +110,7 @@ def _figure(value: float) -> str:
 
 def _amount(size: float) -> str:
     for unit in ("", "k", "M", "G", "T"):
-        if size < 1000 or unit == "T":
+        if size < 999.5 or unit == "T":
             return f"{size:.3g}{unit}"
         size /= 1000
     raise AssertionError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from partitioner.checks import device_flaws
 from partitioner.devices import Devices
-from partitioner.errors import WorkloadError
+from partitioner.errors import Flaw, WorkloadError
 from partitioner.graph import Graph
 
 
@@ -33,6 +33,9 @@ class Workload:
     name: str = "workload"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.devices, Devices):
+            rule = "must be a partitioner.Devices"
+            raise WorkloadError([Flaw("devices", "", type(self.devices).__name__, rule)])
         flaws = device_flaws(self.graph, self.devices)
         if flaws:
             raise WorkloadError(flaws)

@@ -88,7 +88,7 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
         if graph is not None and devices is not None and not flaws:
             return Workload(graph, devices, Path(path).stem)
     except WorkloadError as error:
-        flaws += error.flaws
+        flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
     raise WorkloadError(list(dict.fromkeys(flaws)), source)
 
 
@@ -157,6 +157,8 @@ def _graph(nodes: _Nodes, edges: list[tuple[NodeId, NodeId]], cost: list[float],
 
 
 def _in_words_of_the_file(flaw: Flaw) -> Flaw:
+    if flaw.field == "allowed":
+        return replace(flaw, field="supportedOnFpga", value="false")
     if (flaw.where, flaw.field) in DEVICE_FIELD:
         return replace(flaw, where="file", field=DEVICE_FIELD[flaw.where, flaw.field])
     return replace(flaw, field=FILE_NAME.get(flaw.field, flaw.field))

@@ -36,7 +36,7 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
     Examples
     --------
     >>> digraph = nx.DiGraph([("a", "b")])
-    >>> nx.set_node_attributes(digraph, {"gpu": 1.5}, "time")
+    >>> digraph.add_nodes_from("ab", time={"gpu": 1.5})
     >>> from_networkx(digraph).ids
     ('a', 'b')
     """
@@ -79,14 +79,16 @@ def to_networkx(graph: Graph) -> nx.DiGraph[Any]:
     """
     digraph: nx.DiGraph[Any] = nx.DiGraph()
     for i, node in enumerate(graph.ids):
-        digraph.add_node(node, **_node_attributes(graph, i))
+        digraph.add_node(node)
+        digraph.nodes[node].update(_node_attributes(graph, i))
     for i, (source, target) in enumerate(graph.edges.tolist()):
         extra = graph.extras.edges[i] if graph.extras.edges else {}
         pair = graph.ids[source], graph.ids[target]
         if digraph.has_edge(*pair):
-            where = f"edge {pair[0]} -> {pair[1]}"
+            where = f"edge {shown(pair[0])} -> {shown(pair[1])}"
             raise WorkloadError([Flaw(where, "", "", "a networkx.DiGraph holds it only once")])
-        digraph.add_edge(*pair, cost=float(graph.cost[i]), **extra)
+        digraph.add_edge(*pair)
+        digraph.edges[pair].update({**extra, "cost": float(graph.cost[i])})
     return digraph
 
 
@@ -106,12 +108,15 @@ def _node_attributes(graph: Graph, i: int) -> dict[str, Any]:
 
 
 def _check_attributes(nodes: Mapping[Any, Mapping[str, Any]]) -> None:
-    rule = "must be a mapping from device kind to time"
-    flaws = [
-        Flaw(f"node {shown(node)}", "time", shown(data.get("time")), rule)
-        for node, data in nodes.items()
-        if not isinstance(data.get("time"), Mapping)
-    ]
+    flaws = []
+    for node, data in nodes.items():
+        time, allowed = data.get("time"), data.get("allowed", ())
+        if not isinstance(time, Mapping):
+            rule = "must be a mapping from device kind to time"
+            flaws.append(Flaw(f"node {shown(node)}", "time", shown(time), rule))
+        elif not isinstance(allowed, list | tuple | set | frozenset) or not all(k in time for k in allowed):
+            rule = "must be a list of device kinds that `time` has"
+            flaws.append(Flaw(f"node {shown(node)}", "allowed", shown(allowed), rule))
     if flaws:
         raise WorkloadError(flaws)
 

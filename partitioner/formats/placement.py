@@ -5,6 +5,7 @@ A split file holds `fpgas` and `cpus`, each a list of devices with a list of `no
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,17 @@ from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.evaluate import DeviceLoad
 from partitioner.files import read_json
-from partitioner.formats.record import Record, identifier, listing, mapping, number, pair, text, whole
+from partitioner.formats.record import (
+    Record,
+    RuleBrokenError,
+    amount,
+    identifier,
+    listing,
+    mapping,
+    pair,
+    text,
+    whole,
+)
 from partitioner.graph import Graph, NodeId
 from partitioner.plan import Plan, node_id
 
@@ -51,6 +62,12 @@ def load_placement(
         for node in placement
         if str(node) not in by_text
     ]
+    kinds = ", ".join(kind.name for kind in devices.kinds)
+    flaws += [
+        Flaw("placement", "device", shown(name), f"must be a kind ({kinds}) and a number")
+        for name in dict.fromkeys(placement.values())
+        if devices.kind_of(name) is None
+    ]
     if flaws:
         raise WorkloadError(flaws, source)
     found = {by_text[str(node)]: device for node, device in placement.items()}
@@ -70,28 +87,43 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     plan = Plan(
         objective=top.take("objective", text, ""),
         split=top.take("split", text, ""),
-        value=top.take("value", number, 0.0),
-        bound=top.take("bound", number, 0.0),
+        value=top.take("value", amount, 0.0),
+        bound=top.take("bound", amount, 0.0),
         status=top.take("status", text, ""),
         stop_reason=top.take("stop_reason", text, ""),
         method=top.take("method", text, ""),
         backend=top.take("backend", text, ""),
-        runtime_seconds=top.take("runtime_seconds", number, 0.0),
+        runtime_seconds=top.take("runtime_seconds", amount, 0.0),
         devices=tuple(
             _device(data, f"devices[{place}]", flaws)
-            for place, data in enumerate(top.take("devices", listing, []))
+            for place, data in enumerate(top.take("devices", filled, []))
         ),
         stages=tuple(top.take("stages", texts, [])),
         placement=_placement(top),
         workload_sha256=top.take("workload_sha256", text, ""),
         seed=top.take("seed", whole, 0),
-        options=top.take("options", mapping, {}),
+        options=top.take("options", plain_mapping, {}),
         notes=tuple(top.take("notes", texts, [])),
-        statistics=top.take("statistics", mapping, {}),
+        statistics=top.take("statistics", plain_mapping, {}),
     )
     if flaws:
         raise WorkloadError(flaws, os.fspath(path))
     return plan
+
+
+def filled(value: Any) -> list[Any]:
+    """A JSON array that is not empty."""
+    if not listing(value):
+        raise RuleBrokenError("must not be empty")
+    return listing(value)
+
+
+def plain_mapping(value: Any) -> dict[str, Any]:
+    """A JSON object of single values."""
+    for item in mapping(value).values():
+        if isinstance(item, list | dict) or (isinstance(item, float) and math.isinf(item)):
+            raise RuleBrokenError("must hold only texts, finite numbers, true, false and null")
+    return mapping(value)
 
 
 def texts(value: Any) -> list[str]:
@@ -108,16 +140,16 @@ def _placement(top: Record) -> dict[NodeId, str]:
 
 def _device(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:
     record = Record(data, where, flaws)
-    limit = None if record.data.get("memory_limit", 0) is None else record.take("memory_limit", number, 0.0)
+    limit = None if record.data.get("memory_limit", 0) is None else record.take("memory_limit", amount, 0.0)
     compute, into, out = (record.take(name, pair, (0.0, 0.0)) for name in DEVICE_PAIRS)
     return DeviceLoad(
-        device=record.take("device", text, ""),
+        name=record.take("name", text, ""),
         kind=record.take("kind", text, ""),
-        load=record.take("load", number, 0.0),
+        load=record.take("load", amount, 0.0),
         compute=compute,
         transfer_in=into,
         transfer_out=out,
-        memory=record.take("memory", number, 0.0),
+        memory=record.take("memory", amount, 0.0),
         memory_limit=limit,
         nodes=record.take("nodes", whole, 0),
     )
@@ -125,16 +157,18 @@ def _device(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:
 
 def _split(top: Record, flaws: list[Flaw]) -> dict[NodeId, str]:
     placement: dict[NodeId, str] = {}
+    seen: set[str] = set()
     for field, kind in SPLIT_KINDS.items():
         for place, data in enumerate(top.take(field, listing, [])):
             record = Record(data, f"{field}[{place}]", flaws)
             for item in record.take("nodes", listing, []):
                 entry = Record({"nodes": item}, record.where, flaws)
                 node = entry.take("nodes", identifier, None)
-                if node in placement:
+                if str(node) in seen:
                     record.note("nodes", shown(node), "is placed twice")
                 elif node is not None:
                     placement[node] = f"{kind}{place}"
+                    seen.add(str(node))
     return placement
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -78,6 +79,13 @@ def number(value: Any) -> float:
         raise RuleBrokenError("must be a finite number of at least 0") from None
 
 
+def amount(value: Any) -> float:
+    """A finite JSON number of at least 0 as a float."""
+    if not 0 <= number(value) < math.inf:
+        raise RuleBrokenError("must be a finite number of at least 0")
+    return number(value)
+
+
 def whole(value: Any) -> int:
     """A JSON number without a fraction."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
@@ -129,10 +137,10 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 def pair(value: Any) -> tuple[float, float]:
-    """Two numbers."""
+    """Two finite numbers of at least 0."""
     if not isinstance(value, list) or len(value) != 2:
         raise RuleBrokenError("must be a list of two numbers")
-    return number(value[0]), number(value[1])
+    return amount(value[0]), amount(value[1])
 
 
 def _plain(name: str) -> str:

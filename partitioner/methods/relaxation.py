@@ -59,6 +59,7 @@ def relax(problem: Problem) -> Relaxation:
     Any multipliers give a valid bound; with one kind without memory limit this is total work
     over devices, with two it is the optimum of the fractional assignment up to the search's step.
     """
+    problem = problem.relaxed()
     scale = _scales(problem)
     kinds = len(problem.count)
     price = np.concatenate((np.ones(kinds), np.zeros(kinds)))

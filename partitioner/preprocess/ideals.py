@@ -41,6 +41,23 @@ class Lattice(NamedTuple):
         return len(self.parent)
 
     @property
+    def linear(self) -> bool:
+        """True if the ideals are the prefixes of one order."""
+        return self.size == len(self.rank) + 1
+
+    def difference(self, ideal: int, smaller: int) -> Ints:
+        """The supernodes of an ideal that a smaller one does not have, ascending."""
+        return np.setdiff1d(self.members(ideal), self.members(smaller), assume_unique=True)
+
+    def members(self, ideal: int) -> Ints:
+        """The supernodes of an ideal."""
+        found = []
+        while ideal:
+            found.append(self.added[ideal])
+            ideal = self.parent[ideal]
+        return np.array(found, dtype=np.int64)
+
+    @property
     def nbytes(self) -> int:
         """Bytes that the lattice takes."""
         return sum(array.nbytes for array in self)

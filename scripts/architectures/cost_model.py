@@ -10,9 +10,10 @@ is every operand read once and every result written once, unless an operator say
 The backward operator takes ``Kind.backward`` times the forward one: twice for products and
 convolutions (a gradient for each operand), once for everything else.
 
-Memory: an inference operator holds its parameters and its output. A training operator holds
-16 bytes per parameter altogether (weight, gradient, and the 32-bit Adam state), its stored
-output and, for the backward half, the gradients that it produces.
+Memory: an inference operator (or layer) holds its parameters and its output, since the
+buffers inside a layer are used again. A training operator holds 16 bytes per parameter
+altogether (weight, gradient, and the 32-bit Adam state), its stored output and, for the
+backward half, the gradients that it produces.
 
 Peaks, bandwidths and capacities are those of the vendors' data sheets; the host link is the
 sustained rate of its PCI Express generation.

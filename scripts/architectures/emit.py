@@ -10,7 +10,7 @@ from architectures.cost_model import (
     Processor,
     time_ms,
 )
-from architectures.document import Document, Machine, Options, significant
+from architectures.document import Document, Machine, Options
 from architectures.gradients import gradient_consumers, paired_operators
 from architectures.operators import Operator, Times
 
@@ -42,7 +42,7 @@ def emit(
         writer.backward()
     return {
         "description": description,
-        "maxSizePerFPGA": significant(machine.accelerator.memory),
+        "maxSizePerFPGA": int(machine.accelerator.memory),
         "maxFPGAs": machine.accelerators,
         "maxCPUs": machine.cpus,
         "nodes": writer.document.nodes,
@@ -73,7 +73,7 @@ class _Writer:
             owner = index if operator.tied_to is None else operator.tied_to
             color = owner + 1 if self.paired[index] or owner in shared else None
             state = self._write_state(index, operator, color)
-            size = operator.activation_bytes + state
+            size = self._held_bytes(operator) + state
             times, output = operator.forward, operator.output_bytes
             self.nodes.append(
                 self.document.node(
@@ -82,6 +82,12 @@ class _Writer:
             )
             for source in self._sources(owner, operator.inputs):
                 self.document.edge(source, self.nodes[index])
+
+    def _held_bytes(self, operator: Operator) -> float:
+        """Return the memory of activations: inference keeps only what leaves the operator."""
+        if self.document.options.training:
+            return operator.activation_bytes
+        return min(operator.activation_bytes, operator.output_bytes)
 
     def _write_state(self, index: int, operator: Operator, color: int | None) -> float:
         """Write the parameters as a node of their own, or return their size in bytes."""

@@ -7,7 +7,6 @@ from architectures.primitives import linear
 
 SIDE = 224
 BLOCKS_50 = (3, 4, 6, 3)
-BLOCKS_101 = (3, 4, 23, 3)
 EXPANSION = 4
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner.methods.dp.linear import LinearSearch, best_linear
 from partitioner.methods.dp.search import Bracket
-from partitioner.methods.dp.table import state_bytes
+from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.ideals import Lattice, ideal_lattice
@@ -49,20 +49,14 @@ def _search(
     linear: LinearSearch,
     settings: Settings,
 ) -> Outcome:
-    bracket = Bracket(problem, relaxation, lattice, settings, relaxation.bound, linear.value)
+    bracket = Bracket(Ground(problem, relaxation, lattice), settings, relaxation.bound, linear.value)
     near = linear.value <= NEAR * relaxation.bound
     interrupted = _narrow(bracket, from_top=np.isfinite(linear.value) and not near)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if not problem.lossless:
-        below = Bracket(
-            problem.relaxed(),
-            relax(problem.relaxed()),
-            lattice,
-            settings,
-            relaxation.bound,
-            bracket.value,
-        )
+        ground = Ground(problem.relaxed(), relaxation, lattice)
+        below = Bracket(ground, settings, relaxation.bound, bracket.value)
         interrupted = interrupted or _narrow(below, from_top=True)
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     return Outcome(

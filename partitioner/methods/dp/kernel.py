@@ -102,17 +102,13 @@ class Table(NamedTuple):
 
 
 @njit(cache=True)
-def sweep(lattice, model, search, table, before, place, first, budget):  # type: ignore[no-untyped-def]
+def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-untyped-def]
     """Extend the chains that end in ideals `first`, `first` + 1, ... by one stage.
 
     Parameters
     ----------
     lattice, model, search, table
         See the classes; the table is written.
-    before
-        Shape (E,): pins of each net inside the ideal ``place[0]``; both are kept between calls.
-    place
-        Shape (1,): see `before`.
     first
         The ideal to start with.
     budget
@@ -146,16 +142,18 @@ def sweep(lattice, model, search, table, before, place, first, budget):  # type:
     size = np.zeros(nodes + 2, np.float64)
     transfer = np.zeros((nodes + 2, 3), np.float64)  # in, out, and what is cut for good
     inside = np.zeros(len(pins), np.int64)
-    steps = 0
+    before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
+    place, steps = 0, 0
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
-        count, target = _moves(
+        count, target = list_moves(
             value[start], threshold, floor, following, capacity, reached, moves, least, useful
         )
         if count == 0:
             continue
         _relocate(parent, added, net_start, net_of, before, place, start)
+        place = start
         depth = 0
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
         while depth >= 0:
@@ -173,7 +171,9 @@ def sweep(lattice, model, search, table, before, place, first, budget):  # type:
             possible = False
             for k in range(kinds):
                 compute[depth + 1, k] = compute[depth, k] + work[k, v]
-                load[k], bound = _load(compute[depth + 1, k], transfer[depth + 1], pays[k], communication)
+                load[k], bound = stage_load(
+                    compute[depth + 1, k], transfer[depth + 1], pays[k], communication
+                )
                 if size[depth + 1] > memory[k]:
                     load[k] = np.inf
                 elif useful[k] and bound <= threshold:
@@ -185,21 +185,13 @@ def sweep(lattice, model, search, table, before, place, first, budget):  # type:
                 continue
             if remaining[ideal] <= target:
                 for k in range(kinds):
-                    room = load[k]  # the least largest load for which the stage cannot take more
                     easy = easiest[k, ideal]
-                    if easy >= 0 and size[depth + 1] + sizes[easy] <= memory[k]:
-                        room += growth[k, easy]
-                    else:
-                        room = np.inf
-                    if load[k] <= threshold:
-                        for m in range(count):
-                            t = moves[m, 1]
-                            if moves[m, 0] == k and remaining[ideal] <= capacity[t] and room > least[m]:
-                                largest = max(least[m], load[k])
-                                if largest < value[ideal, t]:
-                                    value[ideal, t] = largest
-                                    origin[ideal, t] = start
-                                    kind[ideal, t] = k
+                    fits = easy >= 0 and size[depth + 1] + sizes[easy] <= memory[k]
+                    room = load[k] + growth[k, easy] if fits else np.inf
+                    offer(
+                        start, ideal, k, load[k], room, threshold, remaining[ideal], capacity,
+                        moves, count, least, value, origin, kind,
+                    )  # fmt: skip
             blocked[depth + 1] = blocked[depth]
             blocked[depth] = passed
             depth += 1
@@ -211,7 +203,7 @@ def sweep(lattice, model, search, table, before, place, first, budget):  # type:
 
 
 @njit(cache=True, inline="always")
-def _moves(value, threshold, floor, following, capacity, reached, moves, least, useful):  # type: ignore[no-untyped-def]
+def list_moves(value, threshold, floor, following, capacity, reached, moves, least, useful):  # type: ignore[no-untyped-def]
     """List the moves (kind, next state) worth trying from an ideal, and their `least` largest load.
 
     A state is not worth it if another one reaches the same ideal with fewer devices and no larger
@@ -238,9 +230,29 @@ def _moves(value, threshold, floor, following, capacity, reached, moves, least, 
 
 
 @njit(cache=True, inline="always")
+def offer(  # type: ignore[no-untyped-def]
+    start, end, k, load, room, threshold, remains, capacity, moves, count, least, value, origin, kind
+):
+    """Offer the stage from ideal `start` to ideal `end` on kind `k` to every move that can take it.
+
+    A stage that can take one more supernode without harm to any other, and without a load above
+    the `least` that its chain has anyway (its load would then be `room` at most), is left out.
+    """
+    if load <= threshold:
+        for m in range(count):
+            t = moves[m, 1]
+            if moves[m, 0] == k and remains <= capacity[t] and room > least[m]:
+                largest = max(least[m], load)
+                if largest < value[end, t]:
+                    value[end, t] = largest
+                    origin[end, t] = start
+                    kind[end, t] = k
+
+
+@njit(cache=True, inline="always")
 def _relocate(parent, added, net_start, net_of, before, place, start):  # type: ignore[no-untyped-def]
-    """Make `before` count the pins inside ideal `start`, along the tree of parents."""
-    old, new = place[0], start
+    """Make `before` count the pins inside ideal `start`, not `place`, along the tree of parents."""
+    old, new = place, start
     while old != new:
         if old > new:
             v, change = added[old], -1
@@ -250,7 +262,6 @@ def _relocate(parent, added, net_start, net_of, before, place, start):  # type: 
             new = parent[new]
         for i in range(net_start[v], net_start[v + 1]):
             before[net_of[i]] += change
-    place[0] = start
 
 
 @njit(cache=True, inline="always")
@@ -282,7 +293,7 @@ def _undo(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _load(busy, transfer, pays, communication):  # type: ignore[no-untyped-def]
+def stage_load(busy, transfer, pays, communication):  # type: ignore[no-untyped-def]
     """The stage's load, and a bound that no larger stage from the same start goes below.
 
     Processing and the nets with a pin before the stage and one inside it only grow.
@@ -308,10 +319,15 @@ def remaining_weights(lattice, weight):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def weights_above(start, after, weight):  # type: ignore[no-untyped-def]
-    """Shape (n,): total weight of each supernode and all its descendants."""
+def weights_above(start, after, weight, linear):  # type: ignore[no-untyped-def]
+    """Shape (n,): total weight of each supernode and all its descendants; 0 in a linear lattice.
+
+    There nothing is ever passed over, so that nobody asks.
+    """
     n = len(weight)
     above = np.zeros(n, np.float64)
+    if linear:
+        return above
     seen = np.full(n, -1, np.int64)
     stack = np.empty(n, np.int64)
     for root in range(n):

@@ -11,14 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.search import Bracket
-from partitioner.methods.dp.table import state_bytes
+from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.loads import largest_load
 from partitioner.methods.method import Outcome, Settings, Stage
 from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.ideals import chain_lattice
 from partitioner.preprocess.orders import depth_first, reverse_postorder
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.problem import Floats, Ints, Problem
 
 STEP_BUDGET = 600_000_000
 
@@ -66,19 +67,23 @@ class LinearSearch:
         """True if nothing can be gained any more, or a limit is reached."""
         return self.closed or self.settings.expired or self.steps > STEP_BUDGET
 
-    def attempt(self, order: Ints) -> bool:
-        """Solve one linear order; True if it improves on the best."""
-        first = np.isinf(self.value)
-        bracket = Bracket(
-            self.affordable, self.relaxation, chain_lattice(order), self.settings,
-            self.relaxation.bound, self.value,
-        )  # fmt: skip
-        bracket.narrow(from_top=not first)
+    def attempt(self, order: Ints, cuts: Sequence[int] = ()) -> bool:
+        """Solve one linear order, in which a known chain has its `cuts`; True if it improves on the best."""
+        block = blocks_of(self.problem, order, cuts)
+        problem, relaxation = self.affordable, self.relaxation
+        if block is not None:
+            problem, order = merged(problem, block), np.arange(int(block.max()) + 1)
+            weight: Floats = np.bincount(block, relaxation.weight).astype(np.float64)
+            relaxation = replace(relaxation, weight=weight)
+        ground = Ground(problem, relaxation, chain_lattice(order))
+        bracket = Bracket(ground, self.settings, self.relaxation.bound, self.value)
+        bracket.narrow(from_top=np.isfinite(self.value))
         self.orders += 1
         self.steps += bracket.steps
         if bracket.stages is None:
             return False
-        self.value, self.stages = bracket.value, bracket.stages
+        self.value = bracket.value
+        self.stages = bracket.stages if block is None else split_blocks(bracket.stages, block)
         self.settings.tell("orders", self.orders, 0, self.value, self.relaxation.bound)
         return True
 
@@ -123,7 +128,8 @@ def _attempt_all(search: LinearSearch, settings: Settings) -> None:
         search.attempt(order)
     failures = 0
     while failures < settings.orders and not search.done and search.stages is not None:
-        improved = search.attempt(_refined(search.problem, search.stages, rng))
+        cuts = np.cumsum([len(stage.nodes) for stage in search.stages])[:-1]
+        improved = search.attempt(_refined(search.problem, search.stages, rng), cuts.tolist())
         failures = 0 if improved else failures + 1
 
 

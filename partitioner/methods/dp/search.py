@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from partitioner.methods.dp.table import Filling
+from partitioner.methods.dp.table import Filling, Ground
 from partitioner.methods.method import Settings, Stage
-from partitioner.methods.relaxation import Relaxation
-from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.problem import Problem
 
 UNLIMITED = float(np.finfo(np.float64).max)
 ROUNDING = 1e-12
 FIRST_STEP = 0.01
+HIGHEST = 20
 NARROW = 0.01
 BISECTIONS = 12
 LEAST_COST = 100_000
@@ -41,8 +39,8 @@ class Bracket:
 
     Parameters
     ----------
-    problem, relaxation, lattice
-        The relaxation is the problem's; the lattice is over its supernodes.
+    ground
+        The problem and the lattice.
     settings
         Deadline, step limit and listener.
     bound
@@ -53,9 +51,7 @@ class Bracket:
         Steps walked up the lattice.
     """
 
-    problem: Problem
-    relaxation: Relaxation
-    lattice: Lattice
+    ground: Ground
     settings: Settings
     bound: float
     value: float = np.inf
@@ -71,12 +67,12 @@ class Bracket:
         thresholds rise from the bound, which costs less while they are low.
         """
         try:
-            if np.isinf(self.value):
-                self.ask(UNLIMITED)
             if from_top:
                 self.ask(self.value * (1 - ROUNDING))
             else:
                 self._rise()
+            if np.isinf(self.value):
+                self.ask(UNLIMITED)
             self._settle()
             self.complete = True
         except Stopped:
@@ -125,8 +121,8 @@ class Bracket:
         return True
 
     def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Stage]] | None:
-        filling = Filling(self.problem, self.relaxation, self.lattice, threshold, floor)
-        before, last = self.steps, self.lattice.size - 1
+        filling = Filling(self.ground, threshold, floor)
+        before, last = self.steps, self.ground.lattice.size - 1
         while filling.ideal < last:
             filling.advance(SLICE if limit is None else min(SLICE, limit))
             self.steps = before + filling.steps
@@ -139,6 +135,6 @@ class Bracket:
 
     def _rise(self) -> None:
         step, base = FIRST_STEP * self.bound, self.bound
-        while step > 0 and base + 2 * step < self.value and not self.closed:
+        while 0 < step < HIGHEST * base and base + 2 * step < self.value and not self.closed:
             self.ask(base + step)
             step *= 2

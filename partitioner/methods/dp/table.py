@@ -35,13 +35,53 @@ def state_bytes(problem: Problem) -> int:
     return BYTES_PER_STATE * state_count(problem)
 
 
+class Ground:
+    """All that the fillings over one lattice have in common.
+
+    Parameters
+    ----------
+    problem, lattice
+        The lattice is over the problem's supernodes.
+    relaxation
+        The problem's; its weights bound what the supernodes outside an ideal need.
+    """
+
+    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
+        self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
+        radix = problem.count + 1
+        self.stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)[:-1]))
+        states = np.arange(state_count(problem))
+        self.left = problem.count - (states[:, None] // self.stride) % radix
+        self.following = np.where(self.left > 0, states[:, None] + self.stride, -1)
+        self.model = _model(problem)
+        self.growth = _growth(problem)
+        self.easiest = easiest_followers(lattice, self.growth)
+        self.remaining = remaining_weights(lattice, relaxation.weight)
+        after = problem.successors
+        self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
+
+    def search(self, threshold: float, floor: float) -> Search:
+        """What a filling looks for."""
+        capacity = self.relaxation.capacity(threshold, self.left, self.problem.memory)
+        return Search(
+            threshold=threshold,
+            floor=floor,
+            following=self.following,
+            capacity=capacity + SLACK * (self.relaxation.weight.sum() + capacity),
+            remaining=self.remaining,
+            above=self.above,
+            growth=self.growth,
+            easiest=self.easiest,
+        )
+
+
 class Filling:
     """A table over the ideals of a lattice, filled from the empty ideal up.
 
     Parameters
     ----------
-    problem, relaxation, lattice
-        The relaxation is the problem's; the lattice is over its supernodes.
+    ground
+        The problem and the lattice.
     threshold
         Only chains in which no load exceeds it are found.
     floor
@@ -55,33 +95,20 @@ class Filling:
         Steps walked up the lattice so far.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        relaxation: Relaxation,
-        lattice: Lattice,
-        threshold: float,
-        floor: float,
-    ) -> None:
-        self.problem, self.lattice = problem, lattice
-        radix = problem.count + 1
-        self.stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)[:-1]))
-        self.model = _model(problem)
-        self.search = _search(problem, relaxation, lattice, self.stride, threshold, floor)
-        shape = lattice.size, state_count(problem)
+    def __init__(self, ground: Ground, threshold: float, floor: float) -> None:
+        self.ground = ground
+        self.search = ground.search(threshold, floor)
+        shape = ground.lattice.size, len(ground.left)
         self.table = Table(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8))
         self.table.value[0, 0] = 0.0
-        self.before = np.zeros(len(self.model.pins), np.int64)
-        self.place = np.zeros(1, np.int64)
         self.ideal = 0
         self.steps = 0
 
     def advance(self, budget: int) -> None:
         """Walk on for about `budget` steps."""
         self.ideal, steps = sweep(
-            self.lattice, self.model, self.search, self.table,
-            self.before, self.place, self.ideal, budget,
-        )  # fmt: skip
+            self.ground.lattice, self.ground.model, self.search, self.table, self.ideal, budget
+        )
         self.steps += steps
 
     def best(self) -> tuple[float, list[Stage]] | None:
@@ -89,51 +116,14 @@ class Filling:
         state = int(self.table.value[-1].argmin())
         if np.isinf(self.table.value[-1, state]):
             return None
-        stages, ideal = [], self.lattice.size - 1
-        members = self._members(ideal)
+        stages, ideal = [], self.ground.lattice.size - 1
         while ideal:
             kind = int(self.table.kind[ideal, state])
-            ideal = int(self.table.origin[ideal, state])
-            state -= int(self.stride[kind])
-            rest = self._members(ideal)
-            stages.append(Stage(kind, np.array(sorted(members - rest), dtype=np.int64)))
-            members = rest
-        return largest_load(self.problem, stages), stages[::-1]
-
-    def _members(self, ideal: int) -> set[int]:
-        members = set()
-        while ideal:
-            members.add(int(self.lattice.added[ideal]))
-            ideal = int(self.lattice.parent[ideal])
-        return members
-
-
-def _search(
-    problem: Problem,
-    relaxation: Relaxation,
-    lattice: Lattice,
-    stride: Ints,
-    threshold: float,
-    floor: float,
-) -> Search:
-    states = np.arange(state_count(problem))
-    left = problem.count - (states[:, None] // stride) % (problem.count + 1)
-    capacity = relaxation.capacity(threshold, left, problem.memory)
-    after = problem.successors
-    branching = len(lattice.node) >= lattice.size
-    weight = relaxation.weight
-    above = weights_above(after.start, after.items, weight) if branching else np.zeros(problem.n)
-    growth = _growth(problem)
-    return Search(
-        threshold=threshold,
-        floor=floor,
-        following=np.where(left > 0, states[:, None] + stride, -1),
-        capacity=capacity + SLACK * (weight.sum() + capacity),
-        remaining=remaining_weights(lattice, weight),
-        above=above,
-        growth=growth,
-        easiest=easiest_followers(lattice, growth),
-    )
+            before = int(self.table.origin[ideal, state])
+            stages.append(Stage(kind, self.ground.lattice.difference(ideal, before)))
+            ideal = before
+            state -= int(self.ground.stride[kind])
+        return largest_load(self.ground.problem, stages), stages[::-1]
 
 
 def _model(problem: Problem) -> Model:

@@ -1,0 +1,108 @@
+"""Long linear orders in blocks: cuts only where they are cheap, or near the cuts of a known chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.method import Stage
+from partitioner.preprocess.precedence import relabelled
+from partitioner.preprocess.problem import Floats, Ints, Nets, Problem, rows_of
+
+MOST_BLOCKS = 3000
+
+
+def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int]) -> Ints | None:
+    """Split a linear order into at most about `MOST_BLOCKS` runs of supernodes.
+
+    Parameters
+    ----------
+    problem, order
+        The supernodes and their order.
+    cuts
+        Places at which a known chain is cut; half of the blocks are single supernodes near them.
+
+    Returns
+    -------
+    Ints or None
+        Shape (n,): the number of each supernode's block; None if the order is short enough as it is.
+    """
+    n = problem.n
+    if n <= MOST_BLOCKS:
+        return None
+    half = MOST_BLOCKS // 2
+    opened = _open_cost(problem, order)
+    window = np.arange(1, n) * half // n
+    cheapest = np.lexsort((opened[1:n], window))
+    first = np.unique(window[cheapest], return_index=True)[1]
+    starts = np.zeros(n, dtype=bool)
+    starts[1 + cheapest[first]] = True
+    reach = half // max(2 * len(cuts), 1)
+    for cut in cuts:
+        starts[max(cut - reach, 1) : cut + reach + 1] = True
+    allowed = problem.allowed[:, order]
+    starts[1:] |= (allowed[:, 1:] != allowed[:, :-1]).any(axis=0)
+    block = np.empty(n, dtype=np.int64)
+    block[order] = np.cumsum(starts)
+    return block
+
+
+def merged(problem: Problem, block: Ints) -> Problem:
+    """The problem with each block as one supernode, numbered in the order of the blocks."""
+    count = int(block.max()) + 1
+    time = np.array([[np.bincount(block, row, count) for row in rows] for rows in problem.time])
+    allowed = np.array([np.bincount(block, ~row, count) == 0 for row in problem.allowed])
+    earlier = np.repeat(np.arange(problem.n), np.diff(problem.successors.start))
+    pairs = relabelled(np.stack((earlier, problem.successors.items), axis=1), block)
+    size: Floats = np.bincount(block, problem.size, count).astype(np.float64)
+    return replace(
+        problem,
+        time=time,
+        size=size,
+        allowed=allowed,
+        successors=rows_of(pairs[:, 0], pairs[:, 1], count),
+        predecessors=rows_of(pairs[:, 1], pairs[:, 0], count),
+        nets=_merged_nets(problem, block, count),
+        member=block[problem.member],
+        relaxed_size=size,
+        relaxed_allowed=allowed,
+        coarser=None,
+    )
+
+
+def split_blocks(stages: Sequence[Stage], block: Ints) -> list[Stage]:
+    """The stages of blocks as stages of supernodes."""
+    stage = np.empty(int(block.max()) + 1, dtype=np.int64)
+    for number, part in enumerate(stages):
+        stage[part.nodes] = number
+    members = rows_of(stage[block], np.arange(len(block)), len(stages))
+    return [Stage(part.kind, members.row(number)) for number, part in enumerate(stages)]
+
+
+def _open_cost(problem: Problem, order: Ints) -> Floats:
+    """Shape (n + 1,): total cost of the nets that a cut before each place of the order cuts."""
+    place = np.empty(problem.n, dtype=np.int64)
+    place[order] = np.arange(problem.n)
+    nets = problem.nets
+    change = np.zeros(problem.n + 2)
+    if len(nets.cost):
+        pins = place[nets.pins.items]
+        np.add.at(change, np.minimum.reduceat(pins, nets.pins.start[:-1]) + 1, nets.cost)
+        np.add.at(change, np.maximum.reduceat(pins, nets.pins.start[:-1]) + 1, -nets.cost)
+    return np.asarray(np.cumsum(change)[: problem.n + 1])
+
+
+def _merged_nets(problem: Problem, block: Ints, count: int) -> Nets:
+    nets = problem.nets
+    owner = np.repeat(np.arange(len(nets.cost)), np.diff(nets.pins.start))
+    owner, pin = np.divmod(np.unique(owner * count + block[nets.pins.items]), count)
+    cut = np.bincount(owner, minlength=len(nets.cost)) > 1
+    owner, pin = (np.cumsum(cut) - 1)[owner[cut[owner]]], pin[cut[owner]]
+    return Nets(
+        pins=rows_of(owner, pin, int(cut.sum())),
+        of_node=rows_of(pin, owner, count),
+        cost=nets.cost[cut],
+        source=block[nets.source[cut]],
+    )

@@ -1,0 +1,78 @@
+"""Our own values for one workload, each computed when it is asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from paper_tables.catalogue import Entry
+from paper_tables.layers import open_layers, without_layers
+from paper_tables.sources import Source
+from partitioner import Evaluation, Plan, evaluate, load, load_placement, solve
+from partitioner.preprocess.contract import contract
+from partitioner.preprocess.ideals import ideal_lattice
+
+MAX_IDEALS = 2**22
+COVERS_PER_IDEAL = 12
+
+
+class Measurement:
+    """What we make of a published workload.
+
+    Parameters
+    ----------
+    source
+        Its files.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.entry: Entry = source.entry
+        self.source = source
+        workload = load(source.workload)
+        self.graph, self.devices = workload.graph, workload.devices
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of the exact dynamic program."""
+        return solve(self.graph, self.devices, method="dp")
+
+    @cached_property
+    def linear(self) -> Plan:
+        """The plan of the dynamic program over linear orders."""
+        return solve(self.graph, self.devices, method="dpl")
+
+    @cached_property
+    def ideals(self) -> int | None:
+        """How many ideals the contracted forward graph has, None if more than can be counted."""
+        problem = contract(self.graph, self.devices)
+        for candidate in (problem, problem.coarser):
+            if candidate is not None:
+                lattice = ideal_lattice(candidate, MAX_IDEALS, COVERS_PER_IDEAL * MAX_IDEALS)
+                if lattice is not None:
+                    return lattice.size
+        return None
+
+    @cached_property
+    def expert(self) -> Evaluation | None:
+        """The hand-made split, backward nodes completed by colocation."""
+        if self.source.expert is None:
+            return None
+        placement = load_placement(self.source.expert, self.graph, self.devices)
+        return evaluate(self.graph, self.devices, placement)
+
+    @cached_property
+    def single(self) -> Evaluation:
+        """Everything on one accelerator, whether it fits or not."""
+        return evaluate(self.graph, self.devices, dict.fromkeys(self.graph.ids, "accelerator0"))
+
+    @cached_property
+    def open_layers(self) -> list[int]:
+        """Layers that cannot be kept together, see :func:`paper_tables.layers.open_layers`."""
+        return open_layers(self.graph)
+
+    @cached_property
+    def layered(self) -> Plan | None:
+        """The exact plan that keeps layers together, None without layers in the file."""
+        if not self.graph.layer_labels:
+            return None
+        graph = without_layers(self.graph, self.open_layers)
+        return solve(graph, self.devices, method="dp", granularity="layer")

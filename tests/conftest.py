@@ -1,0 +1,43 @@
+"""Fixtures that more than one test module uses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.instances import document, write
+
+SHARED = Path(__file__).parents[2] / "shared" / "workloads"
+
+
+@pytest.fixture(scope="session")
+def published() -> Path:
+    """The folder of the published workloads; a test that needs it is skipped where it is missing."""
+    folder = Path(os.environ.get("PARTITIONER_WORKLOADS", SHARED))
+    if not folder.is_dir():
+        pytest.skip(f"the published workloads are not here: no folder {folder} (PARTITIONER_WORKLOADS)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reference(published: Path) -> Callable[[str], Any]:
+    """A function that reads a published table by name, e.g. ``reference("table1")``."""
+
+    def read(name: str) -> Any:
+        path = published.parent / "reference" / f"{name}.json"
+        if not path.is_file():
+            pytest.skip(f"the published table is not here: no file {path}")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    return read
+
+
+@pytest.fixture
+def workload_file(tmp_path: Path) -> Path:
+    """A small valid workload file with forward and backward nodes, colours and a CPU."""
+    return write(tmp_path, document())
