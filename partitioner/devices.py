@@ -153,7 +153,7 @@ def _is_size(value: Any) -> bool:
 
 def number_rule(value: object) -> str:
     """What a time, cost or size must be, in words for a value that is not."""
-    if isinstance(value, int | float) and 0 < value < math.inf:
+    if isinstance(value, int | float) and value is not True and 0 < value < math.inf:
         return f"must be 0, or from {SMALLEST:g} to {LARGEST:g}"
     return "must be a finite number of at least 0"
 

@@ -17,7 +17,7 @@ from partitioner.checks import node_name
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.formats.networkx_graph import from_networkx
-from partitioner.graph import Graph, NodeId
+from partitioner.graph import Graph
 from partitioner.shape import Shape, placement_shape
 
 OBJECTIVES = ("throughput", "gpipe")
@@ -88,7 +88,7 @@ class Evaluation:
 def evaluate(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices,
-    placement: Mapping[NodeId, str],
+    placement: Mapping[Any, str],
     objective: str = "throughput",
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
@@ -162,7 +162,7 @@ def evaluate(
 
 
 def _device_of_nodes(
-    graph: Graph, devices: Devices, placement: Mapping[NodeId, str]
+    graph: Graph, devices: Devices, placement: Mapping[Any, str]
 ) -> tuple[NDArray[np.int64], list[str]]:
     """The device number of every node, and the names that the numbers stand for."""
     if not isinstance(placement, Mapping):

@@ -13,7 +13,7 @@ from partitioner.devices import Devices
 from partitioner.errors import ContradictionError, InfeasibleError, NoPlanFound
 from partitioner.evaluate import Evaluation, evaluate
 from partitioner.formats.networkx_graph import from_networkx
-from partitioner.graph import Graph, NodeId
+from partitioner.graph import Graph
 from partitioner.methods.expand import expand, stages_of
 from partitioner.methods.explain import why_infeasible
 from partitioner.methods.method import Outcome, Progress, Settings, Stage
@@ -21,6 +21,7 @@ from partitioner.methods.registry import choose
 from partitioner.options import read_options
 from partitioner.plan import Plan
 from partitioner.preprocess.contract import contract
+from partitioner.preprocess.layers import whole_layers
 from partitioner.preprocess.problem import Problem
 from partitioner.workload import Workload
 
@@ -39,7 +40,7 @@ def solve(
     gap: float = 0.0,
     seed: int = 0,
     workers: int | None = None,
-    warm_start: Plan | Mapping[NodeId, str] | None = None,
+    warm_start: Plan | Mapping[Any, str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     **method_options: Any,
 ) -> Plan:
@@ -105,7 +106,8 @@ def solve(
     workload = Workload(graph, devices)
     info = choose(method, objective, split, backend)
     options = read_options(time_limit, gap, seed, workers, method_options)
-    problem = contract(graph, devices, by_layer=options.by_layer)
+    layer, notes = whole_layers(graph) if options.by_layer else (None, ())
+    problem = contract(graph, devices, layer)
     settings = Settings(
         gap=gap,
         deadline=None if time_limit is None else started + time_limit,
@@ -140,13 +142,13 @@ def solve(
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **method_options},
-        notes=outcome.notes,
+        notes=(*notes, *outcome.notes),
         statistics=dict(outcome.statistics),
     )
 
 
 def _incumbent(
-    problem: Problem, graph: Graph, devices: Devices, warm_start: Plan | Mapping[NodeId, str] | None
+    problem: Problem, graph: Graph, devices: Devices, warm_start: Plan | Mapping[Any, str] | None
 ) -> list[Stage] | None:
     """The stages of the warm start if it is a feasible chain."""
     if warm_start is None:

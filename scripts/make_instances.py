@@ -7,6 +7,7 @@ from typing import Any
 
 from architectures.catalogue import WORKLOADS
 from architectures.files import summary, write
+from architectures.optima import write_optima
 from architectures.synthetic import (
     BLOCKS,
     BRANCHES,
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.list:
         _list()
+    elif options.optima:
+        write_optima(FOLDER)
     elif options.synthetic:
         if options.output is None:
             parser.error("--synthetic needs --output FILE")
@@ -43,15 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="list the committed instances")
+    parser.add_argument("--optima", action="store_true", help="solve them and write instances/index.json")
     parser.add_argument(
         "--only", action="append", choices=list(WORKLOADS), metavar="NAME", help="write only NAME"
     )
     parser.add_argument(
         "--output", type=Path, help="folder, or file of the random instance (default: instances/)"
     )
-    parser.add_argument(
-        "--synthetic", choices=list(ACCELERATORS), help="write one random instance instead"
-    )
+    parser.add_argument("--synthetic", choices=list(ACCELERATORS), help="write one random instance instead")
     _add_random_options(parser)
     return parser
 
@@ -60,9 +62,7 @@ def _add_random_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("random instances")
     group.add_argument("--seed", type=int, default=0)
     group.add_argument("--accelerators", type=int, help="number of accelerators")
-    group.add_argument(
-        "--nodes", type=int, help="operators; for branches at most so many, in whole blocks"
-    )
+    group.add_argument("--nodes", type=int, help="operators; for branches at most so many, in whole blocks")
     group.add_argument("--branches", type=int, default=BRANCHES, help="chains per block")
     group.add_argument("--depth", type=int, default=DEPTH, help="nodes per chain")
 

@@ -29,7 +29,7 @@ def chain() -> Instance:
 
 
 def diamond() -> Instance:
-    """a (1) -> b, c (4 each) -> d (1), transfers 1, two devices.
+    """One node a (1) -> b, c (4 each) -> d (1), transfers 1, two devices.
 
     a | b c d gives 10; a b | c d gives 5 + 1 + 1 on both sides, as a c | b d does; a b c | d gives 11;
     one device gives 10. The output of a counts once, although two edges carry it.
@@ -40,7 +40,7 @@ def diamond() -> Instance:
 
 
 def branchy() -> Instance:
-    """s (1) feeds a -> b (2 + 2) and c -> d (3 + 1) at cost 1; inside a branch a transfer costs 10.
+    """Node s (1) feeds a -> b (2 + 2) and c -> d (3 + 1) at cost 1; a transfer inside a branch costs 10.
 
     On three devices s | a b | c d gives 2 | 5 | 5. A branch takes 4 and pays 1 for its input unless s
     is with it, which takes 1 as well; to cut a branch costs 10. So nothing is below 5.
@@ -118,7 +118,7 @@ def zero() -> Instance:
 
 
 def unsupported() -> Instance:
-    """a -> b -> c, where only the CPU may run b (3); a and c take 1 on an accelerator, 10 on the CPU.
+    """Only the CPU may run b (3) of a -> b -> c; a and c take 1 on an accelerator, 10 on the CPU.
 
     b costs 3 on the CPU whatever else happens, and a | b | c gives 1.5 | 3 | 1.5.
     """
@@ -133,7 +133,7 @@ def unsupported() -> Instance:
 
 
 def three_kinds() -> Instance:
-    """x -> y -> z at transfer cost 1 on a fast device, one half as fast, and a host that pays nothing.
+    """Edges x -> y -> z of cost 1; a fast device, one half as fast, and a host that pays nothing.
 
     z takes 4 on the fast device, and 1 for its input or 2 for y; 8 on the slow one; 5 on the host.
     So nothing is below 5, and x | y | z on slow, fast, host gives 3 | 4 | 5.
@@ -145,13 +145,11 @@ def three_kinds() -> Instance:
 
 
 def two_tensors() -> Instance:
-    """u (1) sends one tensor of cost 1 to v (4) and another of cost 5 to w (4).
+    """Node u (1) sends one tensor of cost 1 to v (4) and another of cost 5 to w (4).
 
     u w | v gives 6 | 5; u v | w gives 10; u | v w gives 7 | 14; one device 9.
     """
-    graph = Graph.from_arrays(
-        {ACCELERATOR: [1.0, 4.0, 4.0]}, [("u", "v"), ("u", "w")], [1.0, 5.0], ids="uvw"
-    )
+    graph = Graph.from_arrays({ACCELERATOR: [1.0, 4.0, 4.0]}, [("u", "v"), ("u", "w")], [1.0, 5.0], ids="uvw")
     return Instance(graph, Devices.accelerated(2), 6.0)
 
 

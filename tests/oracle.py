@@ -74,12 +74,14 @@ def _is_chain(graph: Graph, placed: Rows, count: int) -> NDArray[np.bool_]:
         reach[row[moved], placed[moved, source], placed[moved, target]] = True
     for via in range(count):
         reach |= reach[:, :, via, None] & reach[:, None, via, :]
-    return ~reach[:, np.arange(count), np.arange(count)].any(axis=1)
+    return np.asarray(~reach[:, np.arange(count), np.arange(count)].any(axis=1))
 
 
 def _arcs(graph: Graph) -> list[tuple[int, int]]:
     forward_colors = {c for c, back in zip(graph.color, graph.backward, strict=True) if not back and c >= 0}
-    orphan = [bool(back) and c not in forward_colors for c, back in zip(graph.color, graph.backward, strict=True)]
+    orphan = [
+        bool(back) and c not in forward_colors for c, back in zip(graph.color, graph.backward, strict=True)
+    ]
     arcs = []
     for u, v in graph.edges.tolist():
         if not graph.backward[v]:

@@ -64,8 +64,8 @@ def _colors(rng: np.random.Generator, backward: np.ndarray) -> list[int | None]:
     share = rng.choice([0.0, 0.4, 0.9])
     colors = [int(rng.integers(classes)) if rng.random() < share else None for _ in backward]
     orphans = rng.random(len(backward)) < 0.2
-    return [50 + i % 2 if back and orphan else color
-            for i, (color, back, orphan) in enumerate(zip(colors, backward, orphans, strict=True))]  # fmt: skip
+    lost = (backward & orphans).tolist()
+    return [50 + i % 2 if lost[i] else color for i, color in enumerate(colors)]
 
 
 def _devices(rng: np.random.Generator, total: float, most: int) -> Devices:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def expand(graph: Graph, devices: Devices, outcome: Outcome) -> tuple[dict[NodeI
 
 
 def stages_of(
-    problem: Problem, graph: Graph, devices: Devices, placement: Mapping[NodeId, str], order: Sequence[str]
+    problem: Problem, graph: Graph, devices: Devices, placement: Mapping[Any, str], order: Sequence[str]
 ) -> list[Stage] | None:
     """The stages of a user's chain, as a start for a method; None if they are none any more.
 

@@ -9,15 +9,15 @@ from partitioner.graph import Graph
 from partitioner.preprocess.problem import Ints
 
 
-def colocated_groups(graph: Graph, by_layer: bool = False) -> Ints:
+def colocated_groups(graph: Graph, layer: Ints | None = None) -> Ints:
     """Number the groups of nodes that share a device.
 
     Parameters
     ----------
     graph
         The user's graph; nodes of one colour class are together (paper, Appendix E.1).
-    by_layer
-        Keep the nodes of one layer together too (Appendix E.3).
+    layer
+        Shape (N,): further classes to keep together (Appendix E.3), -1 for none.
 
     Returns
     -------
@@ -27,8 +27,8 @@ def colocated_groups(graph: Graph, by_layer: bool = False) -> Ints:
     bonds: nx.Graph[object] = nx.Graph()
     bonds.add_nodes_from(range(len(graph)))
     bonds.add_edges_from((i, ("color", c)) for i, c in enumerate(graph.color.tolist()) if c >= 0)
-    if by_layer:
-        bonds.add_edges_from((i, ("layer", c)) for i, c in enumerate(graph.layer.tolist()) if c >= 0)
+    if layer is not None:
+        bonds.add_edges_from((i, ("layer", c)) for i, c in enumerate(layer.tolist()) if c >= 0)
     group = np.empty(len(graph), dtype=np.int64)
     for number, component in enumerate(nx.connected_components(bonds)):
         group[[i for i in component if isinstance(i, int)]] = number

@@ -16,7 +16,7 @@ from partitioner.preprocess.precedence import merge_cycles, precedence_pairs, re
 from partitioner.preprocess.problem import Floats, Ints, Problem, Rows, rows_of
 
 
-def contract(graph: Graph, devices: Devices, *, by_layer: bool = False) -> Problem:
+def contract(graph: Graph, devices: Devices, layer: Ints | None = None) -> Problem:
     """Contract a graph for chains of stages.
 
     In this order: colour classes (and layers, on request) become one group each; orphaned backward
@@ -28,15 +28,15 @@ def contract(graph: Graph, devices: Devices, *, by_layer: bool = False) -> Probl
     ----------
     graph, devices
         A checked workload.
-    by_layer
-        Keep the nodes of a layer together (Appendix E.3).
+    layer
+        Shape (N,): layers to keep together, see :func:`partitioner.preprocess.layers.whole_layers`.
 
     Returns
     -------
     Problem
         Contracted as far as nothing can be lost; its `coarser` further, if there is further to go.
     """
-    group = colocated_groups(graph, by_layer)
+    group = colocated_groups(graph, layer)
     group, pairs = merge_cycles(group, precedence_pairs(graph, group))
     groups = _groups(graph, devices, group)
     merge_free_nodes(groups, _is_roomy(graph, devices), lossless=True)
@@ -60,7 +60,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs:
     rank[order] = np.arange(len(kept))
     member, pairs, kept = rank[label][group], rank[pairs], kept[order]
     return Problem(
-        time=_times(graph, devices, member, len(kept)),
+        time=groups.time[:, :, kept],
         size=groups.size[kept],
         allowed=groups.allowed[:, kept],
         successors=_rows(pairs, len(kept)),
@@ -90,14 +90,15 @@ def _groups(graph: Graph, devices: Devices, group: Ints) -> Groups:
     count = int(group.max()) + 1
     size: Floats = np.bincount(group, graph.size, count).astype(np.float64)
     allowed = _allowed(graph, devices, group, count)
-    total = _times(graph, devices, group, count).sum(axis=1)
+    time = _times(graph, devices, group, count) * allowed[:, None, :]
     neighbours: list[set[int]] = [set() for _ in range(count)]
     for source, target in group[graph.edges].tolist():
         if source != target:
             neighbours[source].add(target)
             neighbours[target].add(source)
     return Groups(
-        idle=~((total > 0) & allowed).any(axis=0),
+        time=time,
+        idle=time.sum(axis=(0, 1)) == 0,
         size=size,
         allowed=allowed,
         relaxed_size=size.copy(),

@@ -16,8 +16,9 @@ class Groups:
 
     Parameters
     ----------
-    idle
-        Has the group no processing time on any kind that may run it?
+    time, idle
+        Time of each group, shape (K, 2, g), 0 on kinds that may not run it, and whether there is none.
+        What is merged adds none.
     size, allowed
         Memory (g,) and allowed kinds (K, g), with all that was merged in.
     relaxed_size, relaxed_allowed
@@ -28,6 +29,7 @@ class Groups:
         Itself, or the group that it was merged into.
     """
 
+    time: Floats
     idle: NDArray[np.bool_]
     size: Floats
     allowed: NDArray[np.bool_]
@@ -74,8 +76,9 @@ def _is_leaf(groups: Groups, g: int) -> bool:
 
 
 def _is_safe(groups: Groups, leaf: int, host: int, roomy: bool) -> bool:
-    runs = bool((groups.allowed[:, leaf] | ~groups.allowed[:, host]).all())
-    return runs and (roomy or groups.size[leaf] == 0)
+    """Can nothing be lost if they merge, apart from what earlier merges have put at risk?"""
+    runs = bool((groups.relaxed_allowed[:, leaf] | ~groups.relaxed_allowed[:, host]).all())
+    return runs and (roomy or groups.relaxed_size[leaf] == 0)
 
 
 def _merge(groups: Groups, leaf: int, host: int, safe: bool) -> None:

@@ -47,7 +47,7 @@ class Lattice(NamedTuple):
 
     def difference(self, ideal: int, smaller: int) -> Ints:
         """The supernodes of an ideal that a smaller one does not have, ascending."""
-        return np.setdiff1d(self.members(ideal), self.members(smaller), assume_unique=True)
+        return np.setdiff1d(self.members(ideal), self.members(smaller))
 
     def members(self, ideal: int) -> Ints:
         """The supernodes of an ideal."""

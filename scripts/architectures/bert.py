@@ -51,9 +51,7 @@ def _embeddings(graph: GraphBuilder, shape: Shape) -> int:
     return layer_norm(graph, shape, total)
 
 
-def _block(
-    graph: GraphBuilder, shape: Shape, name: str, hidden: int, mask: int, training: bool
-) -> int:
+def _block(graph: GraphBuilder, shape: Shape, name: str, hidden: int, mask: int, training: bool) -> int:
     graph.layer(f"{name}/attention")
     attended = attention(graph, shape, hidden, mask, training)
     summed = residual(graph, shape, attended, hidden, training)

@@ -41,27 +41,19 @@ WORKLOADS: dict[str, Workload] = {
     ),
     "bert6_operator_training": bert_workload(6, V100_16GB, 3, LOOKUP_ON_HOST_TRAINING),
     "bert12_operator_inference": bert_workload(12, TPU_V3, 6, OPERATOR_INFERENCE),
-    "resnet50_inference": image_workload(
-        "ResNet-50", RESNET_50, 64, (P100_16GB, 6), LAYER_INFERENCE
-    ),
+    "resnet50_inference": image_workload("ResNet-50", RESNET_50, 64, (P100_16GB, 6), LAYER_INFERENCE),
     "resnet50_operator_training": image_workload(
         "ResNet-50", RESNET_50, 64, (V100_16GB, 4), OPERATOR_TRAINING
     ),
-    "inceptionv3_inference": image_workload(
-        "Inception-v3", inception, 64, (P100_16GB, 6), LAYER_INFERENCE
-    ),
-    "inceptionv3_training": image_workload(
-        "Inception-v3", inception, 64, (P100_16GB, 6), LAYER_TRAINING
-    ),
+    "inceptionv3_inference": image_workload("Inception-v3", inception, 64, (P100_16GB, 6), LAYER_INFERENCE),
+    "inceptionv3_training": image_workload("Inception-v3", inception, 64, (P100_16GB, 6), LAYER_TRAINING),
     "inceptionv3_operator_inference": image_workload(
         "Inception-v3", inception, 64, (V100_16GB, 6), Options(operators=True)
     ),
     "gnmt_inference": gnmt_workload(6, LAYER_INFERENCE, 128),
     "gnmt_training": gnmt_workload(6, LAYER_TRAINING, 128),
     "gnmt_operator_inference": gnmt_workload(4, SEARCH_ON_HOST, 64, cpus=2),
-    "gpt2xl_training": gpt_workload(
-        "GPT-2 XL", (48, 1600, 25), (1, 1024), (V100_16GB, 3), LAYER_TRAINING
-    ),
+    "gpt2xl_training": gpt_workload("GPT-2 XL", (48, 1600, 25), (1, 1024), (V100_16GB, 3), LAYER_TRAINING),
     "gpt2_operator_training": gpt_workload(
         "GPT-2 small", (12, 768, 12), (4, 1024), (V100_16GB, 4), OPERATOR_TRAINING
     ),

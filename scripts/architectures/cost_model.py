@@ -93,9 +93,7 @@ TPU_V3 = Accelerator("TPU-v3-32GB bf16", 123e12, 900e9, 0.003, 32 * GIB, 12e9, 2
 HOST = Processor("64-core EPYC 7742 socket", 4.6e12, 204.8e9, 0.003)
 
 
-def time_ms(
-    processor: Processor, kind: Kind, flops: float, traffic: float, kernels: int = 1
-) -> float:
+def time_ms(processor: Processor, kind: Kind, flops: float, traffic: float, kernels: int = 1) -> float:
     """Return the time in ms of one operator.
 
     Parameters

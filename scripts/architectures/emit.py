@@ -76,9 +76,7 @@ class _Writer:
             size = self._held_bytes(operator) + state
             times, output = operator.forward, operator.output_bytes
             self.nodes.append(
-                self.document.node(
-                    operator.name, times, size, output, layer=operator.layer, color=color
-                )
+                self.document.node(operator.name, times, size, output, layer=operator.layer, color=color)
             )
             for source in self._sources(owner, operator.inputs):
                 self.document.edge(source, self.nodes[index])
@@ -96,9 +94,7 @@ class _Writer:
             return state
         output = operator.parameters * self.document.accelerator.element_bytes
         name, layer, free = f"{operator.name}/weight", operator.layer, Times(0.0, 0.0)
-        self.weights[index] = self.document.node(
-            name, free, state, output, layer=layer, color=color
-        )
+        self.weights[index] = self.document.node(name, free, state, output, layer=layer, color=color)
         return 0.0
 
     def _sources(self, owner: int, producers: Sequence[int]) -> Iterator[int]:
@@ -119,9 +115,7 @@ class _Writer:
         operator = self.operators[index]
         owner = index if operator.tied_to is None else operator.tied_to
         gradients = sum(
-            self.operators[producer].output_bytes
-            for producer in operator.inputs
-            if self.paired[producer]
+            self.operators[producer].output_bytes for producer in operator.inputs if self.paired[producer]
         )
         held = gradients if operator.activation_bytes else 0.0
         mirror = self.document.node(

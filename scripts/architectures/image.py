@@ -55,9 +55,7 @@ def picture(graph: GraphBuilder, batch: int, side: int, channels: int = 3) -> Im
     return Image(source(graph, "pictures", elements), batch, channels, side, side)
 
 
-def convolve(
-    graph: GraphBuilder, image: Image, channels: int, shape: Window, bias: bool = False
-) -> Image:
+def convolve(graph: GraphBuilder, image: Image, channels: int, shape: Window, bias: bool = False) -> Image:
     """Add a convolution to the current layer, with a bias if there is no normalisation."""
     height, width = shape.slide(image)
     weights = image.channels * channels * shape.size[0] * shape.size[1]

@@ -85,8 +85,7 @@ def _block(
     pooling: tuple[Window, int],
 ) -> Image:
     branches = [
-        _chain(graph, f"{name}/branch{index + 1}", image, chain)
-        for index, chain in enumerate(chains)
+        _chain(graph, f"{name}/branch{index + 1}", image, chain) for index, chain in enumerate(chains)
     ]
     branches.append(_pooled(graph, name, image, *pooling))
     return concatenate(graph, f"{name}/concat", branches)

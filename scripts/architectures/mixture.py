@@ -60,9 +60,7 @@ def mixture(graph: GraphBuilder, training: bool, shape: Shape, experts: Experts)
     language_head(graph, shape, hidden, training)
 
 
-def _attention_part(
-    graph: GraphBuilder, shape: Shape, name: str, hidden: int, training: bool
-) -> int:
+def _attention_part(graph: GraphBuilder, shape: Shape, name: str, hidden: int, training: bool) -> int:
     graph.layer(f"{name}/attention")
     normed = normalise(graph, "rms_norm", hidden, shape.elements, shape.hidden)
     attended = attention(graph, shape, normed, None, training)
@@ -76,9 +74,7 @@ def _dense_part(graph: GraphBuilder, shape: Shape, name: str, middle: int) -> in
     return linear(graph, "add", (inner, middle), shape.elements)
 
 
-def _sparse_part(
-    graph: GraphBuilder, shape: Shape, experts: Experts, name: str, middle: int
-) -> int:
+def _sparse_part(graph: GraphBuilder, shape: Shape, experts: Experts, name: str, middle: int) -> int:
     routed = experts.chosen * shape.elements
     graph.layer(f"{name}/router")
     normed = normalise(graph, "rms_norm", middle, shape.elements, shape.hidden)
@@ -86,8 +82,7 @@ def _sparse_part(
     chances = pointwise(graph, "softmax_topk", (scores,), shape.tokens * experts.count)
     sent = linear(graph, "dispatch", (normed, chances), routed)
     answers = [
-        _expert(graph, shape, experts, f"{name}/expert{index}", sent)
-        for index in range(experts.count)
+        _expert(graph, shape, experts, f"{name}/expert{index}", sent) for index in range(experts.count)
     ]
     graph.layer(f"{name}/combine")
     mixed = linear(graph, "weighted_sum", answers, shape.elements)

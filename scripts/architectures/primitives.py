@@ -54,9 +54,7 @@ def dense(
     """Add the product of ``rows`` vectors with a weight matrix, and a bias."""
     elements, flops = rows * width_out, 2 * rows * width_in * width_out
     label = f"{name}_matmul" if name else "matmul"
-    product = graph.add(
-        label, MATMUL, (value,), elements, flops=flops, parameters=width_in * width_out
-    )
+    product = graph.add(label, MATMUL, (value,), elements, flops=flops, parameters=width_in * width_out)
     if not bias:
         return product
     label = f"{name}_bias" if name else "bias"
@@ -78,9 +76,7 @@ def linear(graph: GraphBuilder, name: str, values: Iterable[int], elements: floa
     return graph.add(name, LINEAR, values, elements, flops=elements)
 
 
-def normalise(
-    graph: GraphBuilder, name: str, value: int, elements: float, parameters: float
-) -> int:
+def normalise(graph: GraphBuilder, name: str, value: int, elements: float, parameters: float) -> int:
     """Add a normalisation, which reads its input twice."""
     traffic = 3 * elements + parameters
     return graph.add(
@@ -94,9 +90,7 @@ def normalise(
     )
 
 
-def dropout(
-    graph: GraphBuilder, value: int, elements: float, training: bool, name: str = "dropout"
-) -> int:
+def dropout(graph: GraphBuilder, value: int, elements: float, training: bool, name: str = "dropout") -> int:
     """Add dropout when training; inference has none."""
     return pointwise(graph, name, (value,), elements) if training else value
 

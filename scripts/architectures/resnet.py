@@ -40,9 +40,7 @@ def _bottleneck(graph: GraphBuilder, name: str, image: Image, width: int, stride
     inner = unit(graph, f"{name}/expand", inner, EXPANSION * width, window(1), active=False)
     skip = image
     if image.channels != inner.channels:
-        skip = unit(
-            graph, f"{name}/project", image, inner.channels, window(1, stride), active=False
-        )
+        skip = unit(graph, f"{name}/project", image, inner.channels, window(1, stride), active=False)
     graph.layer(f"{name}/join")
     total = linear(graph, "add", (inner.operator, skip.operator), inner.elements)
     return relu(graph, like(inner, total))

@@ -86,9 +86,7 @@ def _random_operator(
     forward = Times(time, time * float(generator.uniform(5, 20)))
     output = MEGABYTE * float(generator.uniform(1, 8))
     parameters = MEGABYTE * float(generator.uniform(5, 50))
-    return Operator(
-        name, layer, inputs, (), output, output, parameters, forward, forward, gradient=False
-    )
+    return Operator(name, layer, inputs, (), output, output, parameters, forward, forward, gradient=False)
 
 
 def operators_instance(nodes: int, seed: int, accelerators: int = 16) -> dict[str, Any]:

@@ -49,9 +49,7 @@ def layer_norm(graph: GraphBuilder, shape: Shape, value: int, name: str = "layer
     return normalise(graph, name, value, shape.elements, 2 * shape.hidden)
 
 
-def attention(
-    graph: GraphBuilder, shape: Shape, value: int, mask: int | None, training: bool
-) -> int:
+def attention(graph: GraphBuilder, shape: Shape, value: int, mask: int | None, training: bool) -> int:
     """Add multi-head self-attention up to its output projection; return that.
 
     Parameters

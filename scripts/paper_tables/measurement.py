@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from paper_tables.catalogue import Entry
-from paper_tables.layers import open_layers, without_layers
 from paper_tables.sources import Source
 from partitioner import Evaluation, Plan, evaluate, load, load_placement, solve
 from partitioner.preprocess.contract import contract
@@ -65,14 +64,8 @@ class Measurement:
         return evaluate(self.graph, self.devices, dict.fromkeys(self.graph.ids, "accelerator0"))
 
     @cached_property
-    def open_layers(self) -> list[int]:
-        """Layers that cannot be kept together, see :func:`paper_tables.layers.open_layers`."""
-        return open_layers(self.graph)
-
-    @cached_property
     def layered(self) -> Plan | None:
         """The exact plan that keeps layers together, None without layers in the file."""
         if not self.graph.layer_labels:
             return None
-        graph = without_layers(self.graph, self.open_layers)
-        return solve(graph, self.devices, method="dp", granularity="layer")
+        return solve(self.graph, self.devices, method="dp", granularity="layer")

@@ -49,9 +49,8 @@ def table3(measurements: Sequence[Measurement], published: Published) -> Table:
     rows = [Row(m.entry, _granularities(m, published.table3.get(m.entry.name, {}))) for m in chosen]
     notes = _note("the file gives no layers", [m for m in chosen if m.layered is None])
     for m in chosen:
-        labels = ", ".join(str(m.graph.layer_labels[layer]) for layer in m.open_layers)
-        reason = f"layer {labels} is not kept together, as paths leave it and return through others"
-        notes += _note(reason, [m] if labels else [])
+        for reason in m.layered.notes if m.layered else ():
+            notes += _note(reason, [m])
     title = "Table 3. Time per sample (ms) of DP, cut between operators or between layers"
     return Table(3, title, rows, notes)
 

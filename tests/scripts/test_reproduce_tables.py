@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paper_tables.layers import open_layers
 from paper_tables.published import read_published
 from paper_tables.sources import find_sources
 from paper_tables.verdict import against_program, is_printed, last_digit, must_agree, smaller_is_better
 from paper_tables.writing import as_text
 from reproduce_tables import main, reproduce
-
-from partitioner import Graph
 
 TABLE_1 = {
     "nodes": 3,
@@ -225,13 +222,6 @@ def test_published_values_may_be_rounded_or_cut_off() -> None:
     assert last_digit(1891.74) == pytest.approx(0.01)
     assert against_program(51.5519, None) == "-"
     assert against_program(51.5518636, 51.5519) == "="
-
-
-def test_a_layer_that_encloses_another_is_open() -> None:
-    """Layers a, b, none, b, a along a chain: a encloses b, b encloses a node without a layer."""
-    edges = [(i, i + 1) for i in range(4)]
-    graph = Graph.from_arrays({"gpu": [1.0] * 5}, edges, layer=["a", "b", None, "b", "a"])
-    assert [graph.layer_labels[layer] for layer in open_layers(graph)] == ["a"]
 
 
 def test_reference_files_may_be_missing(tmp_path: Path) -> None:

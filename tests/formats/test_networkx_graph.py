@@ -1,0 +1,133 @@
+"""A graph goes to networkx and back without loss; attributes that mean nothing sensible are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from partitioner import Graph, WorkloadError, from_networkx, load, to_networkx
+from tests.instances import SOLVABLE, Instance, chain, document, write
+
+
+def pair(**attributes: Any) -> nx.DiGraph[Any]:
+    """Nodes a -> b; a has the attributes."""
+    digraph: nx.DiGraph[Any] = nx.DiGraph([("a", "b")])
+    digraph.add_nodes_from("ab", time={"gpu": 1.5})
+    digraph.nodes["a"].update(attributes)
+    return digraph
+
+
+@pytest.mark.parametrize("make", SOLVABLE)
+def test_there_and_back_gives_an_equal_graph(make: Callable[[], Instance]) -> None:
+    graph = make().graph
+    again = from_networkx(to_networkx(graph))
+    assert again.digest == graph.digest
+    assert (again.names, again.color_labels) == (graph.names, graph.color_labels)
+
+
+def test_unused_fields_come_back_too(tmp_path: Path) -> None:
+    """Even those whose names networkx uses for arguments of its own."""
+    content = document()
+    content["nodes"][0] |= {"node_for_adding": 1, "self": 2}
+    content["edges"][0] |= {"u_of_edge": 1, "weight": 2}
+    graph = load(write(tmp_path, content)).graph
+    again = from_networkx(to_networkx(graph))
+    assert list(again.extras.nodes) == list(graph.extras.nodes)
+    assert list(again.extras.edges) == list(graph.extras.edges)
+
+
+def test_defaults() -> None:
+    graph = from_networkx(pair())
+    assert graph.kinds == ("gpu",) and graph.ids == ("a", "b") and graph.names == ("a", "b")
+    assert graph.size.tolist() == [0, 0] and graph.cost.tolist() == [0] and graph.allowed.all()
+    assert not graph.backward.any() and graph.color.tolist() == [-1, -1] == graph.layer.tolist()
+
+
+def test_a_kind_without_a_time_may_not_run_the_node() -> None:
+    graph = from_networkx(pair(time={"npu": 2.0}))
+    assert graph.kinds == ("npu", "gpu")
+    assert graph.allowed.tolist() == [[True, False], [False, True]]
+
+
+def test_allowed_narrows_the_kinds() -> None:
+    graph = from_networkx(pair(time={"gpu": 1.0, "npu": 2.0}, allowed=["npu"]))
+    assert graph.allowed[:, 0].tolist() == [False, True]
+
+
+def test_parallel_edges_come_in_but_not_out() -> None:
+    """A MultiDiGraph may have them, a DiGraph cannot."""
+    multi: nx.MultiDiGraph[Any] = nx.MultiDiGraph(pair())
+    multi.add_edge("a", "b", cost=3.0)
+    graph = from_networkx(multi)
+    assert sorted(graph.cost.tolist()) == [0.0, 3.0]
+    with pytest.raises(WorkloadError, match="edge 'a' -> 'b': a networkx.DiGraph holds it only once"):
+        to_networkx(graph)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text"),
+    [
+        ({"time": None}, "node 'a': time = None: must be a mapping from device kind to time"),
+        ({"time": 3.0}, "node 'a': time = 3.0: must be a mapping from device kind to time"),
+        ({"time": {"gpu": "x"}}, "node 'a': time[gpu] = 'x': must be a number"),
+        ({"time": {"gpu": -1}}, "node 'a': time[gpu] = -1.0: must be a finite number of at least 0"),
+        ({"time": {1: 1.0}}, "kinds = (1, 'gpu'): must be distinct texts"),
+        ({"allowed": "gpu"}, "node 'a': allowed = 'gpu': must be a list of device kinds"),
+        ({"allowed": None}, "node 'a': allowed = None: must be a list of device kinds"),
+        ({"allowed": ["npu"]}, "node 'a': allowed = ['npu']: must be a list of device kinds that `time` has"),
+        ({"allowed": [[]]}, "node 'a': allowed = [[]]: must be a list of device kinds"),
+        ({"backward": "False"}, "node 'a': backward = 'False': must be true or false"),
+        ({"backward": None}, "node 'a': backward = None: must be true or false"),
+        ({"size": None}, "node 'a': size = None: must be a number"),
+        ({"size": [1, 2]}, "size = "),
+        ({"color": []}, "node 'a': color = []: must be an integer or a text"),
+        ({"layer": {}}, "node 'a': layer = {}: must be an integer or a text"),
+    ],
+)
+def test_attributes_that_mean_nothing_are_refused(attributes: dict[str, Any], text: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        from_networkx(pair(**attributes))
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("cost", [None, "3", -1.0, [1.0], float("nan")])
+def test_costs_that_mean_nothing_are_refused(cost: Any) -> None:
+    digraph = pair()
+    digraph.edges["a", "b"]["cost"] = cost
+    with pytest.raises(WorkloadError, match="cost = "):
+        from_networkx(digraph)
+
+
+def test_nodes_must_be_integers_or_texts() -> None:
+    with pytest.raises(WorkloadError, match=r"node \(1, 2\): id = \(1, 2\): must be an integer or text"):
+        from_networkx(nx.relabel_nodes(pair(), {"a": (1, 2)}))
+
+
+def test_a_cycle_is_named() -> None:
+    digraph = pair()
+    digraph.add_edge("b", "a")
+    with pytest.raises(WorkloadError, match="edges: 'a' -> 'b' -> 'a': is a cycle"):
+        from_networkx(digraph)
+
+
+@pytest.mark.parametrize("graph", [nx.Graph(), None, [], chain().graph])
+def test_only_directed_networkx_graphs_are_taken(graph: Any) -> None:
+    name = type(graph).__name__
+    with pytest.raises(
+        WorkloadError, match=f"graph: {name}: must be a partitioner.Graph or a networkx.DiGraph"
+    ):
+        from_networkx(graph)
+
+
+def test_a_graph_of_nothing_is_refused() -> None:
+    with pytest.raises(WorkloadError, match="nodes: there must be at least one"):
+        from_networkx(nx.DiGraph())
+
+
+def test_ids_may_be_of_both_types() -> None:
+    graph = Graph.from_arrays({"x": [1.0, 2.0]}, [(7, "b")], ids=[7, "b"])
+    assert from_networkx(to_networkx(graph)).ids == (7, "b")

@@ -1,0 +1,60 @@
+"""Merging runs of an order into blocks changes neither loads nor what a plan means."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partitioner import Devices, Graph
+from partitioner.methods.dp import blocks
+from partitioner.methods.loads import largest_load
+from partitioner.methods.method import Stage
+from partitioner.preprocess.contract import contract
+from partitioner.preprocess.problem import Problem
+
+
+def chain_problem(n: int, rng: np.random.Generator, communication: str = "sequential") -> Problem:
+    """A chain of n supernodes with some skip edges; one in ten runs on CPUs only."""
+    edges = [(i, i + 1) for i in range(n - 1)] + [(i, i + 7) for i in range(0, n - 7, 5)]
+    time = rng.uniform(0.5, 2.0, n)
+    cost = rng.uniform(0.1, 3.0, n)[[u for u, _ in edges]]
+    allowed = np.arange(n) % 10 != 3
+    graph = Graph.from_arrays(
+        {"accelerator": time, "cpu": 5 * time}, edges, cost, allowed={"accelerator": allowed}
+    )
+    return contract(graph, Devices.accelerated(3, cpus=2, communication=communication))
+
+
+@pytest.mark.parametrize("communication", ["sequential", "overlapped", "duplex"])
+def test_loads_are_the_same(monkeypatch: pytest.MonkeyPatch, communication: str) -> None:
+    """A chain of blocks and the chain of their supernodes have the same largest load."""
+    monkeypatch.setattr(blocks, "MOST_BLOCKS", 20)
+    rng = np.random.default_rng(1)
+    problem = chain_problem(60, rng, communication)
+    order = np.arange(problem.n)
+    for _ in range(20):
+        block = blocks.blocks_of(problem, order, [int(rng.integers(problem.n))])
+        assert block is not None
+        coarse = blocks.merged(problem, block)
+        assert coarse.work()[1].sum() == pytest.approx(problem.work()[1].sum())
+        cuts = np.sort(rng.integers(0, coarse.n + 1, 3))
+        parts = [Stage(1, part) for part in np.split(np.arange(coarse.n), cuts) if len(part)]
+        fine = blocks.split_blocks(parts, block)
+        assert sum(len(stage.nodes) for stage in fine) == problem.n
+        assert largest_load(coarse, parts) == pytest.approx(largest_load(problem, fine))
+
+
+def test_blocks_do_not_mix_what_may_run_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All supernodes of a block may run on the same kinds, so nothing becomes infeasible."""
+    monkeypatch.setattr(blocks, "MOST_BLOCKS", 10)
+    problem = chain_problem(80, np.random.default_rng(2))
+    block = blocks.blocks_of(problem, np.arange(problem.n), [])
+    assert block is not None
+    for number in range(int(block.max()) + 1):
+        assert np.unique(problem.allowed[:, block == number], axis=1).shape[1] == 1
+
+
+def test_short_orders_stay_whole() -> None:
+    """An order within the limit is not split into blocks."""
+    problem = chain_problem(30, np.random.default_rng(3))
+    assert blocks.blocks_of(problem, np.arange(problem.n), []) is None

@@ -1,0 +1,103 @@
+"""The exact dynamic program finds the optimum over all chains, and tells infeasible from feasible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partitioner import InfeasibleError, NoPlanFound, Plan, Workload, WorkloadError, evaluate, solve
+from tests.oracle import best_chain_value
+from tests.random_workloads import random_workload
+
+CHUNK = 400
+
+
+def solved(seed: int, most_nodes: int, most_devices: int, **options: Any) -> tuple[Plan | None, float | None]:
+    """The plan and the oracle's value of a random workload, None where there is none."""
+    graph, devices = random_workload(np.random.default_rng(seed), most_nodes, most_devices)
+    best = best_chain_value(graph, devices)
+    try:
+        plan = solve(graph, devices, method="dp", **options)
+    except (WorkloadError, InfeasibleError):
+        return None, best
+    evaluation = evaluate(graph, devices, plan.placement)
+    assert evaluation.feasible
+    assert evaluation.shape.name == "chain"
+    assert evaluation.value == plan.value
+    return plan, best
+
+
+@pytest.mark.parametrize("first", range(0, 3200, CHUNK))
+def test_equals_exhaustive_search(first: int) -> None:
+    """On graphs of up to 10 nodes with every feature mixed, value and feasibility are the oracle's."""
+    feasible = 0
+    for seed in range(first, first + CHUNK):
+        plan, best = solved(seed, most_nodes=10, most_devices=3)
+        if plan is None or best is None:
+            assert plan is None, seed
+            assert best is None, seed
+            continue
+        feasible += 1
+        assert plan.status == "optimal", seed
+        assert plan.bound == plan.value
+        assert plan.value == pytest.approx(best, rel=1e-9, abs=1e-12), seed
+    assert CHUNK // 2 < feasible < CHUNK
+
+
+def test_equals_exhaustive_search_on_more_devices() -> None:
+    """The same with up to five devices, where many states compete."""
+    for seed in range(10_000, 10_400):
+        plan, best = solved(seed, most_nodes=7, most_devices=5)
+        assert (plan is None) == (best is None), seed
+        if plan is not None and best is not None:
+            assert plan.value == pytest.approx(best, rel=1e-9, abs=1e-12), seed
+
+
+def test_a_tiny_memory_budget_keeps_bounds_true() -> None:
+    """Without room for the ideals: never below the oracle, the bound never above, and it says why."""
+    reasons, fallbacks = set(), 0
+    for seed in range(20_000, 20_500):
+        try:
+            plan, best = solved(seed, 9, 3, memory_budget=2500)
+        except NoPlanFound:
+            continue
+        assert plan is None or best is not None, seed
+        assert best is None or plan is not None, seed
+        if plan is not None and best is not None:
+            assert plan.bound <= best * (1 + 1e-9) <= plan.value * (1 + 2e-9) + 1e-12, seed
+            if plan.status != "optimal":
+                fallbacks += 1
+                reasons |= {note.split(",")[0] for note in plan.notes}
+    assert fallbacks > 20
+    assert any("ideals" in reason for reason in reasons)
+
+
+def test_the_gap_is_kept() -> None:
+    """With a gap asked for, the plan is within it of the oracle, and some runs stop early."""
+    early = 0
+    for seed in range(30_000, 30_200):
+        plan, best = solved(seed, 9, 3, gap=0.3)
+        if plan is not None and best is not None:
+            assert plan.gap <= 0.3 + 1e-9
+            assert plan.value * 0.7 <= best * (1 + 1e-9) + 1e-12, seed
+            early += plan.stop_reason == "gap"
+    assert early > 5
+
+
+def test_a_step_limit_ends_in_a_plan_that_says_so() -> None:
+    """A search cut short returns what it has, with a bound that holds."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        graph, devices = random_workload(rng, 10, 3)
+        best = best_chain_value(graph, devices)
+        try:
+            plan = solve(Workload(graph, devices).graph, devices, step_limit=1, orders=1)
+        except (WorkloadError, InfeasibleError, NoPlanFound):
+            continue
+        assert best is not None
+        assert plan.bound <= best * (1 + 1e-9) <= plan.value * (1 + 2e-9)
+        if plan.status != "optimal":
+            assert plan.stop_reason == "heuristic"
+            assert "stopped after" in plan.notes[0]

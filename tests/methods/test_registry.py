@@ -1,0 +1,54 @@
+"""Every registered method exists, keeps its word on small graphs, and refuses what it cannot do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partitioner import BackendUnavailable, InfeasibleError, NoPlanFound, OptionError, WorkloadError, solve
+from partitioner.methods.registry import METHODS, choose
+from tests.oracle import best_chain_value
+from tests.random_workloads import random_workload
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_plans_are_feasible_and_bounds_true(name: str) -> None:
+    """No method is below the oracle, no bound above it."""
+    plans = 0
+    for seed in range(50_000, 50_100):
+        graph, devices = random_workload(np.random.default_rng(seed), 8, 3)
+        best = best_chain_value(graph, devices)
+        try:
+            plan = solve(graph, devices, method=name)
+        except NoPlanFound:
+            continue
+        except (InfeasibleError, WorkloadError):
+            assert best is None
+            continue
+        assert best is not None
+        assert plan.bound <= best * (1 + 1e-9) + 1e-12
+        assert best <= plan.value * (1 + 1e-9) + 1e-12
+        plans += 1
+    assert plans > 10
+
+
+def test_auto_takes_the_exact_program() -> None:
+    """The automatic choice is the method with the strongest guarantee."""
+    assert choose("auto", "throughput", "chain").name == "dp"
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "text"),
+    [
+        (("gurobi", "throughput", "chain", "auto"), OptionError, "unknown; choose from auto, dp"),
+        (("dp", "latency", "chain", "auto"), OptionError, "objective 'latency' is not available"),
+        (("auto", "throughput", "free", "auto"), OptionError, "split 'free' is not available"),
+        (("dp", "throughput", "chain", "gurobi"), BackendUnavailable, "does not run on 'gurobi'"),
+    ],
+)
+def test_refusals_name_the_alternative(
+    words: tuple[str, str, str, str], error: type[Exception], text: str
+) -> None:
+    """What cannot be done is refused with what can."""
+    with pytest.raises(error, match=text):
+        choose(*words)
