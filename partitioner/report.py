@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluate import DeviceLoad, Evaluation
 from partitioner.methods.registry import MethodInfo
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 24
 WIDE = 100
-NARROWEST = 60
+NARROWEST = 80
 
 
 def plan_table(plan: Plan, width: int | None = None) -> str:
@@ -42,19 +43,22 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     form = evaluation.shape
     parts = f"forward part {_yes(form.forward_convex)}, backward part {_yes(form.backward_convex)}"
     shape = f"shape: {form.name} ({parts})"
-    broken = [f"broken: {violation}" for violation in evaluation.violations]
+    broken = [f"broken: {violation}" for violation in evaluation.violations[:SHOWN_FLAWS]]
+    hidden = len(evaluation.violations) - SHOWN_FLAWS
+    broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
     table = _device_table(evaluation.loads, evaluation.shape.order, width)
     return render([Text(f"{head}\n{shape}"), table, *map(Text, broken)], width)
 
 
 def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
-    """Plain text of at most `width` columns, by default the terminal's."""
+    """Plain text of at most `width` columns (but at least 80), by default the terminal's."""
     columns = max(NARROWEST, _columns(width))
     console = Console(file=io.StringIO(), width=columns, color_system=None, highlight=False)
     for part in parts:
         console.print(part)
     assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().rstrip().splitlines())
+    lines = console.file.getvalue().strip("\n").splitlines()
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _columns(width: int | None) -> int:
@@ -79,8 +83,8 @@ def methods_table(methods: Sequence[MethodInfo]) -> str:
 def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:
     wide = _columns(width) >= WIDE
     table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
-    for name in ("stage", "device"):
-        table.add_column(name, no_wrap=True)
+    table.add_column("stage", no_wrap=True)
+    table.add_column("device", overflow="fold")
     for name in ("load", "compute", "in", "out", "memory", "full", "nodes", "load %"):
         table.add_column(name, justify="right", no_wrap=True)
     if wide:
@@ -95,7 +99,7 @@ def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: i
             _figure(device.load),
             *(_figure(sum(part)) for part in (device.compute, device.transfer_in, device.transfer_out)),
             _amount(device.memory),
-            f"{device.memory / device.memory_limit:.0%}" if device.memory_limit else "",
+            _fullness(device),
             str(device.nodes),
             f"{share:.0%}",
         ]
@@ -104,8 +108,19 @@ def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: i
 
 
 def _figure(value: float) -> str:
-    """A time in at most seven characters or so."""
-    return f"{value:.4g}" if value == 0 or 1e-3 <= value < 1e6 else f"{value:.2e}"
+    """A time in at most seven characters."""
+    if value == 0 or 1 <= value < 999.95:
+        return f"{value:.4g}"
+    if 1e-3 <= value < 1:
+        return f"{value:.3g}"
+    return f"{value:.0f}" if 1 <= value < 9_999_999.5 else f"{value:.1e}"
+
+
+def _fullness(device: DeviceLoad) -> str:
+    if not device.memory_limit:
+        return ""
+    share = device.memory / device.memory_limit
+    return f"{share:.0%}" if share < 9.995 else ">999%"
 
 
 def _amount(size: float) -> str:

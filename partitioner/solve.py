@@ -14,6 +14,7 @@ from partitioner.errors import ContradictionError, InfeasibleError, NoPlanFound
 from partitioner.evaluate import Evaluation, evaluate
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
+from partitioner.interrupt import Interruption
 from partitioner.methods.expand import expand, stages_of
 from partitioner.methods.explain import why_infeasible
 from partitioner.methods.method import Outcome, Progress, Settings, Stage
@@ -108,6 +109,7 @@ def solve(
     options = read_options(time_limit, gap, seed, workers, method_options)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     problem = contract(graph, devices, layer)
+    interruption = Interruption()
     settings = Settings(
         gap=gap,
         deadline=None if time_limit is None else started + time_limit,
@@ -116,10 +118,12 @@ def solve(
         step_limit=options.step_limit,
         orders=options.orders,
         incumbent=_incumbent(problem, graph, devices, warm_start),
+        interruption=interruption,
         report=on_progress,
         started=started,
     )
-    outcome = info.load()(problem, settings)
+    with interruption:
+        outcome = info.load()(problem, settings)
     placement, stages = expand(graph, devices, outcome)
     if not stages:
         raise _no_plan(graph, devices, outcome)
@@ -160,7 +164,9 @@ def _incumbent(
     return stages_of(problem, graph, devices, placement, evaluation.shape.order)
 
 
-def _no_plan(graph: Graph, devices: Devices, outcome: Outcome) -> Exception:
+def _no_plan(graph: Graph, devices: Devices, outcome: Outcome) -> BaseException:
+    if outcome.stop_reason == "interrupted":
+        return KeyboardInterrupt()
     if outcome.infeasible:
         return InfeasibleError(why_infeasible(graph, devices))
     notes = "".join(f"; {note}" for note in outcome.notes)

@@ -69,11 +69,14 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
     source = os.fspath(path)
     flaws: list[Flaw] = []
     top = Record(read_json(path), "file", flaws)
+    if top.broken:
+        raise WorkloadError(flaws, source)
     top_others = top.others(TOP_FIELDS)
     counts = top.take("maxFPGAs", whole, 1), top.take("maxCPUs", whole, 0)
     memory = top.take("maxSizePerFPGA", number, 0.0)
     nodes = _read_nodes(top.take("nodes", listing, []), flaws)
-    edges, cost, edge_others = _read_edges(top.take("edges", listing, []), nodes.ids, flaws)
+    ids_known = not any(f.field in ("nodes", "id") or f.where.startswith("nodes[") for f in flaws)
+    edges, cost, edge_others = _read_edges(top.take("edges", listing, []), nodes.ids, ids_known, flaws)
     extras = Extras(top_others, nodes.others, edge_others)
     graph = devices = None
     try:
@@ -81,7 +84,7 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
     except WorkloadError as error:
         flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
     try:
-        graph = _graph(nodes, edges, cost, extras)
+        graph = _graph(nodes, edges, cost, extras) if nodes.ids or ids_known else None
     except WorkloadError as error:
         flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
     try:
@@ -113,7 +116,7 @@ def _read_nodes(records: Sequence[Any], flaws: list[Flaw]) -> _Nodes:
 
 
 def _read_edges(
-    records: Sequence[Any], ids: Sequence[NodeId], flaws: list[Flaw]
+    records: Sequence[Any], ids: Sequence[NodeId], ids_known: bool, flaws: list[Flaw]
 ) -> tuple[list[tuple[NodeId, NodeId]], list[float], list[dict[str, Any]]]:
     known = set(ids)
     edges, costs, others = [], [], []
@@ -125,7 +128,7 @@ def _read_edges(
         rest = record.others(EDGE_FIELDS)
         unknown = [(name, end) for name, end in (("sourceId", source), ("destId", target))
                    if end is not None and end not in known]  # fmt: skip
-        for name, end in unknown:
+        for name, end in unknown if ids_known else ():
             record.note(name, shown(end), "is not the id of a node")
         if source is not None and target is not None and not unknown:
             edges.append((source, target))

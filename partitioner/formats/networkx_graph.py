@@ -114,7 +114,9 @@ def _check_attributes(nodes: Mapping[Any, Mapping[str, Any]]) -> None:
         if not isinstance(time, Mapping):
             rule = "must be a mapping from device kind to time"
             flaws.append(Flaw(f"node {shown(node)}", "time", shown(time), rule))
-        elif not isinstance(allowed, list | tuple | set | frozenset) or not all(k in time for k in allowed):
+        elif not isinstance(allowed, list | tuple | set | frozenset) or not all(
+            k in list(time) for k in allowed
+        ):
             rule = "must be a list of device kinds that `time` has"
             flaws.append(Flaw(f"node {shown(node)}", "allowed", shown(allowed), rule))
     if flaws:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from partitioner.interrupt import Interruption
 from partitioner.preprocess.problem import Ints, Problem
 
 
@@ -50,6 +51,8 @@ class Settings:
         How many linear orders to try, and how many refinements of the best.
     incumbent
         Stages of a known plan to start from.
+    interruption
+        Says whether the user wants the run to end.
     report
         Called with the progress from time to time.
     """
@@ -61,13 +64,22 @@ class Settings:
     step_limit: int = 5_000_000_000
     orders: int = 12
     incumbent: Sequence[Stage] | None = None
+    interruption: Interruption = field(default_factory=Interruption)
     report: Callable[[Progress], None] | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
     def expired(self) -> bool:
-        """True once the deadline has passed."""
-        return self.deadline is not None and time.perf_counter() >= self.deadline
+        """True once the deadline has passed or the user wants the run to end."""
+        late = self.deadline is not None and time.perf_counter() >= self.deadline
+        return late or self.interruption.asked
+
+    @property
+    def stop_reason(self) -> str:
+        """Why a run ends that has not proven its plan."""
+        if self.interruption.asked:
+            return "interrupted"
+        return "time_limit" if self.expired else "heuristic"
 
     def tell(self, phase: str, done: int, total: int, value: float, bound: float) -> None:
         """Report progress to whoever listens."""

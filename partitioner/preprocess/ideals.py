@@ -138,9 +138,7 @@ def _enumerate(before_start, before, after_start, after, max_ideals, max_covers)
                     return None
                 if count == room:
                     parent, added, room = _grown(parent), _grown(added), 2 * room
-                    longer = np.zeros(room + 1, np.int64)
-                    longer[: count + 1] = start
-                    start = longer
+                    start = _grown(start)
                 most = start[count] + n
                 while most > cover_room:
                     node, to, cover_room = _grown(node), _grown(to), 2 * cover_room
@@ -216,6 +214,7 @@ def _find(node, start, ideal, v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _grown(array):  # type: ignore[no-untyped-def]
-    longer = np.full(2 * len(array), -1, array.dtype)
-    longer[: len(array)] = array
+    longer = np.empty(2 * len(array), array.dtype)
+    for i in range(len(array)):
+        longer[i] = array[i]
     return longer

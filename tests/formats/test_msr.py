@@ -129,12 +129,13 @@ def test_a_file_without_edges_is_a_workload(tmp_path: Path) -> None:
         (top(maxFPGAs=2.5), ("file", "maxFPGAs", "2.5", "must be a whole number")),
         (top(maxFPGAs=-1), ("file", "maxFPGAs", "-1", "must be 0 to 65,536")),
         (top(maxCPUs=10**9), ("file", "maxCPUs", "1000000000", "must be 0 to 65,536")),
-        (top(maxFPGAs=0, maxCPUs=0), ("file", "maxFPGAs + maxCPUs", "0", "there must be at least one device")),
+        (
+            top(maxFPGAs=0, maxCPUs=0),
+            ("file", "maxFPGAs + maxCPUs", "0", "there must be at least one device"),
+        ),
         (top(maxSizePerFPGA=-1), ("file", "maxSizePerFPGA", "-1.0", "must be a finite number of at least 0")),
         (top(maxSizePerFPGA="16"), ("file", "maxSizePerFPGA", "'16'", "must be a number")),
         (node(0, id=2.5), ("nodes[0]", "id", "2.5", "must be an integer or a text")),
-        (node(1, id=1), ("node 1", "id", "1", "is given to more than one node")),
-        (node(1, id="1"), ("node 1", "id", "1", "is given to more than one node")),
         (node(0, id=2**70), (f"node {2**70}", "id", str(2**70), "must fit 64 bits")),
         (without("nodes", 0, "id"), ("nodes[0]", "id", "", "is missing")),
         (without("nodes", 3, "fpgaLatency"), ("node 4", "fpgaLatency", "", "is missing")),
@@ -156,7 +157,10 @@ def test_a_file_without_edges_is_a_workload(tmp_path: Path) -> None:
             ("node 4", "isBackwardNode", "2", "must be true or false, or 1 or 0"),
         ),
         (lambda content: content["nodes"].append(7), ("nodes[6]", "", "7", "must be a JSON object")),
-        (lambda content: content["edges"].append([1, 2]), ("edges[6]", "", "[1, 2]", "must be a JSON object")),
+        (
+            lambda content: content["edges"].append([1, 2]),
+            ("edges[6]", "", "[1, 2]", "must be a JSON object"),
+        ),
         (without("edges", 0, "sourceId"), ("edges[0]", "sourceId", "", "is missing")),
         (without("edges", 0, "cost"), ("edge 1 -> 2", "cost", "", "is missing")),
         (edge(0, cost=-1), ("edge 1 -> 2", "cost", "-1.0", "must be a finite number of at least 0")),
@@ -178,17 +182,26 @@ def test_a_file_without_edges_is_a_workload(tmp_path: Path) -> None:
         ),
         (
             lambda content: [top(maxCPUs=0)(content), node(5, size=1950)(content)],
-            ("colour class 1", "total size", "2050.0", "larger than the memory of every device that may run it"),
+            (
+                "colour class 1",
+                "total size",
+                "2050.0",
+                "larger than the memory of every device that may run it",
+            ),
         ),
         (
-            lambda content: [top(maxCPUs=0)(content), node(2, size=2050)(content), without("nodes", 2, "colorClass")(content)],
+            lambda content: [
+                top(maxCPUs=0)(content),
+                node(2, size=2050)(content),
+                without("nodes", 2, "colorClass")(content),
+            ],
             ("node 3", "size", "2050.0", "larger than the memory of every device that may run it"),
         ),
         (top(maxfpgas=2), ("file", "maxfpgas", "", "is not a field; did you mean maxFPGAs?")),
         (node(0, colorclass=2), ("node 1", "colorclass", "", "is not a field; did you mean colorClass?")),
         (edge(0, dest_id=2), ("edge 1 -> 2", "dest_id", "", "is not a field; did you mean destId?")),
     ],
-)  # fmt: skip
+)
 def test_a_broken_rule_is_named(tmp_path: Path, change: Change, flaw: tuple[str, str, str, str]) -> None:
     """Exactly one flaw, with its place, field, value and rule, all of which the message shows."""
     error = refused(write(tmp_path, changed(change)))
@@ -208,9 +221,13 @@ def test_a_broken_rule_is_named(tmp_path: Path, change: Change, flaw: tuple[str,
         ('"maxCPUs": 1', '"maxCPUs": 1, "maxCPUs": 1', "file: maxCPUs: is given twice in one object"),
         ('"size": 100.0', '"size": 1' + "0" * 400, "node 1: size = 1000000"),
         ('"size": 100.0', '"size": ' + "[" * 500 + "]" * 500, "node 1: size = [[[[[[[[[["),
-        ('"maxFPGAs": 2', '"maxFpgas": 2', "file: maxFPGAs: is missing (found maxFpgas; upper and lower case matter)"),
+        (
+            '"maxFPGAs": 2',
+            '"maxFpgas": 2',
+            "file: maxFPGAs: is missing (found maxFpgas; upper and lower case matter)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_broken_rules_that_only_a_text_can_hold_are_named(
     tmp_path: Path, old: str, new: str, flaw: str
 ) -> None:
@@ -220,10 +237,21 @@ def test_broken_rules_that_only_a_text_can_hold_are_named(
     assert f": {flaw}" in str(error)
 
 
+@pytest.mark.parametrize("twin", [3, "3"])
+def test_an_id_given_twice_is_named(tmp_path: Path, twin: Any) -> None:
+    """Even where one is a number and the other the same as a text."""
+    extra = dict(document()["nodes"][2], id=twin)
+    error = refused(write(tmp_path, changed(lambda content: content["nodes"].append(extra))))
+    named = dict.fromkeys([repr(3), repr(twin)])
+    assert list(map(str, error.flaws)) == [
+        f"node {i}: id = {i}: is given to more than one node" for i in named
+    ]
+
+
 @pytest.mark.parametrize("content", [[], 5, "text", None, True])
 def test_a_file_that_holds_no_object_is_refused(tmp_path: Path, content: Any) -> None:
     error = refused(write(tmp_path, json.dumps(content)))
-    assert str(error.flaws[0]) == f"file: {content!r}: must be a JSON object"
+    assert [str(flaw) for flaw in error.flaws] == [f"file: {content!r}: must be a JSON object"]
 
 
 def test_several_problems_are_reported_together(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def solve_exact(problem: Problem, settings: Settings) -> Outcome:
     if np.isinf(relaxation.bound):
         return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
     linear = best_linear(problem, relaxation, settings)
-    if linear.closed or linear.interrupted or settings.expired:
+    if linear.closed or settings.expired:
         return linear.outcome()
     lattice = _lattice(problem, settings)
     if lattice is not None:
@@ -51,20 +51,20 @@ def _search(
 ) -> Outcome:
     bracket = Bracket(Ground(problem, relaxation, lattice), settings, relaxation.bound, linear.value)
     near = linear.value <= NEAR * relaxation.bound
-    interrupted = _narrow(bracket, from_top=np.isfinite(linear.value) and not near)
+    bracket.narrow(from_top=np.isfinite(linear.value) and not near)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if not problem.lossless:
         ground = Ground(problem.relaxed(), relaxation, lattice)
         below = Bracket(ground, settings, relaxation.bound, bracket.value)
-        interrupted = interrupted or _narrow(below, from_top=True)
+        below.narrow(from_top=True)
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     return Outcome(
         problem,
         stages,
         bracket.value,
         min(bound, bracket.value),
-        _stop_reason(bound >= bracket.value, interrupted, settings, bracket),
+        _stop_reason(bound >= bracket.value, bracket),
         infeasible=infeasible,
         notes=_notes(problem, bracket, bound),
         statistics={
@@ -77,25 +77,10 @@ def _search(
     )
 
 
-def _narrow(bracket: Bracket, from_top: bool) -> bool:
-    """Narrow the bracket; True if the user interrupts it with something in hand."""
-    try:
-        bracket.narrow(from_top)
-    except KeyboardInterrupt:
-        if np.isinf(bracket.value):
-            raise
-        return True
-    return False
-
-
-def _stop_reason(proven: bool, interrupted: bool, settings: Settings, bracket: Bracket) -> str:
+def _stop_reason(proven: bool, bracket: Bracket) -> str:
     if proven:
         return "optimal"
-    if interrupted:
-        return "interrupted"
-    if bracket.closed:
-        return "gap"
-    return "time_limit" if settings.expired else "heuristic"
+    return "gap" if bracket.closed else bracket.settings.stop_reason
 
 
 def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:

@@ -10,95 +10,13 @@ more than all that the function does.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.devices import COMMUNICATION_MODELS
 
-Ints32 = NDArray[np.int32]
-SEQUENTIAL, OVERLAPPED, DUPLEX = 0, 1, 2
-
-
-class Model(NamedTuple):
-    """What a stage costs: K kinds, n supernodes, E nets.
-
-    Parameters
-    ----------
-    work
-        Shape (K, n): time, infinity where not allowed.
-    size, memory
-        Shapes (n,) and (K,).
-    pays, communication
-        Which kinds pay for transfers, and the model's number.
-    net_start, net
-        The nets of every supernode, as rows.
-    pins, cost, source
-        Shape (E,): how many supernodes a net has, its cost, and which one makes the tensor.
-    """
-
-    work: Floats
-    size: Floats
-    memory: Floats
-    pays: NDArray[np.bool_]
-    communication: int
-    net_start: Ints
-    net: Ints
-    pins: Ints
-    cost: Floats
-    source: Ints
-
-
-class Search(NamedTuple):
-    """What the sweep looks for: S states (vectors of used devices), I ideals.
-
-    Parameters
-    ----------
-    threshold
-        Only stages of at most this load count.
-    floor
-        Largest loads up to here need not be told apart; at most the threshold.
-    following
-        Shape (S, K): the state with one more device of a kind, -1 if there is none left.
-    capacity
-        Shape (S,): joint capacity of the devices that a state leaves.
-    remaining
-        Shape (I,): weight of the supernodes outside an ideal.
-    above
-        Shape (n,): weight that stays outside for good once a supernode is passed over.
-    growth
-        Shape (K, n): by how much a supernode may raise the load of a stage that takes it from the
-        stages after it without harm to them; infinity if it may do them harm.
-    easiest
-        Shape (K, I): of the supernodes that can follow an ideal, the one of least growth, or -1.
-    """
-
-    threshold: float
-    floor: float
-    following: Ints
-    capacity: Floats
-    remaining: Floats
-    above: Floats
-    growth: Floats
-    easiest: Ints32
-
-
-class Table(NamedTuple):
-    """The table of the dynamic program, shape (I, S) each.
-
-    Parameters
-    ----------
-    value
-        Smallest largest load, infinity if there is no chain.
-    origin, kind
-        The ideal before the last stage, and the kind of device of that stage.
-    """
-
-    value: Floats
-    origin: Ints32
-    kind: NDArray[np.int8]
+SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
+OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")
 
 
 @njit(cache=True)
@@ -306,54 +224,3 @@ def stage_load(busy, transfer, pays, communication):  # type: ignore[no-untyped-
     if communication == OVERLAPPED:
         return max(busy, into + out), max(busy, stay)
     return max(busy, max(into, out)), max(busy, 0.5 * stay)
-
-
-@njit(cache=True)
-def remaining_weights(lattice, weight):  # type: ignore[no-untyped-def]
-    """Shape (I,): total weight of the supernodes outside each ideal."""
-    remaining = np.empty(len(lattice.parent), np.float64)
-    remaining[0] = weight.sum()
-    for ideal in range(1, len(remaining)):
-        remaining[ideal] = remaining[lattice.parent[ideal]] - weight[lattice.added[ideal]]
-    return remaining
-
-
-@njit(cache=True)
-def weights_above(start, after, weight, linear):  # type: ignore[no-untyped-def]
-    """Shape (n,): total weight of each supernode and all its descendants; 0 in a linear lattice.
-
-    There nothing is ever passed over, so that nobody asks.
-    """
-    n = len(weight)
-    above = np.zeros(n, np.float64)
-    if linear:
-        return above
-    seen = np.full(n, -1, np.int64)
-    stack = np.empty(n, np.int64)
-    for root in range(n):
-        stack[0], depth = root, 1
-        seen[root] = root
-        while depth > 0:
-            depth -= 1
-            v = stack[depth]
-            above[root] += weight[v]
-            for e in range(start[v], start[v + 1]):
-                if seen[after[e]] != root:
-                    seen[after[e]] = root
-                    stack[depth] = after[e]
-                    depth += 1
-    return above
-
-
-@njit(cache=True)
-def easiest_followers(lattice, growth):  # type: ignore[no-untyped-def]
-    """Shape (K, I): of the supernodes that can follow each ideal, the one of least growth, or -1."""
-    easiest = np.full((len(growth), len(lattice.parent)), -1, np.int32)
-    for k in range(len(growth)):
-        for ideal in range(len(lattice.parent)):
-            least = np.inf
-            for e in range(lattice.start[ideal], lattice.start[ideal + 1]):
-                if growth[k, lattice.node[e]] < least:
-                    least = growth[k, lattice.node[e]]
-                    easiest[k, ideal] = lattice.node[e]
-    return easiest

@@ -54,7 +54,6 @@ class LinearSearch:
         self.stages: Sequence[Stage] | None = settings.incumbent
         self.value = np.inf if self.stages is None else largest_load(problem, self.stages)
         self.orders = self.steps = 0
-        self.interrupted = False
 
     @property
     def closed(self) -> bool:
@@ -90,13 +89,11 @@ class LinearSearch:
     def outcome(self, note: str = "") -> Outcome:
         """The best chain as the answer, with `note` on why there is no better one."""
         bound, used = self.relaxation.bound, self.affordable.count
-        stop = "time_limit" if self.settings.expired else "heuristic"
+        stop = self.settings.stop_reason
         if self.value <= bound * (1 + 1e-12):
             stop, bound = "optimal", self.value
         elif self.closed:
             stop = "gap"
-        elif self.interrupted:
-            stop = "interrupted"
         notes = [note] if note else []
         if not np.array_equal(used, self.problem.count):
             counts = ", ".join(map(str, used))
@@ -111,26 +108,17 @@ class LinearSearch:
 def best_linear(problem: Problem, relaxation: Relaxation, settings: Settings) -> LinearSearch:
     """Try the starting orders, then refine until as many attempts in a row have failed."""
     search = LinearSearch(problem, relaxation, settings)
-    try:
-        _attempt_all(search, settings)
-    except KeyboardInterrupt:
-        if search.stages is None:
-            raise
-        search.interrupted = True
-    return search
-
-
-def _attempt_all(search: LinearSearch, settings: Settings) -> None:
     rng = np.random.default_rng(settings.seed)
     for order in _starting_orders(search.problem, settings.orders, rng):
         if search.orders and search.done:
-            return
+            return search
         search.attempt(order)
     failures = 0
     while failures < settings.orders and not search.done and search.stages is not None:
         cuts = np.cumsum([len(stage.nodes) for stage in search.stages])[:-1]
         improved = search.attempt(_refined(search.problem, search.stages, rng), cuts.tolist())
         failures = 0 if improved else failures + 1
+    return search
 
 
 def _starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Ints]:

@@ -6,15 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.devices import COMMUNICATION_MODELS
-from partitioner.methods.dp.kernel import (
-    Model,
-    Search,
-    Table,
-    easiest_followers,
-    remaining_weights,
-    sweep,
-    weights_above,
-)
+from partitioner.methods.dp.arrays import Model, Search, Table
+from partitioner.methods.dp.kernel import sweep
+from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
 from partitioner.methods.loads import largest_load
 from partitioner.methods.method import Stage
 from partitioner.methods.relaxation import Relaxation
