@@ -12,13 +12,13 @@ from typing import NoReturn
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import OBJECTIVES, evaluate
+from partitioner.evaluation.shape import SHAPES
 from partitioner.formats.msr import load
 from partitioner.formats.placement import load_placement
 from partitioner.methods.registry import METHODS
 from partitioner.options import GRANULARITIES
 from partitioner.progress import ProgressLine
 from partitioner.report import evaluation_table, methods_table
-from partitioner.shape import SHAPES
 from partitioner.solve import solve
 
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED = 0, 2, 3, 4, 130
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        print(options.run(options))
+        options.run(options)
     except KeyboardInterrupt:
         return _fail("interrupted before there was a plan", INTERRUPTED)
     except InfeasibleError as error:
@@ -57,7 +57,7 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _solve(options: argparse.Namespace) -> str:
+def _solve(options: argparse.Namespace) -> None:
     workload = load(options.workload, options.communication)
     chosen = {name: getattr(options, name) for name in ("granularity", "memory_budget", "orders")}
     with ProgressLine() as line:
@@ -75,24 +75,26 @@ def _solve(options: argparse.Namespace) -> str:
             on_progress=line.show,
             **{name: value for name, value in chosen.items() if value is not None},
         )
+    print(plan.to_json() if options.format == "json" else plan.summary())
     if options.output:
         plan.save(options.output)
-    return plan.to_json() if options.format == "json" else plan.summary()
 
 
-def _evaluate(options: argparse.Namespace) -> str:
+def _evaluate(options: argparse.Namespace) -> None:
     workload = load(options.workload, options.communication)
     placement = load_placement(options.plan, workload.graph, workload.devices)
     evaluation = evaluate(workload.graph, workload.devices, placement, options.objective)
     if options.format == "json":
-        return json.dumps(asdict(evaluation) | {"feasible": evaluation.feasible}, indent=1)
-    return evaluation_table(evaluation)
+        print(json.dumps(asdict(evaluation) | {"feasible": evaluation.feasible}, indent=1))
+    else:
+        print(evaluation_table(evaluation))
 
 
-def _methods(options: argparse.Namespace) -> str:
+def _methods(options: argparse.Namespace) -> None:
     if options.format == "json":
-        return json.dumps([asdict(info) for info in METHODS.values()], indent=1)
-    return methods_table(list(METHODS.values()))
+        print(json.dumps([asdict(info) for info in METHODS.values()], indent=1))
+    else:
+        print(methods_table(list(METHODS.values())))
 
 
 def _parser() -> argparse.ArgumentParser:

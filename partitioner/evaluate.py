@@ -13,12 +13,14 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.checks import node_name
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.errors import OptionError, shown
+from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
+from partitioner.evaluation.placed import read_placement
+from partitioner.evaluation.shape import Shape, placement_shape
+from partitioner.evaluation.violations import violations_of
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
-from partitioner.shape import Shape, placement_shape
 
 OBJECTIVES = ("throughput", "gpipe")
 
@@ -126,186 +128,31 @@ def evaluate(
     if objective not in OBJECTIVES:
         raise OptionError(f"objective {shown(objective)} cannot be evaluated; known: {', '.join(OBJECTIVES)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    device, names = _device_of_nodes(graph, devices, placement)
-    kind = np.array([_kind(devices, name) for name in names])
-    compute = _compute(graph, devices, device, kind)
-    into, out = _transfers(graph, device, len(names))
-    pays = np.array([devices.kinds[k].pays_communication for k in kind])
-    into, out = into * pays, out * pays
-    memory: NDArray[np.float64] = np.bincount(device, graph.size, len(names)).astype(np.float64)
-    load = _load(devices.communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
-    by_pass = _load(devices.communication, compute, into, out)
+    placed = read_placement(graph, devices, placement)
+    compute = compute_times(placed)
+    into, out = transfer_times(placed)
+    load = loads_of(devices.communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
+    by_pass = loads_of(devices.communication, compute, into, out)
     value = load.max() if objective == "throughput" else by_pass.max(axis=1).sum()
-    count = np.bincount(device, minlength=len(names))
+    memory = np.bincount(placed.device, graph.size, len(placed.names))
+    count = np.bincount(placed.device, minlength=len(placed.names))
     loads = tuple(
         DeviceLoad(
             name=name,
-            kind=devices.kinds[kind[i]].name,
+            kind=devices.kinds[placed.kind[i]].name,
             load=float(load[i]),
             compute=_pair(compute[:, i]),
             transfer_in=_pair(into[:, i]),
             transfer_out=_pair(out[:, i]),
             memory=float(memory[i]),
-            memory_limit=devices.kinds[kind[i]].memory,
+            memory_limit=devices.kinds[placed.kind[i]].memory,
             nodes=int(count[i]),
         )
-        for i, name in enumerate(names)
+        for i, name in enumerate(placed.names)
     )
-    violations = (
-        _missing_devices(devices, names)
-        + _full_devices(devices, names, kind, memory)
-        + _wrong_kinds(graph, devices, names, device, kind)
-        + _torn_colors(graph, names, device)
-    )
-    shape = placement_shape(graph, device, names)
-    return Evaluation(objective, float(value), loads, tuple(violations), shape)
-
-
-def _device_of_nodes(
-    graph: Graph, devices: Devices, placement: Mapping[Any, str]
-) -> tuple[NDArray[np.int64], list[str]]:
-    """The device number of every node, and the names that the numbers stand for."""
-    if not isinstance(placement, Mapping):
-        rule = "must be a mapping from node id to device name"
-        raise WorkloadError([Flaw("placement", "", shown(placement), rule)])
-    flaws = [
-        Flaw(f"placement of node {shown(node)}", "", "", "is not the id of a node of the graph")
-        for node in placement
-        if node not in graph.position
-    ]
-    flaws += [
-        Flaw(node_name(graph, i), "", "", "is not placed on any device")
-        for i, node in enumerate(graph.ids)
-        if node not in placement
-    ]
-    kinds = ", ".join(kind.name for kind in devices.kinds)
-    wrong = [name for name in placement.values() if not _is_device(devices, name)]
-    flaws += [
-        Flaw(
-            "placement", "device", name, f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"
-        )
-        for name in dict.fromkeys(map(shown, wrong))
-    ]
-    if flaws:
-        raise WorkloadError(flaws)
-    names = list(dict.fromkeys([*devices.names, *placement.values()]))
-    number = {name: i for i, name in enumerate(names)}
-    return np.array([number[placement[node]] for node in graph.ids], dtype=np.int64), names
-
-
-def _is_device(devices: Devices, name: object) -> bool:
-    return isinstance(name, str) and devices.kind_of(name) is not None
-
-
-def _kind(devices: Devices, name: str) -> int:
-    found = devices.kind_of(name)
-    assert found is not None  # names were checked when the placement was read
-    return found[0]
-
-
-def _compute(
-    graph: Graph, devices: Devices, device: NDArray[np.int64], kind: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Shape (2, devices): processing time, forward and backward."""
-    row = np.array([_row(graph, k.name) for k in devices.kinds])[kind[device]]
-    time = np.where(row < 0, 0.0, graph.time[row, np.arange(len(graph))])
-    total = np.zeros((2, len(kind)))
-    np.add.at(total, (graph.backward.astype(int), device), time)
-    return total
-
-
-def _row(graph: Graph, kind: str) -> int:
-    return graph.kinds.index(kind) if kind in graph.kinds else -1
-
-
-def _transfers(
-    graph: Graph, device: NDArray[np.int64], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shape (2, devices) each: transfer time in and out of every device, forward and backward."""
-    into, out = np.zeros((2, count)), np.zeros((2, count))
-    tensor, cost = _tensors(graph)
-    maker, user = graph.edges[:, 0], graph.edges[:, 1]
-    cut = device[maker] != device[user]
-    tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    _, first = np.unique(tensor, return_index=True)
-    np.add.at(out, (graph.backward[maker[first]].astype(int), device[maker[first]]), cost[tensor[first]])
-    arrival, which = np.unique(tensor * count + device[user], return_inverse=True)
-    only_backward = np.ones(len(arrival), dtype=bool)
-    np.logical_and.at(only_backward, which, graph.backward[user])
-    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count])
-    return into, out
-
-
-def _tensors(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The tensor that each edge carries, and each tensor's cost (paper, Appendix E.1).
-
-    Edges of equal cost out of one node carry the same tensor; once two costs out of a node differ,
-    each of its edges carries its own.
-    """
-    source = graph.edges[:, 0]
-    low = np.full(len(graph), np.inf)
-    high = np.zeros(len(graph))
-    np.minimum.at(low, source, graph.cost)
-    np.maximum.at(high, source, graph.cost)
-    tensor = np.where((low < high)[source], len(graph) + np.arange(len(source)), source)
-    cost = np.zeros(len(graph) + len(source))
-    cost[tensor] = graph.cost
-    return tensor.astype(np.int64), cost
-
-
-def _load(
-    communication: str,
-    compute: NDArray[np.float64],
-    into: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    if communication == "sequential":
-        return compute + into + out
-    if communication == "overlapped":
-        return np.maximum(compute, into + out)
-    return np.maximum(compute, np.maximum(into, out))
+    shape = placement_shape(graph, placed.device, placed.names)
+    return Evaluation(objective, float(value), loads, violations_of(placed), shape)
 
 
 def _pair(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(values[0]), float(values[1])
-
-
-def _missing_devices(devices: Devices, names: list[str]) -> list[str]:
-    present = set(devices.names)
-    counts = ", ".join(f"{kind.count} of kind {kind.name}" for kind in devices.kinds)
-    return [f"{name} does not exist: there are {counts}" for name in names if name not in present]
-
-
-def _full_devices(
-    devices: Devices, names: list[str], kind: NDArray[np.int64], memory: NDArray[np.float64]
-) -> list[str]:
-    limit = np.array([devices.kinds[k].memory_limit for k in kind])
-    return [
-        f"{names[i]} holds {memory[i]:,.6g}, its memory is {devices.kinds[kind[i]].memory:,.6g}"
-        for i in np.flatnonzero(memory > limit)
-    ]
-
-
-def _wrong_kinds(
-    graph: Graph,
-    devices: Devices,
-    names: list[str],
-    device: NDArray[np.int64],
-    kind: NDArray[np.int64],
-) -> list[str]:
-    row = np.array([_row(graph, k.name) for k in devices.kinds])[kind[device]]
-    may = (row >= 0) & graph.allowed[row, np.arange(len(graph))]
-    return [f"{node_name(graph, int(i))} may not run on {names[device[i]]}" for i in np.flatnonzero(~may)]
-
-
-def _torn_colors(graph: Graph, names: list[str], device: NDArray[np.int64]) -> list[str]:
-    found = []
-    home: dict[int, int] = {}
-    for i, color in enumerate(graph.color.tolist()):
-        first = home.setdefault(color, i) if color >= 0 else i
-        if device[first] != device[i]:
-            found.append(
-                f"colour class {shown(graph.color_labels[color])} is torn: {node_name(graph, first)} "
-                f"on {names[device[first]]}, {node_name(graph, i)} on {names[device[i]]}"
-            )
-    return found

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from partitioner.plan import Plan
 
 BAR_WIDTH = 24
-WIDE = 100
+WIDE = 128
 NARROWEST = 80
 
 

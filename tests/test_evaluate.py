@@ -303,7 +303,7 @@ def test_the_evaluator_agrees_with_a_slow_program(seed: int) -> None:
 
 def test_the_value_does_not_depend_on_the_order_of_nodes_and_edges() -> None:
     graph, devices, placement = random_case(np.random.default_rng(99))
-    mirrored = nx.DiGraph()
+    mirrored: nx.DiGraph[Any] = nx.DiGraph()
     digraph = to_networkx(graph)
     mirrored.add_nodes_from(reversed(list(digraph.nodes(data=True))))
     mirrored.add_edges_from(reversed(list(digraph.edges(data=True))))

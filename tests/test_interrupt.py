@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def wide_graph() -> Graph:
     edges, ends = [], []
     for branch in range(4):
         chain = [0, *range(1 + 10 * branch, 11 + 10 * branch)]
-        edges += [(u, v) for u, v in zip(chain, chain[1:], strict=False)]
+        edges += list(pairwise(chain))
         ends.append(chain[-1])
     edges += [(end, 41) for end in ends]
     return Graph.from_arrays({"accelerator": rng.uniform(1, 3, 42)}, edges, rng.uniform(0.5, 2, len(edges)))
@@ -27,8 +28,7 @@ def wide_graph() -> Graph:
 
 def test_the_plan_in_hand_is_returned() -> None:
     """A signal during the exact search gives the incumbent, its bound, and the reason."""
-
-    pressed = []
+    pressed: list[Progress] = []
 
     def press(progress: Progress) -> None:
         if np.isfinite(progress.value) and not pressed:

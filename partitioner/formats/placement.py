@@ -55,6 +55,10 @@ def load_placement(
     source = os.fspath(path)
     flaws: list[Flaw] = []
     top = Record(read_json(path), "file", flaws)
+    if not top.broken and not {"placement", "fpgas"} & set(top.data):
+        top.others(("placement", "fpgas", "cpus"))
+        top.note("", "", "is neither a plan (it has no placement) nor a split (it has no fpgas)")
+        raise WorkloadError(flaws, source)
     placement = _placement(top) if "placement" in top.data else _split(top, flaws)
     by_text = {str(node): node for node in graph.ids}
     flaws += [

@@ -80,7 +80,7 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
         If the method does not run on the backend.
     """
     name = AUTOMATIC if method == "auto" else method
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
     info = METHODS[name]
     for wanted, offered, word in (

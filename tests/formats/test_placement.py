@@ -99,7 +99,7 @@ def test_ids_of_a_split_may_be_written_as_texts(tmp_path: Path, workload: Worklo
 
 
 def test_a_device_beyond_the_count_is_left_to_the_evaluator(tmp_path: Path, workload: Workload) -> None:
-    content = {"fpgas": [{"nodes": []}] * 5 + [{"nodes": [1, 2, 3, 4]}], "cpus": []}
+    content: dict[str, Any] = {"fpgas": [{"nodes": []}] * 5 + [{"nodes": [1, 2, 3, 4]}], "cpus": []}
     placement = placed(write(tmp_path, content, "split.json"), workload)
     violations = evaluate(workload.graph, workload.devices, placement).violations
     assert violations[0].startswith("accelerator5 does not exist")
@@ -109,9 +109,9 @@ def test_a_device_beyond_the_count_is_left_to_the_evaluator(tmp_path: Path, work
     ("content", "text"),
     [
         ([], "file: []: must be a JSON object"),
-        ({}, "file: fpgas: is missing"),
+        ({}, "file: is neither a plan (it has no placement) nor a split (it has no fpgas)"),
         ({"fpgas": []}, "file: cpus: is missing"),
-        ({"FPGAs": [], "cpus": []}, "file: fpgas: is missing (found FPGAs; upper and lower case matter)"),
+        ({"FPGAs": [], "cpus": []}, "file: FPGAs: is not a field; did you mean fpgas?"),
         ({"fpgas": {}, "cpus": []}, "file: fpgas = {}: must be a list"),
         ({"fpgas": [[1]], "cpus": []}, "fpgas[0]: [1]: must be a JSON object"),
         ({"fpgas": [{}], "cpus": []}, "fpgas[0]: nodes: is missing"),

@@ -50,7 +50,7 @@ class LinearSearch:
 
     def __init__(self, problem: Problem, relaxation: Relaxation, settings: Settings) -> None:
         self.problem, self.relaxation, self.settings = problem, relaxation, settings
-        self.affordable = _affordable(problem, settings.memory_budget)
+        self.affordable = _affordable(problem, relaxation, settings.memory_budget)
         self.stages: Sequence[Stage] | None = settings.incumbent
         self.value = np.inf if self.stages is None else largest_load(problem, self.stages)
         self.orders = self.steps = 0
@@ -79,7 +79,7 @@ class LinearSearch:
         bracket.narrow(from_top=np.isfinite(self.value))
         self.orders += 1
         self.steps += bracket.steps
-        if bracket.stages is None:
+        if bracket.stages is None or bracket.value >= self.value:
             return False
         self.value = bracket.value
         self.stages = bracket.stages if block is None else split_blocks(bracket.stages, block)
@@ -150,9 +150,9 @@ def _refined(problem: Problem, stages: Sequence[Stage], rng: np.random.Generator
     return order[np.argsort(stage[order], kind="stable")]
 
 
-def _affordable(problem: Problem, budget: int) -> Problem:
-    """The problem with so few devices that a table over one order fits the budget."""
+def _affordable(problem: Problem, relaxation: Relaxation, budget: int) -> Problem:
+    """The problem with so few devices that a table over one order fits the budget, slow ones first."""
     count = problem.count.copy()
     while state_bytes(replace(problem, count=count)) * (problem.n + 1) > budget and count.max() > 1:
-        count[count.argmax()] //= 2
+        count[np.where(count > 1, relaxation.time_price, np.inf).argmin()] //= 2
     return replace(problem, count=count)

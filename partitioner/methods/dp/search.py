@@ -15,7 +15,7 @@ import numpy as np
 from partitioner.methods.dp.table import Filling, Ground
 from partitioner.methods.method import Settings, Stage
 
-UNLIMITED = float(np.finfo(np.float64).max)
+UNLIMITED = 1e200  # above every load: times and costs are at most 1e100
 ROUNDING = 1e-12
 FIRST_STEP = 0.01
 HIGHEST = 20
@@ -131,7 +131,8 @@ class Bracket:
             if limit is not None and filling.ideal < last and filling.steps > limit:
                 raise _Costly
             self.settings.tell("ideals", filling.ideal, last, self.value, self.bound)
-        return filling.best()
+        found = filling.best()
+        return found if found is not None and found[0] < self.value else None  # not by rounding
 
     def _rise(self) -> None:
         step, base = FIRST_STEP * self.bound, self.bound

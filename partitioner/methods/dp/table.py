@@ -54,6 +54,14 @@ class Ground:
         after = problem.successors
         self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
 
+    def clipped(self, threshold: float) -> Model:
+        """The model for a threshold: a cost that is too large for any stage is as good as twice it.
+
+        A cost of many orders of magnitude, such as one that stands for "never", would leave its
+        rounding behind when it is taken away again.
+        """
+        return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold))
+
     def search(self, threshold: float, floor: float) -> Search:
         """What a filling looks for."""
         capacity = self.relaxation.capacity(threshold, self.left, self.problem.memory)
@@ -92,6 +100,7 @@ class Filling:
     def __init__(self, ground: Ground, threshold: float, floor: float) -> None:
         self.ground = ground
         self.search = ground.search(threshold, floor)
+        self.model = ground.clipped(threshold)
         shape = ground.lattice.size, len(ground.left)
         self.table = Table(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8))
         self.table.value[0, 0] = 0.0
@@ -101,7 +110,7 @@ class Filling:
     def advance(self, budget: int) -> None:
         """Walk on for about `budget` steps."""
         self.ideal, steps = sweep(
-            self.ground.lattice, self.ground.model, self.search, self.table, self.ideal, budget
+            self.ground.lattice, self.model, self.search, self.table, self.ideal, budget
         )
         self.steps += steps
 

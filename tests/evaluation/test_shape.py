@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, evaluate
-from partitioner.shape import Shape, placement_shape
+from partitioner.evaluation.shape import Shape, placement_shape
 from tests.instances import chain, training, woven
 
 NAMES = ["d0", "d1", "d2"]

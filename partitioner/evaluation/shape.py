@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import networkx as nx
@@ -36,7 +37,7 @@ class Shape:
     order: tuple[str, ...]
 
 
-def placement_shape(graph: Graph, device: NDArray[np.int64], names: list[str]) -> Shape:
+def placement_shape(graph: Graph, device: NDArray[np.int64], names: Sequence[str]) -> Shape:
     """Find the shape of the placement that puts node i on ``names[device[i]]``."""
     forward = _is_convex(graph, device, ~graph.backward)
     backward = _is_convex(graph, device, graph.backward)

@@ -1,0 +1,1 @@
+"""What the evaluator looks at: the placement as arrays, its costs, broken rules, and shape."""

@@ -1,0 +1,65 @@
+"""What a placement costs each device, from the definition (paper, Sections 3, 5.1 and 5.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.evaluation.placed import Placed
+from partitioner.graph import Floats, Graph, Ints
+
+
+def compute_times(placed: Placed) -> Floats:
+    """Shape (2, devices): processing time, forward and backward."""
+    graph = placed.graph
+    time = np.where(placed.row < 0, 0.0, graph.time[placed.row, np.arange(len(graph))])
+    total = np.zeros((2, len(placed.names)))
+    np.add.at(total, (graph.backward.astype(int), placed.device), time)
+    return total
+
+
+def transfer_times(placed: Placed) -> tuple[Floats, Floats]:
+    """Shape (2, devices) each: transfer time in and out of every device, forward and backward.
+
+    A transfer out belongs to the pass of the node that makes the tensor; a transfer in to the
+    backward pass if all its consumers on the device do. Kinds that do not pay have none.
+    """
+    graph, device, count = placed.graph, placed.device, len(placed.names)
+    into, out = np.zeros((2, count)), np.zeros((2, count))
+    tensor, cost = _tensors(graph)
+    maker, user = graph.edges[:, 0], graph.edges[:, 1]
+    cut = device[maker] != device[user]
+    tensor, maker, user = tensor[cut], maker[cut], user[cut]
+    _, first = np.unique(tensor, return_index=True)
+    np.add.at(out, (graph.backward[maker[first]].astype(int), device[maker[first]]), cost[tensor[first]])
+    arrival, which = np.unique(tensor * count + device[user], return_inverse=True)
+    only_backward = np.ones(len(arrival), dtype=bool)
+    np.logical_and.at(only_backward, which, graph.backward[user])
+    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count])
+    pays = np.array([placed.devices.kinds[k].pays_communication for k in placed.kind])
+    return into * pays, out * pays
+
+
+def _tensors(graph: Graph) -> tuple[Ints, Floats]:
+    """The tensor that each edge carries, and each tensor's cost (paper, Appendix E.1).
+
+    Edges of equal cost out of one node carry the same tensor; once two costs out of a node differ,
+    each of its edges carries its own.
+    """
+    source = graph.edges[:, 0]
+    low = np.full(len(graph), np.inf)
+    high = np.zeros(len(graph))
+    np.minimum.at(low, source, graph.cost)
+    np.maximum.at(high, source, graph.cost)
+    tensor = np.where((low < high)[source], len(graph) + np.arange(len(source)), source)
+    cost = np.zeros(len(graph) + len(source))
+    cost[tensor] = graph.cost
+    return tensor.astype(np.int64), cost
+
+
+def loads_of(communication: str, compute: Floats, into: Floats, out: Floats) -> Floats:
+    """The loads under a model of communication (paper, Appendix H.1)."""
+    if communication == "sequential":
+        return compute + into + out
+    if communication == "overlapped":
+        return np.asarray(np.maximum(compute, into + out))
+    return np.asarray(np.maximum(compute, np.maximum(into, out)))

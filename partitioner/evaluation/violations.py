@@ -1,0 +1,54 @@
+"""The rules that a placement breaks, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.checks import node_name
+from partitioner.errors import shown
+from partitioner.evaluation.placed import Placed
+
+
+def violations_of(placed: Placed) -> tuple[str, ...]:
+    """Every broken rule: devices that do not exist, memory, kinds that may not run a node, colours."""
+    found = _missing_devices(placed) + _full_devices(placed) + _wrong_kinds(placed)
+    return tuple(found + _torn_colors(placed))
+
+
+def _missing_devices(placed: Placed) -> list[str]:
+    present = set(placed.devices.names)
+    counts = ", ".join(f"{kind.count} of kind {kind.name}" for kind in placed.devices.kinds)
+    return [f"{name} does not exist: there are {counts}" for name in placed.names if name not in present]
+
+
+def _full_devices(placed: Placed) -> list[str]:
+    kinds = [placed.devices.kinds[k] for k in placed.kind]
+    memory = np.bincount(placed.device, placed.graph.size, len(placed.names))
+    return [
+        f"{name} holds {memory[i]:,.6g}, its memory is {kinds[i].memory:,.6g}"
+        for i, name in enumerate(placed.names)
+        if memory[i] > kinds[i].memory_limit
+    ]
+
+
+def _wrong_kinds(placed: Placed) -> list[str]:
+    graph = placed.graph
+    may = (placed.row >= 0) & graph.allowed[placed.row, np.arange(len(graph))]
+    return [
+        f"{node_name(graph, i)} may not run on {placed.names[placed.device[i]]}"
+        for i in np.flatnonzero(~may).tolist()
+    ]
+
+
+def _torn_colors(placed: Placed) -> list[str]:
+    graph, names, device = placed.graph, placed.names, placed.device
+    found = []
+    home: dict[int, int] = {}
+    for i, color in enumerate(graph.color.tolist()):
+        first = home.setdefault(color, i) if color >= 0 else i
+        if device[first] != device[i]:
+            found.append(
+                f"colour class {shown(graph.color_labels[color])} is torn: {node_name(graph, first)} "
+                f"on {names[device[first]]}, {node_name(graph, i)} on {names[device[i]]}"
+            )
+    return found

@@ -1,0 +1,137 @@
+"""Tables fit their width without cutting a cell, whatever the numbers, and say what they must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, solve
+from partitioner.errors import SHOWN_FLAWS
+from partitioner.methods.registry import METHODS
+from partitioner.report import evaluation_table, methods_table
+from tests.instances import chain, training, zero
+
+EXTREMES = (0.0, 1e-9, 0.003906, 0.0125, 0.9999, 1.0, 41.7458, 999.96, 123456.789, 9.9999995e6, 1.23e7, 1e12)
+
+
+def long_plan(communication: str = "sequential") -> Plan:
+    """A training plan on twelve devices whose numbers are large, tiny and zero."""
+    n = len(EXTREMES)
+    time = [*EXTREMES, *reversed(EXTREMES)]
+    edges = [(i, i + 1) for i in range(2 * n - 1)]
+    graph = Graph.from_arrays(
+        {"accelerator": time},
+        edges,
+        [EXTREMES[i % n] for i in range(2 * n - 1)],
+        size=[size * 1e9 for size in time],
+        backward=[False] * n + [True] * n,
+        color=[*range(n), *reversed(range(n))],
+    )
+    devices = Devices.accelerated(12, memory=1.7185374208e10, cpus=1, communication=communication)
+    placement = {i: f"accelerator{min(i, 2 * n - 1 - i)}" for i in range(2 * n)}
+    loads = evaluate(graph, devices, placement).loads
+    plan = solve(training().graph, training().devices)
+    return replace(
+        plan, runtime_seconds=1.0, devices=loads, stages=tuple(f"accelerator{i}" for i in range(n))
+    )
+
+
+def device_lines(table: str) -> list[str]:
+    """The lines that speak of a device."""
+    return [line for line in table.splitlines() if "accelerator" in line]
+
+
+@pytest.mark.parametrize("width", [80, 100, 127, 128, 160])
+def test_no_line_is_longer_than_the_width_and_no_cell_is_cut(width: int) -> None:
+    table = long_plan().summary(width)
+    assert max(map(len, table.splitlines())) <= width
+    assert "…" not in table
+    assert len(device_lines(table)) == 12
+
+
+def test_a_narrow_terminal_gets_the_table_of_80_columns() -> None:
+    assert long_plan().summary(20) == long_plan().summary(80)
+
+
+def test_only_a_wide_table_has_bars() -> None:
+    """The bar of the largest load is the longest."""
+    plan = long_plan()
+    assert "█" not in plan.summary(80)
+    bars = [line.count("█") for line in device_lines(plan.summary(160))]
+    loads = [device.load for device in sorted(plan.devices, key=lambda device: device.load)][-1]
+    largest = [place for place, line in enumerate(bars) if line == max(bars)]
+    assert max(bars) == 24 and [plan.devices[i].load for i in largest] == [loads]
+
+
+def test_devices_stand_in_the_order_of_the_pipeline() -> None:
+    """Devices out of use come last, without a stage."""
+    plan = solve(chain().graph, Devices.accelerated(3))
+    rows = [line.split()[:2] for line in device_lines(plan.summary(80))]
+    assert rows[: len(plan.stages)] == [[str(i), name] for i, name in enumerate(plan.stages, 1)]
+    idle = replace(plan, stages=("accelerator2", "accelerator0"))
+    assert [line.split()[0] for line in device_lines(idle.summary(80))] == ["1", "2", "-"]
+    assert device_lines(idle.summary(80))[0].split()[1] == "accelerator2"
+
+
+def test_the_head_says_value_proof_and_method() -> None:
+    head = solve(training().graph, training().devices).summary(80).splitlines()[:2]
+    assert head[0] == "throughput, chain split: 7.5 per sample, optimal"
+    assert head[1].startswith("lower bound 7.5; method dp (numba), stopped: optimal, ")
+
+
+def test_a_plan_that_is_not_proven_says_how_far_it_may_be() -> None:
+    plan = replace(long_plan(), status="feasible", value=10.0, bound=9.0, notes=("a long word " * 12,))
+    table = plan.summary(80)
+    assert "10 per sample, within 10.00% of the optimum" in table
+    assert "\nnote: a long word" in table and max(map(len, table.splitlines())) <= 80
+
+
+def test_loads_of_zero_are_no_division_by_zero() -> None:
+    plan = solve(zero().graph, zero().devices)
+    assert "0%" in plan.summary(80) and "█" not in plan.summary(160)
+
+
+def test_memory_is_shown_with_its_share() -> None:
+    """16 of 20 GB; no share without a limit; far too much is no endless number."""
+    graph = Graph.from_arrays({"gpu": [1.0] * 3, "cpu": [1.0] * 3}, size=[16e9, 999.6e6, 1e60])
+    devices = Devices((DeviceKind("gpu", 2, 20e9), DeviceKind("cpu", 1)))
+    table = evaluation_table(evaluate(graph, devices, {0: "gpu0", 1: "cpu0", 2: "gpu1"}), 80)
+    rows = {line.split()[1]: line.split() for line in table.splitlines() if line[0] in "123"}
+    assert rows["gpu0"][6:8] == ["16G", "80%"]
+    assert rows["cpu0"][6:8] == ["1G", "1"]
+    assert rows["gpu1"][6:8] == ["1e+48T", ">999%"]
+
+
+def test_long_device_names_are_folded_not_cut() -> None:
+    name = "a-very-long-name-of-a-kind-of-device-"
+    graph = Graph.from_arrays({name: [123456.7, 0.001234]}, [(0, 1)], 1e-5)
+    table = evaluation_table(
+        evaluate(graph, Devices((DeviceKind(name, 2),)), {0: f"{name}0", 1: f"{name}1"}), 80
+    )
+    assert "…" not in table and max(map(len, table.splitlines())) <= 80
+
+
+def test_an_evaluation_says_what_is_broken() -> None:
+    graph, devices = training().graph, training().devices
+    placement = {"f1": "accelerator0", "f2": "accelerator1", "b2": "accelerator0", "g": "cpu5", "b1": "cpu5"}
+    table = evaluation_table(evaluate(graph, devices, placement), 80)
+    assert "the placement breaks the rules" in table.splitlines()[0]
+    assert table.splitlines()[1].startswith("shape: ")
+    assert "broken: cpu5 does not exist: there are 2 of kind accelerator, 0 of kind cpu" in table
+    assert "broken: colour class 1 is torn" in table
+
+
+def test_only_so_many_broken_rules_are_shown() -> None:
+    graph = Graph.from_arrays({"accelerator": [1.0] * 50, "cpu": [1.0] * 50}, allowed={"accelerator": False})
+    placement = dict.fromkeys(graph.ids, "accelerator0")
+    table = evaluation_table(evaluate(graph, Devices.accelerated(1, cpus=1), placement), 80)
+    assert table.count("broken: node") == SHOWN_FLAWS
+    assert table.endswith(f"broken: ... and {50 - SHOWN_FLAWS} more")
+
+
+def test_every_method_is_in_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    table = methods_table(list(METHODS.values()))
+    assert all(f"\n {name} " in table for name in METHODS)
+    assert "…" not in table and max(map(len, table.splitlines())) <= 80
