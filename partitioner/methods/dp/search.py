@@ -96,28 +96,31 @@ class Bracket:
             self.value, self.stages = found
         elif threshold == UNLIMITED:
             self.bound = np.inf
+        elif threshold >= self.value * (1 - 2 * ROUNDING):
+            self.bound = self.value
         else:
             self.bound = max(self.bound, threshold)
 
     def _settle(self) -> None:
         """Find the optimum in the bracket, halving it first as long as that is the lesser cost."""
-        for _ in range(BISECTIONS):
-            wide = self.value - self.bound > NARROW * self.value
+        for halving in range(BISECTIONS + 1):
+            wide = self.value - self.bound > NARROW * self.value and halving < BISECTIONS
             if self.closed or self._finish(3 * self.last_cost + LEAST_COST if wide else None):
-                break
+                return
             self.ask((self.bound + self.value) / 2)
-        else:
-            self._finish(None)
-        self.bound = max(self.bound, self.value) if np.isfinite(self.value) else self.bound
 
     def _finish(self, limit: int | None) -> bool:
-        """Fill the table that tells all loads above the bound apart; False if it costs too much."""
+        """Fill the table that tells all loads above the bound apart; False if it costs too much.
+
+        It holds the optimum, so that the bracket has no width any more.
+        """
         try:
             found = self._fill(self.value * (1 - ROUNDING), self.bound, limit)
         except _Costly:
             return False
         if found is not None:
             self.value, self.stages = found
+        self.bound = self.value
         return True
 
     def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Stage]] | None:

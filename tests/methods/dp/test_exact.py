@@ -75,15 +75,19 @@ def test_a_tiny_memory_budget_keeps_bounds_true() -> None:
 
 
 def test_the_gap_is_kept() -> None:
-    """With a gap asked for, the plan is within it of the oracle, and some runs stop early."""
-    early = 0
-    for seed in range(30_000, 30_200):
-        plan, best = solved(seed, 9, 3, gap=0.3)
+    """With a gap asked for, the plan is within it of the oracle, the bound true, some runs stop early."""
+    early = suboptimal = 0
+    for seed in range(30_000, 30_400):
+        gap = 0.02 + 0.4 * (seed % 10) / 10
+        plan, best = solved(seed, 10, 3, gap=gap, orders=1)
         if plan is not None and best is not None:
-            assert plan.gap <= 0.3 + 1e-9
-            assert plan.value * 0.7 <= best * (1 + 1e-9) + 1e-12, seed
-            early += plan.stop_reason == "gap"
-    assert early > 5
+            assert plan.gap <= gap + 1e-9
+            assert plan.bound <= best * (1 + 1e-9) + 1e-12, seed
+            assert plan.value * (1 - gap) <= best * (1 + 1e-9) + 1e-12, seed
+            early += plan.stop_reason == "gap" and "ideals" in plan.statistics
+            suboptimal += plan.value > best * (1 + 1e-9)
+    assert early > 1
+    assert suboptimal > 5
 
 
 def test_a_step_limit_ends_in_a_plan_that_says_so() -> None:
