@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from partitioner.errors import OptionError, shown
+from partitioner.methods.method import Settings
 
 LONGEST = 10**9
 GRANULARITIES = ("operator", "layer")
 DEFAULTS = {
     "granularity": "operator",
-    "memory_budget": 4 * 2**30,
-    "step_limit": 5_000_000_000,
-    "orders": 12,
+    "memory_budget": Settings.memory_budget,
+    "step_limit": Settings.step_limit,
+    "orders": Settings.orders,
 }
 
 

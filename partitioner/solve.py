@@ -76,8 +76,8 @@ def solve(
         Called with a :class:`partitioner.Progress` from time to time.
     **method_options
         ``granularity``: ``"operator"`` or ``"layer"`` (keep the nodes of a layer together);
-        ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps;
-        ``orders``: how many linear orders to try (12).
+        ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps (two billion,
+        some minutes); ``orders``: how many linear orders to try (12).
 
     Returns
     -------

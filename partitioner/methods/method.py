@@ -61,7 +61,7 @@ class Settings:
     deadline: float | None = None
     seed: int = 0
     memory_budget: int = 4 * 2**30
-    step_limit: int = 5_000_000_000
+    step_limit: int = 2_000_000_000
     orders: int = 12
     incumbent: Sequence[Stage] | None = None
     interruption: Interruption = field(default_factory=Interruption)
