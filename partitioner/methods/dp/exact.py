@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.dp.linear import LinearSearch, best_linear
-from partitioner.methods.dp.search import Bracket
+from partitioner.methods.dp.search import Bracket, meets
 from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.relaxation import Relaxation, relax
@@ -64,7 +64,7 @@ def _search(
         stages,
         bracket.value,
         min(bound, bracket.value),
-        _stop_reason(bound >= bracket.value, bracket),
+        _stop_reason(meets(bound, bracket.value), bracket),
         infeasible=infeasible,
         notes=_notes(problem, bracket, bound),
         statistics={
@@ -87,7 +87,7 @@ def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:
     notes = []
     if not bracket.complete and bracket.steps > bracket.settings.step_limit:
         notes.append(f"the exact search was stopped after {bracket.steps:,} steps, its limit")
-    if not problem.lossless and bound < bracket.value:
+    if not problem.lossless and not meets(bound, bracket.value):
         notes.append("free nodes were merged although memory is tight, to keep the ideals few")
     return tuple(notes)
 

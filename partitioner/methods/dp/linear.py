@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
-from partitioner.methods.dp.search import Bracket
+from partitioner.methods.dp.search import Bracket, meets
 from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.loads import largest_load
 from partitioner.methods.method import Outcome, Settings, Stage
@@ -58,8 +58,7 @@ class LinearSearch:
     @property
     def closed(self) -> bool:
         """True if the value meets the lower bound, within the gap asked for."""
-        gap = max(self.settings.gap, 1e-12)
-        return np.isfinite(self.value) and self.value * (1 - gap) <= self.relaxation.bound
+        return np.isfinite(self.value) and meets(self.relaxation.bound, self.value, self.settings.gap)
 
     @property
     def done(self) -> bool:
@@ -90,7 +89,7 @@ class LinearSearch:
         """The best chain as the answer, with `note` on why there is no better one."""
         bound, used = self.relaxation.bound, self.affordable.count
         stop = self.settings.stop_reason
-        if self.value <= bound * (1 + 1e-12):
+        if meets(bound, self.value):
             stop, bound = "optimal", self.value
         elif self.closed:
             stop = "gap"

@@ -25,6 +25,11 @@ LEAST_COST = 100_000
 SLICE = 5_000_000
 
 
+def meets(bound: float, value: float, gap: float = 0.0) -> bool:
+    """Is the bound within the gap of the value, rounding aside?"""
+    return bound >= value * (1 - max(gap, 2 * ROUNDING))
+
+
 class Stopped(Exception):  # noqa: N818 - not an error
     """A limit of the settings was reached."""
 
@@ -81,9 +86,7 @@ class Bracket:
     @property
     def closed(self) -> bool:
         """True once nothing is left between bound and value, or within the gap asked for."""
-        if np.isinf(self.bound):
-            return True
-        return self.bound >= self.value * (1 - max(self.settings.gap, 2 * ROUNDING))
+        return np.isinf(self.bound) or meets(self.bound, self.value, self.settings.gap)
 
     def ask(self, threshold: float) -> None:
         """Narrow the bracket: is there a chain with no load above the threshold?"""
@@ -96,7 +99,7 @@ class Bracket:
             self.value, self.stages = found
         elif threshold == UNLIMITED:
             self.bound = np.inf
-        elif threshold >= self.value * (1 - 2 * ROUNDING):
+        elif meets(threshold, self.value):
             self.bound = self.value
         else:
             self.bound = max(self.bound, threshold)

@@ -90,6 +90,14 @@ def test_the_gap_is_kept() -> None:
     assert suboptimal > 5
 
 
+def test_a_bound_that_is_met_up_to_rounding_is_a_proof() -> None:
+    """Where the optimum equals the lower bound but for the last digit, the plan is optimal."""
+    plan, best = solved(100_038, most_nodes=10, most_devices=3)
+    assert plan is not None
+    assert plan.value == best == 11.5
+    assert plan.status == "optimal"
+
+
 def test_a_step_limit_ends_in_a_plan_that_says_so() -> None:
     """A search cut short returns what it has, with a bound that holds."""
     rng = np.random.default_rng(5)
