@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.status import Status
 
-from partitioner.methods.method import Progress
+if TYPE_CHECKING:
+    from partitioner.methods.method import Progress
 
 
 class ProgressLine:

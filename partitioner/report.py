@@ -14,9 +14,9 @@ from rich.text import Text
 
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluate import DeviceLoad, Evaluation
-from partitioner.methods.registry import MethodInfo
 
 if TYPE_CHECKING:
+    from partitioner.methods.registry import MethodInfo
     from partitioner.plan import Plan
 
 BAR_WIDTH = 24

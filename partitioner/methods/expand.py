@@ -10,7 +10,7 @@ import numpy as np
 
 from partitioner.devices import Devices
 from partitioner.graph import Graph, NodeId
-from partitioner.methods.method import Outcome, Stage
+from partitioner.methods.method import Outcome, Stage, stage_numbers
 from partitioner.preprocess.problem import Ints, Problem
 
 
@@ -27,14 +27,12 @@ def expand(graph: Graph, devices: Devices, outcome: Outcome) -> tuple[dict[NodeI
     stages = outcome.stages or ()
     used: Counter[int] = Counter()
     names = []
-    stage = np.empty(outcome.problem.n, dtype=np.int64)
-    for number, part in enumerate(stages):
+    for part in stages:
         names.append(devices.kinds[part.kind].device(used[part.kind]))
         used[part.kind] += 1
-        stage[part.nodes] = number
     if not names:
         return {}, ()
-    stage_of_node = stage[outcome.problem.member].tolist()
+    stage_of_node = stage_numbers(stages, outcome.problem.n)[outcome.problem.member].tolist()
     return {node: names[s] for node, s in zip(graph.ids, stage_of_node, strict=True)}, tuple(names)
 
 
@@ -66,8 +64,7 @@ def stages_of(
 
 
 def _is_chain(problem: Problem, stage: Ints, stages: Sequence[Stage]) -> bool:
-    earlier = np.repeat(np.arange(problem.n), np.diff(problem.successors.start))
-    ordered = bool((stage[earlier] <= stage[problem.successors.items]).all())
+    ordered = bool((stage[problem.successors.owners()] <= stage[problem.successors.items]).all())
     fits = all(
         problem.size[part.nodes].sum() <= problem.memory[part.kind]
         and problem.allowed[part.kind, part.nodes].all()

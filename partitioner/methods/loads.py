@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partitioner.methods.method import Stage
+from partitioner.methods.method import Stage, stage_numbers
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 
@@ -15,9 +15,7 @@ def largest_load(problem: Problem, stages: Sequence[Stage]) -> float:
 
     Memory is not looked at.
     """
-    stage = np.empty(problem.n, dtype=np.int64)
-    for number, part in enumerate(stages):
-        stage[part.nodes] = number
+    stage = stage_numbers(stages, problem.n)
     kind = np.array([part.kind for part in stages])
     busy = np.bincount(stage, problem.work()[kind[stage], np.arange(problem.n)], len(stages))
     into, out = _transfers(problem, stage, len(stages)) * problem.pays[kind]
@@ -30,8 +28,7 @@ def largest_load(problem: Problem, stages: Sequence[Stage]) -> float:
 def _transfers(problem: Problem, stage: Ints, count: int) -> Floats:
     """Shape (2, stages): cost of the cut nets that touch each stage, made elsewhere and made here."""
     nets = problem.nets
-    owner = np.repeat(np.arange(len(nets.cost)), np.diff(nets.pins.start))
-    net, place = np.divmod(np.unique(owner * count + stage[nets.pins.items]), count)
+    net, place = np.divmod(np.unique(nets.pins.owners() * count + stage[nets.pins.items]), count)
     cut = np.bincount(net, minlength=len(nets.cost))[net] > 1
     net, place = net[cut], place[cut]
     here = stage[nets.source[net]] == place

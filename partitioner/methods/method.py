@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
 from partitioner.interrupt import Interruption
 from partitioner.preprocess.problem import Ints, Problem
 
@@ -17,6 +19,14 @@ class Stage:
 
     kind: int
     nodes: Ints
+
+
+def stage_numbers(stages: Sequence[Stage], n: int) -> Ints:
+    """Shape (n,): the number of the stage that holds each of the `n` supernodes."""
+    stage = np.empty(n, dtype=np.int64)
+    for number, part in enumerate(stages):
+        stage[part.nodes] = number
+    return stage
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,11 @@ def contract(graph: Graph, devices: Devices, layer: Ints | None = None) -> Probl
     group = colocated_groups(graph, layer)
     group, pairs = merge_cycles(group, precedence_pairs(graph, group))
     groups = _groups(graph, devices, group)
-    merge_free_nodes(groups, _is_roomy(graph, devices), lossless=True)
+    roomy = _is_roomy(graph, devices)
+    merge_free_nodes(groups, roomy, lossless=True)
     problem = _problem(graph, devices, groups, group, pairs)
-    merged = len(np.unique(problem.member))
-    merge_free_nodes(groups, _is_roomy(graph, devices), lossless=False)
-    coarser = _problem(graph, devices, groups, group, pairs) if _left(groups) < merged else None
+    merge_free_nodes(groups, roomy, lossless=False)
+    coarser = _problem(graph, devices, groups, group, pairs) if _left(groups) < problem.n else None
     return replace(problem, coarser=coarser)
 
 

@@ -22,6 +22,10 @@ class Rows(NamedTuple):
         """The items of row `i`."""
         return self.items[self.start[i] : self.start[i + 1]]
 
+    def owners(self) -> Ints:
+        """The row that each item is in, shape of `items`."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
 
 class Nets(NamedTuple):
     """The tensors that may be cut: each net is the set of supernodes that share one output.

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.method import Stage
+from partitioner.methods.method import Stage, stage_numbers
 from partitioner.preprocess.precedence import relabelled
 from partitioner.preprocess.problem import Floats, Ints, Nets, Problem, rows_of
 
@@ -54,8 +54,7 @@ def merged(problem: Problem, block: Ints) -> Problem:
     count = int(block.max()) + 1
     time = np.array([[np.bincount(block, row, count) for row in rows] for rows in problem.time])
     allowed = np.array([np.bincount(block, ~row, count) == 0 for row in problem.allowed])
-    earlier = np.repeat(np.arange(problem.n), np.diff(problem.successors.start))
-    pairs = relabelled(np.stack((earlier, problem.successors.items), axis=1), block)
+    pairs = relabelled(np.stack((problem.successors.owners(), problem.successors.items), axis=1), block)
     size: Floats = np.bincount(block, problem.size, count).astype(np.float64)
     return replace(
         problem,
@@ -74,9 +73,7 @@ def merged(problem: Problem, block: Ints) -> Problem:
 
 def split_blocks(stages: Sequence[Stage], block: Ints) -> list[Stage]:
     """The stages of blocks as stages of supernodes."""
-    stage = np.empty(int(block.max()) + 1, dtype=np.int64)
-    for number, part in enumerate(stages):
-        stage[part.nodes] = number
+    stage = stage_numbers(stages, int(block.max()) + 1)
     members = rows_of(stage[block], np.arange(len(block)), len(stages))
     return [Stage(part.kind, members.row(number)) for number, part in enumerate(stages)]
 
@@ -96,8 +93,7 @@ def _open_cost(problem: Problem, order: Ints) -> Floats:
 
 def _merged_nets(problem: Problem, block: Ints, count: int) -> Nets:
     nets = problem.nets
-    owner = np.repeat(np.arange(len(nets.cost)), np.diff(nets.pins.start))
-    owner, pin = np.divmod(np.unique(owner * count + block[nets.pins.items]), count)
+    owner, pin = np.divmod(np.unique(nets.pins.owners() * count + block[nets.pins.items]), count)
     cut = np.bincount(owner, minlength=len(nets.cost)) > 1
     owner, pin = (np.cumsum(cut) - 1)[owner[cut[owner]]], pin[cut[owner]]
     return Nets(

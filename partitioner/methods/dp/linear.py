@@ -15,7 +15,7 @@ from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.search import Bracket, meets
 from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.loads import largest_load
-from partitioner.methods.method import Outcome, Settings, Stage
+from partitioner.methods.method import Outcome, Settings, Stage, stage_numbers
 from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.ideals import chain_lattice
 from partitioner.preprocess.orders import depth_first, reverse_postorder
@@ -138,9 +138,7 @@ def _starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> 
 
 def _refined(problem: Problem, stages: Sequence[Stage], rng: np.random.Generator) -> Ints:
     """A random order in which the stages still follow one another."""
-    stage = np.empty(problem.n, dtype=np.int64)
-    for number, part in enumerate(stages):
-        stage[part.nodes] = number
+    stage = stage_numbers(stages, problem.n)
     priority = rng.random(problem.n)
     if rng.random() < 0.5:
         order = reverse_postorder(problem.successors, priority)

@@ -153,7 +153,7 @@ def _growth(problem: Problem) -> Floats:
     kind that pays, its time must cover the cost of these.
     """
     nets = problem.nets
-    owner = np.repeat(np.arange(problem.n), np.diff(nets.of_node.start))
+    owner = nets.of_node.owners()
     cost = nets.cost[nets.of_node.items]
     total = np.bincount(owner, cost, problem.n)
     fresh = np.bincount(owner, cost * ~_has_earlier_pin(problem, owner), problem.n)
