@@ -16,6 +16,8 @@ DEFAULTS = {
     "memory_budget": Settings.memory_budget,
     "step_limit": Settings.step_limit,
     "orders": Settings.orders,
+    "contiguous_cpus": True,
+    "contiguous_backward": False,
 }
 
 
@@ -27,6 +29,8 @@ class Options:
     memory_budget: int
     step_limit: int
     orders: int
+    contiguous_cpus: bool
+    contiguous_backward: bool
 
 
 def read_options(
@@ -55,12 +59,9 @@ def read_options(
     _require("granularity", given["granularity"], granularities, lambda value: value in GRANULARITIES)
     for name in ("memory_budget", "step_limit", "orders"):
         _require(name, given[name], "an integer of at least 1", lambda value: _is_whole(value, 1))
-    return Options(
-        by_layer=given["granularity"] == "layer",
-        memory_budget=given["memory_budget"],
-        step_limit=given["step_limit"],
-        orders=given["orders"],
-    )
+    for name in ("contiguous_cpus", "contiguous_backward"):
+        _require(name, given[name], "True or False", lambda value: isinstance(value, bool))
+    return Options(by_layer=given.pop("granularity") == "layer", **given)
 
 
 def _require(name: str, value: object, rule: str, holds: Any) -> None:

@@ -37,7 +37,7 @@ class Plan:
     devices
         Load, memory and number of nodes of every device.
     stages
-        The devices in use in the order of the pipeline.
+        The devices in use in the order of the pipeline; empty if the split is no chain.
     placement
         Device name for every node id.
     workload_sha256
@@ -48,6 +48,8 @@ class Plan:
         What a reader of the plan should know.
     statistics
         Figures of the run.
+    native_status
+        The backend's own words on why it stopped, if it has any.
     """
 
     objective: str
@@ -67,6 +69,7 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     statistics: Mapping[str, float] = field(default_factory=dict)
+    native_status: str = ""
 
     @property
     def gap(self) -> float:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import networkx as nx
 
+from partitioner.confirm import confirm, no_plan
 from partitioner.devices import Devices
-from partitioner.errors import ContradictionError, InfeasibleError, NoPlanFound
-from partitioner.evaluate import Evaluation, evaluate
+from partitioner.evaluate import evaluate
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.interrupt import Interruption
-from partitioner.methods.expand import expand, stages_of
-from partitioner.methods.explain import why_infeasible
-from partitioner.methods.method import Outcome, Progress, Settings, Stage
+from partitioner.methods.expand import expand, parts_of
+from partitioner.methods.method import Part, Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.options import read_options
 from partitioner.plan import Plan
-from partitioner.preprocess.contract import contract
+from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.layers import whole_layers
 from partitioner.preprocess.problem import Problem
 from partitioner.workload import Workload
-
-TOLERANCE = 1e-9
 
 
 def solve(
@@ -55,13 +52,15 @@ def solve(
     devices
         The hardware.
     objective
-        ``"throughput"``: the largest load of a device (paper, Section 5).
+        ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
+        forward load plus the largest backward load (Section 5.3).
     method
         A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
     split
-        ``"chain"``: a pipeline of stages.
+        ``"chain"``: a pipeline of stages; ``"convex"``: the forward part of every device is contiguous
+        (Definition 3.1); ``"free"``: anything.
     backend
-        The solver to use, for methods that can choose.
+        The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
     time_limit
         Seconds after which the best plan found so far is returned.
     gap
@@ -69,15 +68,17 @@ def solve(
     seed
         Seed of everything random; the same seed gives the same plan.
     workers
-        How many cores may be used; the dynamic programs use one.
+        How many cores may be used, by default all; the dynamic programs use one.
     warm_start
-        A plan or placement to start from; it is used if it is a feasible chain.
+        A plan or placement to start from; it is used if it is feasible and of the shape asked for.
     on_progress
         Called with a :class:`partitioner.Progress` from time to time.
     **method_options
         ``granularity``: ``"operator"`` or ``"layer"`` (keep the nodes of a layer together);
         ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps (two billion,
-        some minutes); ``orders``: how many linear orders to try (12).
+        some minutes); ``orders``: how many linear orders to try (12); ``contiguous_cpus``: must a convex
+        split be contiguous on devices that pay no transfers too (True)? ``contiguous_backward``: must
+        its backward part be contiguous too (False)?
 
     Returns
     -------
@@ -108,7 +109,8 @@ def solve(
     info = choose(method, objective, split, backend)
     options = read_options(time_limit, gap, seed, workers, method_options)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
-    problem = contract(graph, devices, layer)
+    goal = Goal(objective, split, layer, options.contiguous_cpus, options.contiguous_backward)
+    problem = contract(graph, devices, goal)
     interruption = Interruption()
     settings = Settings(
         gap=gap,
@@ -118,17 +120,19 @@ def solve(
         step_limit=options.step_limit,
         orders=options.orders,
         incumbent=_incumbent(problem, graph, devices, warm_start),
+        backend=backend,
+        workers=workers or os.cpu_count() or 1,
         interruption=interruption,
         report=on_progress,
         started=started,
     )
     with interruption:
         outcome = info.load()(problem, settings)
-    placement, stages = expand(graph, devices, outcome)
-    if not stages:
-        raise _no_plan(graph, devices, outcome)
+    placement = expand(graph, devices, outcome)
+    if not placement:
+        raise no_plan(graph, devices, outcome)
     evaluation = evaluate(graph, devices, placement, objective)
-    _check(evaluation, outcome, split)
+    confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
     return Plan(
         objective=objective,
@@ -138,55 +142,29 @@ def solve(
         status="optimal" if proven else "feasible",
         stop_reason=outcome.stop_reason,
         method=info.name,
-        backend=info.backends[0],
+        backend=outcome.backend or info.backends[0],
         runtime_seconds=time.perf_counter() - started,
         devices=evaluation.loads,
-        stages=stages,
+        stages=evaluation.shape.order,
         placement=placement,
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **method_options},
         notes=(*notes, *outcome.notes),
         statistics=dict(outcome.statistics),
+        native_status=outcome.native_status,
     )
 
 
 def _incumbent(
     problem: Problem, graph: Graph, devices: Devices, warm_start: Plan | Mapping[Any, str] | None
-) -> list[Stage] | None:
-    """The stages of the warm start if it is a feasible chain."""
+) -> list[Part] | None:
+    """The parts of the warm start if it is feasible and of the shape asked for."""
     if warm_start is None:
         return None
     placement = warm_start.placement if isinstance(warm_start, Plan) else warm_start
     evaluation = evaluate(graph, devices, placement)
-    if not evaluation.feasible or evaluation.shape.name != "chain":
+    if not evaluation.feasible or (problem.split == "chain" and evaluation.shape.name != "chain"):
         return None
-    return stages_of(problem, graph, devices, placement, evaluation.shape.order)
-
-
-def _no_plan(graph: Graph, devices: Devices, outcome: Outcome) -> BaseException:
-    if outcome.stop_reason == "interrupted":
-        return KeyboardInterrupt()
-    if outcome.infeasible:
-        return InfeasibleError(why_infeasible(graph, devices))
-    notes = "".join(f"; {note}" for note in outcome.notes)
-    return NoPlanFound(f"no plan found ({outcome.stop_reason}){notes}")
-
-
-def _check(evaluation: Evaluation, outcome: Outcome, split: str) -> None:
-    """Hold the method to its word: the value, the rules, the shape.
-
-    Raises
-    ------
-    ContradictionError
-        If the evaluator sees it differently.
-    """
-    if not math.isclose(evaluation.value, outcome.value, rel_tol=TOLERANCE, abs_tol=1e-300):
-        claim = f"the method claims {outcome.value!r}, the evaluator finds {evaluation.value!r}"
-        raise ContradictionError(claim)
-    if evaluation.violations:
-        raise ContradictionError("the method's plan breaks a rule: " + evaluation.violations[0])
-    if split == "chain" and evaluation.shape.name != "chain":
-        raise ContradictionError(f"the method's plan is {evaluation.shape.name}, not a chain")
-    if outcome.bound > evaluation.value * (1 + TOLERANCE):
-        raise ContradictionError(f"the bound {outcome.bound!r} exceeds the value {evaluation.value!r}")
+    order = evaluation.shape.order or [load.name for load in evaluation.loads if load.nodes]
+    return parts_of(problem, graph, devices, placement, order)

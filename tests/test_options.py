@@ -26,7 +26,14 @@ def test_defaults_are_filled_in() -> None:
 
 def test_given_options_replace_the_defaults() -> None:
     options = read(granularity="layer", memory_budget=1, step_limit=2, orders=3)
-    assert options == Options(by_layer=True, memory_budget=1, step_limit=2, orders=3)
+    assert options == Options(
+        by_layer=True,
+        memory_budget=1,
+        step_limit=2,
+        orders=3,
+        contiguous_cpus=True,
+        contiguous_backward=False,
+    )
 
 
 @pytest.mark.parametrize(

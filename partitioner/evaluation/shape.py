@@ -29,21 +29,25 @@ class Shape:
         Is every device's part contiguous, in the forward graph and in the backward graph?
     order
         The devices in use in the order of the chain; empty if it is none.
+    torn_forward, torn_backward
+        The devices whose part is not contiguous.
     """
 
     name: str
     forward_convex: bool
     backward_convex: bool
     order: tuple[str, ...]
+    torn_forward: tuple[str, ...]
+    torn_backward: tuple[str, ...]
 
 
 def placement_shape(graph: Graph, device: NDArray[np.int64], names: Sequence[str]) -> Shape:
     """Find the shape of the placement that puts node i on ``names[device[i]]``."""
-    forward = _is_convex(graph, device, ~graph.backward)
-    backward = _is_convex(graph, device, graph.backward)
+    forward = tuple(names[d] for d in _torn(graph, device, ~graph.backward))
+    backward = tuple(names[d] for d in _torn(graph, device, graph.backward))
     order = _chain(graph, device)
-    name = "chain" if order is not None else "convex" if forward else "free"
-    return Shape(name, forward, backward, tuple(names[d] for d in order or ()))
+    name = "chain" if order is not None else "free" if forward else "convex"
+    return Shape(name, not forward, not backward, tuple(names[d] for d in order or ()), forward, backward)
 
 
 def _chain(graph: Graph, device: NDArray[np.int64]) -> list[int] | None:
@@ -69,8 +73,8 @@ def _orphans(graph: Graph) -> NDArray[np.bool_]:
     return graph.backward & ~with_forward[graph.color]
 
 
-def _is_convex(graph: Graph, device: NDArray[np.int64], part: NDArray[np.bool_]) -> bool:
-    """Is every device's share of `part` contiguous in the graph induced by `part`?
+def _torn(graph: Graph, device: NDArray[np.int64], part: NDArray[np.bool_]) -> list[int]:
+    """The devices whose share of `part` is not contiguous in the graph induced by `part`.
 
     In topological order, each node learns from which devices a path has come to it *and left*
     (as a bit set); meeting one of them again on its own device is the forbidden return.
@@ -79,10 +83,11 @@ def _is_convex(graph: Graph, device: NDArray[np.int64], part: NDArray[np.bool_])
     induced: nx.DiGraph[int] = nx.DiGraph(graph.edges[inside].tolist())
     left = dict.fromkeys(induced, 0)
     home = device.tolist()
+    torn = set()
     for node in nx.topological_sort(induced):
         here = 1 << home[node]
         if left[node] & here:
-            return False
+            torn.add(home[node])
         for after in induced.successors(node):
             left[after] |= left[node] | (here if home[after] != home[node] else 0)
-    return True
+    return sorted(torn)

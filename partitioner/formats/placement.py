@@ -109,6 +109,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         options=top.take("options", plain_mapping, {}),
         notes=tuple(top.take("notes", texts, [])),
         statistics=top.take("statistics", plain_mapping, {}),
+        native_status=top.take("native_status", text, ""),
     )
     if flaws:
         raise WorkloadError(flaws, os.fspath(path))

@@ -1,4 +1,4 @@
-"""From stages of supernodes to a placement of the user's nodes, and back."""
+"""From parts of supernodes to a placement of the user's nodes, and back."""
 
 from __future__ import annotations
 
@@ -10,36 +10,29 @@ import numpy as np
 
 from partitioner.devices import Devices
 from partitioner.graph import Graph, NodeId
-from partitioner.methods.method import Outcome, Stage, stage_numbers
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.methods.method import Outcome, Part, part_numbers
+from partitioner.methods.rules import obeys
+from partitioner.preprocess.problem import Problem
 
 
-def expand(graph: Graph, devices: Devices, outcome: Outcome) -> tuple[dict[NodeId, str], tuple[str, ...]]:
-    """Give every stage a device and every node the device of its supernode.
-
-    Returns
-    -------
-    placement
-        Device name for every node id.
-    stages
-        The devices in the order of the stages; empty if the outcome has none.
-    """
-    stages = outcome.stages or ()
+def expand(graph: Graph, devices: Devices, outcome: Outcome) -> dict[NodeId, str]:
+    """Give every part a device and every node the device of its supernode; empty without parts."""
+    parts = outcome.parts or ()
     used: Counter[int] = Counter()
     names = []
-    for part in stages:
+    for part in parts:
         names.append(devices.kinds[part.kind].device(used[part.kind]))
         used[part.kind] += 1
     if not names:
-        return {}, ()
-    stage_of_node = stage_numbers(stages, outcome.problem.n)[outcome.problem.member].tolist()
-    return {node: names[s] for node, s in zip(graph.ids, stage_of_node, strict=True)}, tuple(names)
+        return {}
+    part_of_node = part_numbers(parts, outcome.problem.n)[outcome.problem.member].tolist()
+    return {node: names[i] for node, i in zip(graph.ids, part_of_node, strict=True)}
 
 
-def stages_of(
+def parts_of(
     problem: Problem, graph: Graph, devices: Devices, placement: Mapping[Any, str], order: Sequence[str]
-) -> list[Stage] | None:
-    """The stages of a user's chain, as a start for a method; None if they are none any more.
+) -> list[Part] | None:
+    """The parts of a user's placement, as a start for a method; None if they break a rule.
 
     A supernode goes where its last member that takes time is. Free nodes, which go with it, may have
     been elsewhere; what results is checked.
@@ -49,25 +42,15 @@ def stages_of(
     problem, graph, devices
         The contracted graph and what it was made of.
     placement, order
-        A feasible chain and its devices in order.
+        A feasible placement and the devices that it uses, for a chain in order.
     """
     number = {name: place for place, name in enumerate(order)}
     takes_time = graph.time.any(axis=0)
-    stage = np.zeros(problem.n, dtype=np.int64)
+    place = np.zeros(problem.n, dtype=np.int64)
     for chosen in (~takes_time, takes_time):
         for i in np.flatnonzero(chosen).tolist():
-            stage[problem.member[i]] = number[placement[graph.ids[i]]]
+            place[problem.member[i]] = number[placement[graph.ids[i]]]
     kinds = [found[0] for name in order if (found := devices.kind_of(name))]
-    stages = [Stage(kind, np.flatnonzero(stage == s)) for s, kind in enumerate(kinds)]
-    stages = [part for part in stages if len(part.nodes)]
-    return stages if _is_chain(problem, stage, stages) else None
-
-
-def _is_chain(problem: Problem, stage: Ints, stages: Sequence[Stage]) -> bool:
-    ordered = bool((stage[problem.successors.owners()] <= stage[problem.successors.items]).all())
-    fits = all(
-        problem.size[part.nodes].sum() <= problem.memory[part.kind]
-        and problem.allowed[part.kind, part.nodes].all()
-        for part in stages
-    )
-    return ordered and fits
+    parts = [Part(kind, np.flatnonzero(place == p)) for p, kind in enumerate(kinds)]
+    parts = [part for part in parts if len(part.nodes)]
+    return parts if obeys(problem, parts) else None

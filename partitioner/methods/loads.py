@@ -1,4 +1,4 @@
-"""The loads of stages on the contracted problem."""
+"""What parts cost on the contracted problem."""
 
 from __future__ import annotations
 
@@ -6,32 +6,54 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partitioner.methods.method import Stage, stage_numbers
+from partitioner.methods.method import Part, part_numbers
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 
-def largest_load(problem: Problem, stages: Sequence[Stage]) -> float:
-    """The largest load over stages that together hold every supernode; infinity if one is not allowed.
+def value_of(problem: Problem, parts: Sequence[Part]) -> float:
+    """The objective of parts that together hold every supernode; infinity if one may not run there.
 
+    ``"throughput"``: the largest load; ``"gpipe"``: the largest forward plus the largest backward load.
     Memory is not looked at.
     """
-    stage = stage_numbers(stages, problem.n)
-    kind = np.array([part.kind for part in stages])
-    busy = np.bincount(stage, problem.work()[kind[stage], np.arange(problem.n)], len(stages))
-    into, out = _transfers(problem, stage, len(stages)) * problem.pays[kind]
+    loads = part_loads(problem, parts)
+    return float(loads.max(axis=1).sum() if len(loads) else 0.0)
+
+
+def part_loads(problem: Problem, parts: Sequence[Part]) -> Floats:
+    """Shape (passes, parts): the load of every part; one pass for throughput, two for GPipe."""
+    kind = np.array([part.kind for part in parts], dtype=np.int64)
+    number = part_numbers(parts, problem.n)
+    busy = _processing(problem, kind, number)
+    into, out = _transfers(problem, number, len(parts)) * problem.pays[kind]
+    if problem.objective == "throughput":
+        busy, into, out = (each.sum(axis=0, keepdims=True) for each in (busy, into, out))
     if problem.communication == "sequential":
-        return float((busy + into + out).max())
+        return np.asarray(busy + into + out)
     transfer = into + out if problem.communication == "overlapped" else np.maximum(into, out)
-    return float(np.maximum(busy, transfer).max())
+    return np.asarray(np.maximum(busy, transfer))
 
 
-def _transfers(problem: Problem, stage: Ints, count: int) -> Floats:
-    """Shape (2, stages): cost of the cut nets that touch each stage, made elsewhere and made here."""
+def _processing(problem: Problem, kind: Ints, number: Ints) -> Floats:
+    """Shape (2, parts): processing, forward and backward."""
+    each = np.arange(problem.n)
+    time = problem.time[kind[number], :, each]
+    time = np.where(problem.allowed[kind[number], each][:, None], time, np.inf)
+    return np.array([np.bincount(number, time[:, w], len(kind)) for w in (0, 1)])
+
+
+def _transfers(problem: Problem, number: Ints, count: int) -> Floats:
+    """Shape (2, 2, parts): cost of the cut nets that touch each part, in and out, by pass."""
     nets = problem.nets
-    net, place = np.divmod(np.unique(nets.pins.owners() * count + stage[nets.pins.items]), count)
+    touched = nets.pins.owners() * count + number[nets.pins.items]
+    unique, first = np.unique(touched, return_inverse=True)
+    read = np.ones(len(unique), dtype=np.int64)
+    np.minimum.at(read, first, nets.read)
+    net, place = np.divmod(unique, count)
     cut = np.bincount(net, minlength=len(nets.cost))[net] > 1
-    net, place = net[cut], place[cut]
-    here = stage[nets.source[net]] == place
-    into = np.bincount(place, nets.cost[net] * ~here, count)
-    out = np.bincount(place, nets.cost[net] * here, count)
-    return np.array((into, out))
+    net, place, read = net[cut], place[cut], read[cut]
+    here = number[nets.source[net]] == place
+    total = np.zeros((2, 2, count))
+    np.add.at(total[0], (read[~here], place[~here]), nets.cost[net[~here]])
+    np.add.at(total[1], (nets.made[net[here]], place[here]), nets.cost[net[here]])
+    return total

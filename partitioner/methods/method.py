@@ -14,19 +14,19 @@ from partitioner.preprocess.problem import Ints, Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
-    """One stage of a chain: a device of a kind and the supernodes that it runs."""
+class Part:
+    """What one device holds: its kind and the supernodes that it runs. In a chain it is a stage."""
 
     kind: int
     nodes: Ints
 
 
-def stage_numbers(stages: Sequence[Stage], n: int) -> Ints:
-    """Shape (n,): the number of the stage that holds each of the `n` supernodes."""
-    stage = np.empty(n, dtype=np.int64)
-    for number, part in enumerate(stages):
-        stage[part.nodes] = number
-    return stage
+def part_numbers(parts: Sequence[Part], n: int) -> Ints:
+    """Shape (n,): the number of the part that holds each of the `n` supernodes."""
+    number = np.empty(n, dtype=np.int64)
+    for i, part in enumerate(parts):
+        number[part.nodes] = i
+    return number
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,11 @@ class Settings:
     orders
         How many linear orders to try, and how many refinements of the best.
     incumbent
-        Stages of a known plan to start from.
+        The parts of a known plan to start from.
+    backend
+        The solver asked for, or ``"auto"``.
+    workers
+        How many cores may be used.
     interruption
         Says whether the user wants the run to end.
     report
@@ -73,7 +77,9 @@ class Settings:
     memory_budget: int = 4 * 2**30
     step_limit: int = 2_000_000_000
     orders: int = 12
-    incumbent: Sequence[Stage] | None = None
+    incumbent: Sequence[Part] | None = None
+    backend: str = "auto"
+    workers: int = 1
     interruption: Interruption = field(default_factory=Interruption)
     report: Callable[[Progress], None] | None = None
     started: float = field(default_factory=time.perf_counter)
@@ -105,31 +111,35 @@ class Outcome:
     Parameters
     ----------
     problem
-        The problem whose supernodes the stages hold: the one given, or one contracted further.
-    stages
-        The chain of stages, in order; None if nothing was found.
+        The problem whose supernodes the parts hold: the one given, or one contracted further.
+    parts
+        What each device in use holds, for a chain in its order; None if nothing was found.
     value
-        The method's own claim of the largest load, to be checked by the evaluator.
+        The method's own claim of the objective, to be checked by the evaluator.
     bound
-        No chain has a smaller largest load.
+        No split of the shape asked for has a smaller value.
     stop_reason
         ``"optimal"``, ``"gap"``, ``"time_limit"``, ``"interrupted"`` or ``"heuristic"``.
     infeasible
-        True if it is proven that no chain obeys the limits.
+        True if it is proven that no split of that shape obeys the limits.
     notes
         What a user should know of how the plan was found.
     statistics
         Figures of the run.
+    backend, native_status
+        The solver, where the method can choose, and its own words on why it stopped.
     """
 
     problem: Problem
-    stages: Sequence[Stage] | None
+    parts: Sequence[Part] | None
     value: float
     bound: float
     stop_reason: str
     infeasible: bool = False
     notes: tuple[str, ...] = ()
     statistics: Mapping[str, float] = field(default_factory=dict)
+    backend: str = ""
+    native_status: str = ""
 
 
 class Method(Protocol):

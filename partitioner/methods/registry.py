@@ -59,14 +59,13 @@ _METHODS = (
     MethodInfo(
         "single_device",
         "partitioner.methods.single:solve_single",
-        ("throughput",),
-        ("chain",),
+        ("throughput", "gpipe"),
+        ("chain", "convex", "free"),
         ("numpy",),
         "baseline: everything on one device, with a lower bound",
     ),
 )
 METHODS = {info.name: info for info in _METHODS}
-AUTOMATIC = "dp"
 
 
 def choose(method: str, objective: str, split: str, backend: str = "auto") -> MethodInfo:
@@ -79,7 +78,8 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
     BackendUnavailable
         If the method does not run on the backend.
     """
-    name = AUTOMATIC if method == "auto" else method
+    fitting = (info.name for info in _METHODS if objective in info.objectives and split in info.splits)
+    name = next(fitting, _METHODS[0].name) if method == "auto" else method
     if not isinstance(name, str) or name not in METHODS:
         raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
     info = METHODS[name]

@@ -2,70 +2,135 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from partitioner.devices import Devices
 from partitioner.graph import Graph
 from partitioner.preprocess.colocate import colocated_groups
-from partitioner.preprocess.free_nodes import Groups, merge_free_nodes
+from partitioner.preprocess.free_nodes import merge_free_nodes
+from partitioner.preprocess.groups import Groups, new_groups, survivors
 from partitioner.preprocess.nets import build_nets
 from partitioner.preprocess.orders import depth_first
 from partitioner.preprocess.precedence import merge_cycles, precedence_pairs, relabelled
-from partitioner.preprocess.problem import Floats, Ints, Problem, Rows, rows_of
+from partitioner.preprocess.problem import Ints, Problem, Rows, rows_of
+from partitioner.preprocess.regions import region_of
 
 
-def contract(graph: Graph, devices: Devices, layer: Ints | None = None) -> Problem:
-    """Contract a graph for chains of stages.
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What a problem is contracted for.
 
-    In this order: colour classes (and layers, on request) become one group each; orphaned backward
-    groups take part in the order through mirrored edges; strongly connected components merge;
-    groups that cost nothing merge into their only neighbour; supernodes are numbered in a
-    depth-first topological order.
+    Parameters
+    ----------
+    objective, split
+        As in :func:`partitioner.solve`.
+    layer
+        Shape (N,): layers to keep together, see :func:`partitioner.preprocess.layers.whole_layers`.
+    contiguous_cpus
+        Must a convex split be contiguous on kinds that do not pay for transfers too?
+    contiguous_backward
+        Must the backward part of a convex split be contiguous too?
+    """
+
+    objective: str = "throughput"
+    split: str = "chain"
+    layer: Ints | None = None
+    contiguous_cpus: bool = True
+    contiguous_backward: bool = False
+
+
+CHAIN = Goal()
+
+
+def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
+    """Contract a graph as far as the goal allows.
+
+    Colour classes (and layers, on request) become one group each, and groups that cost nothing merge
+    into their only neighbour. For chains there is more: orphaned backward groups take part in the
+    order through mirrored edges, strongly connected components merge before the free nodes do, and
+    supernodes are numbered in a depth-first topological order.
 
     Parameters
     ----------
     graph, devices
         A checked workload.
-    layer
-        Shape (N,): layers to keep together, see :func:`partitioner.preprocess.layers.whole_layers`.
+    goal
+        The objective and the shape of the split.
 
     Returns
     -------
     Problem
-        Contracted as far as nothing can be lost; its `coarser` further, if there is further to go.
+        Contracted as far as nothing can be lost; for chains its `coarser` further, if there is further
+        to go; for other splits its `chain` is the contraction for chains.
     """
-    group = colocated_groups(graph, layer)
+    group = colocated_groups(graph, goal.layer)
+    if goal.split == "chain":
+        return _contract_chain(graph, devices, group, goal.objective)
+    chain = _contract_chain(graph, devices, group, "throughput")
+    groups = new_groups(graph, devices, group)
+    merge_free_nodes(groups, _is_roomy(graph, devices), lossless=True)
+    kept, label = np.unique(survivors(groups.parent), return_inverse=True)
+    place = np.full(len(kept), chain.n)
+    np.minimum.at(place, label[group], chain.member)
+    kept, member = _numbered(kept, label[group], np.argsort(place, kind="stable"))
+    problem = _problem(graph, devices, groups, kept, member, goal.objective)
+    passes = (False, True) if goal.contiguous_backward else (False,)
+    return replace(
+        problem,
+        split=goal.split,
+        regions=tuple(region_of(graph, member, b) for b in passes) if goal.split == "convex" else (),
+        contiguous=problem.pays | goal.contiguous_cpus,
+        chain=chain,
+    )
+
+
+def _contract_chain(graph: Graph, devices: Devices, group: Ints, objective: str) -> Problem:
     group, pairs = merge_cycles(group, precedence_pairs(graph, group))
-    groups = _groups(graph, devices, group)
+    groups = new_groups(graph, devices, group)
     roomy = _is_roomy(graph, devices)
     merge_free_nodes(groups, roomy, lossless=True)
-    problem = _problem(graph, devices, groups, group, pairs)
+    problem = _chain_problem(graph, devices, groups, group, pairs, objective)
     merge_free_nodes(groups, roomy, lossless=False)
-    coarser = _problem(graph, devices, groups, group, pairs) if _left(groups) < problem.n else None
-    return replace(problem, coarser=coarser)
+    left = int((groups.parent == np.arange(len(groups.parent))).sum())
+    if left == problem.n:
+        return problem
+    return replace(problem, coarser=_chain_problem(graph, devices, groups, group, pairs, objective))
 
 
-def _left(groups: Groups) -> int:
-    return int((groups.parent == np.arange(len(groups.parent))).sum())
-
-
-def _problem(graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs: Ints) -> Problem:
-    """Number the groups that are left and collect what a method needs of them."""
-    kept, label = np.unique(_survivors(groups.parent), return_inverse=True)
+def _chain_problem(
+    graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs: Ints, objective: str
+) -> Problem:
+    """Number the groups that are left in a topological order."""
+    kept, label = np.unique(survivors(groups.parent), return_inverse=True)
     pairs = relabelled(pairs, label)
     order = depth_first(_rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept)))
-    rank = np.empty(len(kept), dtype=np.int64)
-    rank[order] = np.arange(len(kept))
-    member, pairs, kept = rank[label][group], rank[pairs], kept[order]
+    pairs = np.argsort(order)[pairs]
+    kept, member = _numbered(kept, label[group], order)
+    problem = _problem(graph, devices, groups, kept, member, objective)
+    after, before = _rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept))
+    return replace(problem, successors=after, predecessors=before)
+
+
+def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """The kept groups in the given order, and the nodes' members by the new numbers."""
+    return kept[order], np.argsort(order)[member]
+
+
+def _problem(
+    graph: Graph, devices: Devices, groups: Groups, kept: Ints, member: Ints, objective: str
+) -> Problem:
+    """Collect what a method needs of the groups that are left, without any precedence."""
+    detail = "sources" if devices.communication == "duplex" else "pins"
+    empty = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), len(kept))
     return Problem(
         time=groups.time[:, :, kept],
         size=groups.size[kept],
         allowed=groups.allowed[:, kept],
-        successors=_rows(pairs, len(kept)),
-        predecessors=_rows(pairs[:, ::-1], len(kept)),
-        nets=build_nets(graph, member, len(kept), devices.communication == "duplex"),
+        successors=empty,
+        predecessors=empty,
+        nets=build_nets(graph, member, len(kept), "passes" if objective == "gpipe" else detail),
         member=member,
         count=np.array([min(kind.count, len(kept)) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
@@ -73,6 +138,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs:
         communication=devices.communication,
         relaxed_size=groups.relaxed_size[kept],
         relaxed_allowed=groups.relaxed_allowed[:, kept],
+        objective=objective,
     )
 
 
@@ -84,54 +150,3 @@ def _rows(pairs: Ints, count: int) -> Rows:
 def _is_roomy(graph: Graph, devices: Devices) -> bool:
     limits = [kind.memory_limit for kind in devices.kinds if kind.count]
     return bool(graph.size.sum() <= min(limits))
-
-
-def _groups(graph: Graph, devices: Devices, group: Ints) -> Groups:
-    count = int(group.max()) + 1
-    size: Floats = np.bincount(group, graph.size, count).astype(np.float64)
-    allowed = _allowed(graph, devices, group, count)
-    time = _times(graph, devices, group, count) * allowed[:, None, :]
-    neighbours: list[set[int]] = [set() for _ in range(count)]
-    for source, target in group[graph.edges].tolist():
-        if source != target:
-            neighbours[source].add(target)
-            neighbours[target].add(source)
-    return Groups(
-        time=time,
-        idle=time.sum(axis=(0, 1)) == 0,
-        size=size,
-        allowed=allowed,
-        relaxed_size=size.copy(),
-        relaxed_allowed=allowed.copy(),
-        neighbours=neighbours,
-        parent=np.arange(count),
-    )
-
-
-def _allowed(graph: Graph, devices: Devices, group: Ints, count: int) -> np.ndarray:
-    rows = []
-    for kind in devices.kinds:
-        if not kind.count or kind.name not in graph.kinds:
-            rows.append(np.zeros(count, dtype=bool))
-        else:
-            row = graph.allowed[graph.kinds.index(kind.name)]
-            rows.append(np.bincount(group, ~row, count) == 0)
-    return np.array(rows)
-
-
-def _times(graph: Graph, devices: Devices, group: Ints, count: int) -> Floats:
-    """Shape (kinds, 2, count): total time of the forward and of the backward nodes."""
-    time = np.zeros((len(devices.kinds), 2, count))
-    for k, kind in enumerate(devices.kinds):
-        if kind.name in graph.kinds:
-            row = graph.time[graph.kinds.index(kind.name)]
-            np.add.at(time[k], (graph.backward.astype(int), group), row)
-    return time
-
-
-def _survivors(parent: Ints) -> Ints:
-    while True:
-        further = parent[parent]
-        if np.array_equal(further, parent):
-            return parent
-        parent = further

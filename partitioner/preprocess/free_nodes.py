@@ -2,41 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-from partitioner.preprocess.problem import Floats, Ints
-
-
-@dataclass
-class Groups:
-    """The groups while they are merged; arrays over groups, `parent` leads to the survivor.
-
-    Parameters
-    ----------
-    time, idle
-        Time of each group, shape (K, 2, g), 0 on kinds that may not run it, and whether there is none.
-        What is merged adds none.
-    size, allowed
-        Memory (g,) and allowed kinds (K, g), with all that was merged in.
-    relaxed_size, relaxed_allowed
-        The same without what was merged at the risk of losing the optimum.
-    neighbours
-        The groups that share an edge with each.
-    parent
-        Itself, or the group that it was merged into.
-    """
-
-    time: Floats
-    idle: NDArray[np.bool_]
-    size: Floats
-    allowed: NDArray[np.bool_]
-    relaxed_size: Floats
-    relaxed_allowed: NDArray[np.bool_]
-    neighbours: list[set[int]]
-    parent: Ints
+from partitioner.preprocess.groups import Groups
 
 
 def merge_free_nodes(groups: Groups, roomy: bool, lossless: bool) -> None:

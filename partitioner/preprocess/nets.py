@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from partitioner.graph import Graph
 from partitioner.preprocess.problem import Ints, Nets, rows_of
 
 
-def build_nets(graph: Graph, member: Ints, count: int, keep_sources: bool) -> Nets:
+class _Tensor(NamedTuple):
+    """A tensor between supernodes: who makes it, in which pass, who reads it first in which pass."""
+
+    source: int
+    made: int
+    read: dict[int, int]
+    cost: float
+
+    def key(self, detail: str) -> tuple[object, ...]:
+        """Tensors of equal keys can share a net, their costs added."""
+        pins = tuple(sorted({self.source, *self.read}))
+        if detail == "pins":
+            return pins
+        if detail == "sources":
+            return self.source, pins
+        readers = tuple(sorted((pin, when) for pin, when in self.read.items() if pin != self.source))
+        return self.source, self.made, readers
+
+
+def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
     """Collect the nets of the contracted graph.
 
     Parameters
@@ -20,36 +41,45 @@ def build_nets(graph: Graph, member: Ints, count: int, keep_sources: bool) -> Ne
         Shape (N,): supernode of every node.
     count
         How many supernodes there are.
-    keep_sources
-        Keep nets of equal pins apart if different supernodes make them, as the duplex model needs.
-        Otherwise they merge, their costs added.
+    detail
+        What keeps tensors apart: ``"pins"``: only what they join; ``"sources"``: who makes them too, as
+        the duplex model needs; ``"passes"``: also when they are made and read, as GPipe needs.
     """
-    merged: dict[tuple[int, ...], float] = {}
-    for source, users, cost in _tensors(graph, member.tolist()):
-        touched = sorted(users | {source})
-        if len(touched) > 1 and cost > 0:
-            key = (source if keep_sources else touched[0], *touched)
-            merged[key] = merged.get(key, 0.0) + cost
-    keys = list(merged)
-    owner = np.repeat(np.arange(len(keys)), [len(key) - 1 for key in keys])
-    pins = np.array([pin for key in keys for pin in key[1:]], dtype=np.int64)
+    merged: dict[tuple[object, ...], _Tensor] = {}
+    for tensor in _tensors(graph, member.tolist(), by_pass=detail == "passes"):
+        if tensor.cost > 0 and tensor.read.keys() - {tensor.source}:
+            key = tensor.key(detail)
+            before = merged[key].cost if key in merged else 0.0
+            merged[key] = tensor._replace(cost=before + tensor.cost)
+    tensors = list(merged.values())
+    pins = [sorted({tensor.source, *tensor.read}) for tensor in tensors]
+    owner = np.repeat(np.arange(len(pins)), [len(row) for row in pins])
+    items = np.array([pin for row in pins for pin in row], dtype=np.int64)
+    read = [tensor.read.get(pin, 0) for tensor, row in zip(tensors, pins, strict=True) for pin in row]
     return Nets(
-        pins=rows_of(owner, pins, len(keys)),
-        of_node=rows_of(pins, owner, count),
-        cost=np.array(list(merged.values()), dtype=np.float64),
-        source=np.array([key[0] for key in keys], dtype=np.int64),
+        pins=rows_of(owner, items, len(pins)),
+        of_node=rows_of(items, owner, count),
+        cost=np.array([tensor.cost for tensor in tensors], dtype=np.float64),
+        source=np.array([tensor.source for tensor in tensors], dtype=np.int64),
+        made=np.array([tensor.made for tensor in tensors], dtype=np.int64),
+        read=np.array(read, dtype=np.int64),
     )
 
 
-def _tensors(graph: Graph, member: list[int]) -> list[tuple[int, set[int], float]]:
-    """Source, consumers (both as supernodes) and cost of every tensor."""
+def _tensors(graph: Graph, member: list[int], by_pass: bool) -> list[_Tensor]:
+    """Every tensor with its readers; all passes are 0 unless they are to be told apart."""
+    when = (graph.backward & by_pass).astype(int).tolist()
     outgoing: dict[int, list[tuple[int, float]]] = {}
     for (source, target), cost in zip(graph.edges.tolist(), graph.cost.tolist(), strict=True):
-        outgoing.setdefault(source, []).append((member[target], cost))
+        outgoing.setdefault(source, []).append((target, cost))
     tensors = []
     for source, edges in outgoing.items():
-        if len({cost for _, cost in edges}) == 1:
-            tensors.append((member[source], {user for user, _ in edges}, edges[0][1]))
-        else:
-            tensors += [(member[source], {user}, cost) for user, cost in edges]
+        together = len({cost for _, cost in edges}) == 1
+        for users, cost in (
+            [([v for v, _ in edges], edges[0][1])] if together else [([v], c) for v, c in edges]
+        ):
+            read: dict[int, int] = {}
+            for user in users:
+                read[member[user]] = min(read.get(member[user], 1), when[user])
+            tensors.append(_Tensor(member[source], when[source], read, cost))
     return tensors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -40,17 +40,39 @@ class Nets(NamedTuple):
         Shape (nets,): time to move the tensor between a device and host memory.
     source
         Shape (nets,): the supernode that makes the tensor.
+    made
+        Shape (nets,): the pass in which it is made and leaves its device, 0 forward, 1 backward.
+    read
+        Shape of `pins.items`: the first pass in which that supernode reads it. Both are 0 where the
+        objective does not tell the passes apart.
     """
 
     pins: Rows
     of_node: Rows
     cost: Floats
     source: Ints
+    made: Ints
+    read: Ints
+
+
+class Region(NamedTuple):
+    """A graph in which the share of a device must be contiguous (paper, Definition 3.1).
+
+    Parameters
+    ----------
+    owner
+        Shape (m,): the supernode that each of its nodes belongs to.
+    edges
+        Shape (p, 2): its edges, between nodes.
+    """
+
+    owner: Ints
+    edges: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """`n` supernodes in a topological order, to be placed on devices of `K` kinds.
+    """`n` supernodes to be placed on devices of `K` kinds; for chains numbered in a topological order.
 
     Parameters
     ----------
@@ -61,7 +83,8 @@ class Problem:
     allowed
         Shape (K, n): may every member run on the kind?
     successors, predecessors
-        Precedence: a chain of stages never leads from a supernode back to an earlier one.
+        Precedence: a chain of stages never leads from a supernode back to an earlier one. Empty
+        where the split need not be a chain.
     nets
         The tensors between supernodes.
     member
@@ -76,6 +99,14 @@ class Problem:
         an optimum with these is a lower bound. They are the same where nothing was risked.
     coarser
         The same graph with all free nodes merged, at that risk; None where nothing is left to merge.
+    objective, split
+        What is asked for, see :func:`partitioner.solve`.
+    regions
+        The graphs in which parts must be contiguous; empty unless the split is convex.
+    contiguous
+        Shape (K,): must the parts on devices of that kind be contiguous?
+    chain
+        The same graph contracted for chains, as a start for other splits; None for chains.
     """
 
     time: Floats
@@ -92,6 +123,11 @@ class Problem:
     relaxed_size: Floats
     relaxed_allowed: NDArray[np.bool_]
     coarser: Problem | None = None
+    objective: str = "throughput"
+    split: str = "chain"
+    regions: tuple[Region, ...] = ()
+    contiguous: NDArray[np.bool_] = field(default_factory=lambda: np.ones(0, dtype=bool))
+    chain: Problem | None = None
 
     @property
     def n(self) -> int:

@@ -42,7 +42,7 @@ def test_auto_takes_the_exact_program() -> None:
     [
         (("gurobi", "throughput", "chain", "auto"), OptionError, "unknown; choose from auto, dp"),
         (("dp", "latency", "chain", "auto"), OptionError, "objective 'latency' is not available"),
-        (("auto", "throughput", "free", "auto"), OptionError, "split 'free' is not available"),
+        (("dp", "throughput", "free", "auto"), OptionError, "split 'free' is not available"),
         (("dp", "throughput", "chain", "gurobi"), BackendUnavailable, "does not run on 'gurobi'"),
     ],
 )

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, OptionError, Workload, WorkloadError, evaluate
-from partitioner.methods.loads import largest_load
-from partitioner.methods.method import Stage
-from partitioner.preprocess.contract import contract
+from partitioner.methods.loads import value_of
+from partitioner.methods.method import Part
+from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.layers import whole_layers
 from tests.random_workloads import random_workload
 
@@ -105,7 +105,11 @@ def test_layers_stay_together_unless_they_enclose_others() -> None:
     layer, notes = whole_layers(chain)
     assert layer.tolist() == [-1, 1, -1, 1, -1]
     assert notes == ("nodes of layers that enclose others stay apart: a",)
-    assert parts(contract(chain, TWO, layer).member) == {frozenset({0}), frozenset({1, 2, 3}), frozenset({4})}
+    assert parts(contract(chain, TWO, Goal(layer=layer)).member) == {
+        frozenset({0}),
+        frozenset({1, 2, 3}),
+        frozenset({4}),
+    }
 
 
 def test_a_graph_without_layers_says_so() -> None:
@@ -129,11 +133,11 @@ def test_loads_are_the_evaluators() -> None:
         pieces = [piece for piece in np.split(np.arange(problem.n), cuts) if len(piece)][: len(names)]
         if sum(map(len, pieces)) < problem.n:
             continue
-        stages = [Stage(k, piece) for (k, _), piece in zip(names, pieces, strict=False)]
+        stages = [Part(k, piece) for (k, _), piece in zip(names, pieces, strict=False)]
         stage = np.concatenate([np.full(len(piece), s) for s, piece in enumerate(pieces)])
         placement = {node: names[stage[problem.member[i]]][1] for i, node in enumerate(user.ids)}
         evaluation = evaluate(user, devices, placement)
-        claimed = largest_load(problem, stages)
+        claimed = value_of(problem, stages)
         if np.isfinite(claimed):
             compared += 1
             assert evaluation.value == pytest.approx(claimed, rel=1e-9, abs=1e-12)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.method import Stage, stage_numbers
+from partitioner.methods.method import Part, part_numbers
 from partitioner.preprocess.precedence import relabelled
 from partitioner.preprocess.problem import Floats, Ints, Nets, Problem, rows_of
 
@@ -71,11 +71,11 @@ def merged(problem: Problem, block: Ints) -> Problem:
     )
 
 
-def split_blocks(stages: Sequence[Stage], block: Ints) -> list[Stage]:
+def split_blocks(stages: Sequence[Part], block: Ints) -> list[Part]:
     """The stages of blocks as stages of supernodes."""
-    stage = stage_numbers(stages, int(block.max()) + 1)
+    stage = part_numbers(stages, int(block.max()) + 1)
     members = rows_of(stage[block], np.arange(len(block)), len(stages))
-    return [Stage(part.kind, members.row(number)) for number, part in enumerate(stages)]
+    return [Part(part.kind, members.row(number)) for number, part in enumerate(stages)]
 
 
 def _open_cost(problem: Problem, order: Ints) -> Floats:
@@ -101,4 +101,6 @@ def _merged_nets(problem: Problem, block: Ints, count: int) -> Nets:
         of_node=rows_of(pin, owner, count),
         cost=nets.cost[cut],
         source=block[nets.source[cut]],
+        made=nets.made[cut],
+        read=np.zeros(len(pin), dtype=np.int64),
     )

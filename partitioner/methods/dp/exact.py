@@ -33,7 +33,7 @@ def solve_exact(problem: Problem, settings: Settings) -> Outcome:
         return _search(problem, relaxation, lattice, linear, settings)
     if problem.coarser is not None:
         coarse = solve_exact(problem.coarser, replace(settings, incumbent=None))
-        if coarse.stages is not None or coarse.infeasible:
+        if coarse.parts is not None or coarse.infeasible:
             return coarse
     note = (
         f"more than {_max_ideals(problem, settings):,} ideals, which is what the memory budget of "

@@ -14,8 +14,8 @@ import numpy as np
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.search import Bracket, meets
 from partitioner.methods.dp.table import Ground, state_bytes
-from partitioner.methods.loads import largest_load
-from partitioner.methods.method import Outcome, Settings, Stage, stage_numbers
+from partitioner.methods.loads import value_of
+from partitioner.methods.method import Outcome, Part, Settings, part_numbers
 from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.ideals import chain_lattice
 from partitioner.preprocess.orders import depth_first, reverse_postorder
@@ -51,8 +51,8 @@ class LinearSearch:
     def __init__(self, problem: Problem, relaxation: Relaxation, settings: Settings) -> None:
         self.problem, self.relaxation, self.settings = problem, relaxation, settings
         self.affordable = _affordable(problem, relaxation, settings.memory_budget)
-        self.stages: Sequence[Stage] | None = settings.incumbent
-        self.value = np.inf if self.stages is None else largest_load(problem, self.stages)
+        self.stages: Sequence[Part] | None = settings.incumbent
+        self.value = np.inf if self.stages is None else value_of(problem, self.stages)
         self.orders = self.steps = 0
 
     @property
@@ -136,9 +136,9 @@ def _starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> 
         yield (reverse_postorder(after, priority) if attempt % 2 else depth_first(after, before, priority))
 
 
-def _refined(problem: Problem, stages: Sequence[Stage], rng: np.random.Generator) -> Ints:
+def _refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) -> Ints:
     """A random order in which the stages still follow one another."""
-    stage = stage_numbers(stages, problem.n)
+    stage = part_numbers(stages, problem.n)
     priority = rng.random(problem.n)
     if rng.random() < 0.5:
         order = reverse_postorder(problem.successors, priority)

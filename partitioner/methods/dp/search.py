@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from partitioner.methods.dp.table import Filling, Ground
-from partitioner.methods.method import Settings, Stage
+from partitioner.methods.method import Part, Settings
 
 UNLIMITED = 1e200  # above every load: times and costs are at most 1e100
 ROUNDING = 1e-12
@@ -60,7 +60,7 @@ class Bracket:
     settings: Settings
     bound: float
     value: float = np.inf
-    stages: list[Stage] | None = None
+    stages: list[Part] | None = None
     steps: int = 0
     complete: bool = field(default=False, init=False)
     last_cost: int = field(default=0, init=False)
@@ -126,7 +126,7 @@ class Bracket:
         self.bound = self.value
         return True
 
-    def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Stage]] | None:
+    def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Part]] | None:
         filling = Filling(self.ground, threshold, floor)
         before, last = self.steps, self.ground.lattice.size - 1
         while filling.ideal < last:

@@ -9,8 +9,8 @@ from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.dp.arrays import Model, Search, Table
 from partitioner.methods.dp.kernel import sweep
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
-from partitioner.methods.loads import largest_load
-from partitioner.methods.method import Stage
+from partitioner.methods.loads import value_of
+from partitioner.methods.method import Part
 from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.ideals import Lattice
 from partitioner.preprocess.problem import Floats, Ints, Problem
@@ -114,7 +114,7 @@ class Filling:
         )
         self.steps += steps
 
-    def best(self) -> tuple[float, list[Stage]] | None:
+    def best(self) -> tuple[float, list[Part]] | None:
         """The smallest largest load of a chain that covers all, and its stages in order."""
         state = int(self.table.value[-1].argmin())
         if np.isinf(self.table.value[-1, state]):
@@ -123,10 +123,10 @@ class Filling:
         while ideal:
             kind = int(self.table.kind[ideal, state])
             before = int(self.table.origin[ideal, state])
-            stages.append(Stage(kind, self.ground.lattice.difference(ideal, before)))
+            stages.append(Part(kind, self.ground.lattice.difference(ideal, before)))
             ideal = before
             state -= int(self.ground.stride[kind])
-        return largest_load(self.ground.problem, stages), stages[::-1]
+        return value_of(self.ground.problem, stages), stages[::-1]
 
 
 def _model(problem: Problem) -> Model:

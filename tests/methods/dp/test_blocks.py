@@ -7,8 +7,8 @@ import pytest
 
 from partitioner import Devices, Graph
 from partitioner.methods.dp import blocks
-from partitioner.methods.loads import largest_load
-from partitioner.methods.method import Stage
+from partitioner.methods.loads import value_of
+from partitioner.methods.method import Part
 from partitioner.preprocess.contract import contract
 from partitioner.preprocess.problem import Problem
 
@@ -38,10 +38,10 @@ def test_loads_are_the_same(monkeypatch: pytest.MonkeyPatch, communication: str)
         coarse = blocks.merged(problem, block)
         assert coarse.work()[1].sum() == pytest.approx(problem.work()[1].sum())
         cuts = np.sort(rng.integers(0, coarse.n + 1, 3))
-        parts = [Stage(1, part) for part in np.split(np.arange(coarse.n), cuts) if len(part)]
+        parts = [Part(1, part) for part in np.split(np.arange(coarse.n), cuts) if len(part)]
         fine = blocks.split_blocks(parts, block)
         assert sum(len(stage.nodes) for stage in fine) == problem.n
-        assert largest_load(coarse, parts) == pytest.approx(largest_load(problem, fine))
+        assert value_of(coarse, parts) == pytest.approx(value_of(problem, fine))
 
 
 def test_blocks_do_not_mix_what_may_run_where(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,47 @@
+"""Whether parts obey the rules of the contracted problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+
+from partitioner.methods.method import Part, part_numbers
+from partitioner.preprocess.problem import Ints, Problem, Region
+
+
+def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
+    """Do the parts keep to counts, memory, allowed kinds and the shape of the split?"""
+    number = part_numbers(parts, problem.n)
+    kind = np.array([part.kind for part in parts], dtype=np.int64)
+    enough = (np.bincount(kind, minlength=len(problem.count)) <= problem.count).all()
+    fits = (np.bincount(number, problem.size, len(parts)) <= problem.memory[kind]).all()
+    runs = problem.allowed[kind[number], np.arange(problem.n)].all()
+    return (
+        bool(enough and fits and runs) and _is_ordered(problem, number) and _is_convex(problem, kind, number)
+    )
+
+
+def _is_ordered(problem: Problem, number: Ints) -> bool:
+    """Does no edge of precedence lead to an earlier part?"""
+    return bool((number[problem.successors.owners()] <= number[problem.successors.items]).all())
+
+
+def _is_convex(problem: Problem, kind: Ints, number: Ints) -> bool:
+    bound = np.flatnonzero(problem.contiguous[kind]).tolist() if problem.regions else []
+    return all(_is_contiguous(region, number, part) for region in problem.regions for part in bound)
+
+
+def _is_contiguous(region: Region, number: Ints, part: int) -> bool:
+    """Does no path leave the part and come back to it?"""
+    inside = number[region.owner] == part
+    leaving = region.edges[inside[region.edges[:, 0]]]
+    outside = region.edges[~inside[region.edges].any(axis=1)]
+    away: nx.DiGraph[int] = nx.DiGraph(outside.tolist())
+    starts = np.unique(leaving[:, 1][~inside[leaving[:, 1]]]).tolist()
+    away.add_nodes_from(starts)
+    away.add_edges_from((-1, start) for start in starts)
+    reached = {-1, *nx.descendants(away, -1)} if starts else set()
+    coming = region.edges[inside[region.edges[:, 1]] & ~inside[region.edges[:, 0]]]
+    return not reached.intersection(coming[:, 0].tolist())
