@@ -28,21 +28,24 @@ def confirm(evaluation: Evaluation, outcome: Outcome, devices: Devices) -> None:
         raise ContradictionError(claim)
     if evaluation.violations:
         raise ContradictionError("the method's plan breaks a rule: " + evaluation.violations[0])
-    if not _has_shape(evaluation, outcome.problem, devices):
-        split = outcome.problem.split
-        raise ContradictionError(f"the method's plan is {evaluation.shape.name}, not {split}")
+    misshapen = _misshapen(evaluation, outcome.problem, devices)
+    if misshapen:
+        raise ContradictionError(f"the method's plan is {misshapen}")
     if outcome.bound > evaluation.value * (1 + TOLERANCE):
         raise ContradictionError(f"the bound {outcome.bound!r} exceeds the value {evaluation.value!r}")
 
 
-def _has_shape(evaluation: Evaluation, problem: Problem, devices: Devices) -> bool:
+def _misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str:
+    """In what the placement is not of the shape asked for; empty if it is."""
     shape = evaluation.shape
     if problem.split != "convex":
-        return problem.split == "free" or shape.name == "chain"
+        shaped = problem.split == "free" or shape.name == "chain"
+        return "" if shaped else f"{shape.name}, not {problem.split}"
     torn = {*shape.torn_forward, *(shape.torn_backward if len(problem.regions) > 1 else ())}
     bound = zip(devices.kinds, problem.contiguous.tolist(), strict=True)
     kinds = {kind.name for kind, contiguous in bound if contiguous}
-    return not any(load.name in torn and load.kind in kinds for load in evaluation.loads)
+    names = [load.name for load in evaluation.loads if load.name in torn and load.kind in kinds]
+    return f"not convex: what {names[0]} holds is not contiguous" if names else ""
 
 
 def no_plan(graph: Graph, devices: Devices, outcome: Outcome) -> BaseException:
@@ -50,6 +53,6 @@ def no_plan(graph: Graph, devices: Devices, outcome: Outcome) -> BaseException:
     if outcome.stop_reason == "interrupted":
         return KeyboardInterrupt()
     if outcome.infeasible:
-        return InfeasibleError(why_infeasible(graph, devices))
+        return InfeasibleError(why_infeasible(graph, devices, outcome.problem.split))
     notes = "".join(f"; {note}" for note in outcome.notes)
     return NoPlanFound(f"no plan found ({outcome.stop_reason}){notes}")

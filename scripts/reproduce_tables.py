@@ -1,5 +1,7 @@
 """Reproduce Tables 1, 2 and 3 of the paper, side by side with the published values.
 
+With --ip, Table 1 is continued by integer programs and local search, which take minutes a workload; with
+--gpipe, plans for throughput are held against plans for GPipe.
 Exit code: 0 if every value is as published or better, 1 if one is not, 2 if files are missing or bad.
 """
 
@@ -7,22 +9,27 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from paper_tables.catalogue import CATALOGUE
-from paper_tables.measurement import Measurement
+from paper_tables.measurement import Effort, Measurement
 from paper_tables.model import Table
+from paper_tables.programs import GPIPE, IP, gpipe, programs
 from paper_tables.published import Published, read_published
 from paper_tables.sources import Source, find_sources
-from paper_tables.tables import TABLES
+from paper_tables.tables import table1, table2, table3
 from paper_tables.writing import as_json, as_markdown, as_text
 from rich.console import Console
 
 from partitioner import PartitionerError
 
 GOOD, NOT_REACHED, BAD_INPUT = 0, 1, 2
+EFFORT = Effort()
 WRITERS = {"text": as_text, "markdown": as_markdown, "json": as_json}
+Make = Callable[[Sequence[Measurement], Published], Table]
+NUMBERED: Mapping[int | str, Make] = {1: table1, 2: table2, 3: table3}
+TABLES: Mapping[int | str, Make] = {**NUMBERED, IP: programs, GPIPE: gpipe}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         sources = find_sources(options.folder, options.only)
-        tables = reproduce(sources, _published(options.folder, options.reference), options.tables)
+        published = _published(options.folder, options.reference)
+        effort = Effort(options.time_limit, options.gap)
+        tables = reproduce(sources, published, _wanted(options), effort)
     except (OSError, ValueError, PartitionerError) as error:
         print(f"reproduce_tables: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -49,18 +58,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return GOOD if all(table.good for table in tables) else NOT_REACHED
 
 
-def reproduce(sources: Sequence[Source], published: Published, numbers: Sequence[int]) -> list[Table]:
-    """Fill the tables of the given numbers; progress goes to a terminal only."""
+def reproduce(
+    sources: Sequence[Source], published: Published, wanted: Sequence[int | str], effort: Effort = EFFORT
+) -> list[Table]:
+    """Fill the tables wanted, without those that have no row; progress goes to a terminal only."""
     console = Console(stderr=True)
     measurements: list[Measurement] = []
     _ = Measurement(sources[0]).plan  # compiles the kernels, or loads them
     for place, source in enumerate(sources, 1):
-        measurements.append(Measurement(source))
+        measurements.append(Measurement(source, effort))
         if console.is_terminal:
             console.print(f"{place} of {len(sources)}: {source.entry.name}", style="dim")
-        for number in numbers:
-            TABLES[number](measurements[-1:], published)
-    return [TABLES[number](measurements, published) for number in numbers]
+        for name in wanted:
+            TABLES[name](measurements[-1:], published)
+    tables = [TABLES[name](measurements, published) for name in wanted]
+    return [table for table in tables if table.rows]
+
+
+def _wanted(options: argparse.Namespace) -> list[int | str]:
+    return [*options.tables, *([IP] if options.ip else []), *([GPIPE] if options.gpipe else [])]
 
 
 def _published(folder: Path, reference: Path | None) -> Published:
@@ -90,7 +106,23 @@ def _parser() -> argparse.ArgumentParser:
         help="folder of table1.json and table3.json (default: reference/ beside FOLDER, if it is there)",
     )
     parser.add_argument(
-        "--tables", type=_numbers, default=tuple(TABLES), metavar="1,2,3", help="which tables (all)"
+        "--tables", type=_numbers, default=tuple(NUMBERED), metavar="1,2,3", help="which tables (all)"
+    )
+    parser.add_argument("--ip", action="store_true", help="continue Table 1 with integer programs")
+    parser.add_argument("--gpipe", action="store_true", help="compare objectives on training workloads")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        default=EFFORT.time_limit,
+        metavar="SECONDS",
+        help="of each integer program (%(default)g)",
+    )
+    parser.add_argument(
+        "--gap",
+        type=float,
+        default=EFFORT.gap,
+        metavar="FRACTION",
+        help="when an integer program may stop (%(default)g)",
     )
     parser.add_argument(
         "--only",
@@ -106,8 +138,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _numbers(text: str) -> tuple[int, ...]:
     numbers = tuple(int(part) for part in text.split(","))
-    if not set(numbers) <= set(TABLES):
-        raise argparse.ArgumentTypeError(f"{text}: choose from {', '.join(map(str, TABLES))}")
+    if not set(numbers) <= set(NUMBERED):
+        raise argparse.ArgumentTypeError(f"{text}: choose from {', '.join(map(str, NUMBERED))}")
     return numbers
 
 

@@ -1,7 +1,8 @@
-"""An exhaustive oracle: the best chain over all placements, sharing no code with the methods.
+"""An exhaustive oracle: the best chain, convex and free split over all placements.
 
 It tries every assignment of colour classes and lone nodes to devices (equal devices once), computes
-the loads from the definition, and keeps those whose devices can be ordered.
+the loads from the definition, and judges shapes by paths. It shares no code with the package's methods
+or its evaluator.
 """
 
 from __future__ import annotations
@@ -10,66 +11,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner import Devices, Graph
+from tests.oracle_placements import Placements, feasible_placements, values
 
-Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Arcs = list[tuple[int, int]]
 
 
 def best_chain_value(graph: Graph, devices: Devices) -> float | None:
     """The smallest largest load over all feasible chains; None if there is none."""
-    atom, atoms = _atoms(graph)
-    kind = [k for k, entry in enumerate(devices.kinds) for _ in range(entry.count)]
-    placed = _assignments(atoms, [entry.count for entry in devices.kinds])[:, atom]
-    keep = _allowed(graph, devices, placed, kind) & _fits(graph, devices, placed, kind)
-    placed = placed[keep]
-    placed = placed[_is_chain(graph, placed, len(kind))]
-    return float(_largest_load(graph, devices, placed, kind).min()) if len(placed) else None
+    placements = feasible_placements(graph, devices)
+    return _least(values(placements.only(_is_chain(placements)), "throughput"))
 
 
-def _atoms(graph: Graph) -> tuple[Rows, int]:
-    """The unit that each node is placed with."""
-    names = [("color", c) if c >= 0 else ("node", i) for i, c in enumerate(graph.color.tolist())]
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names]), len(number)
+def best_values(
+    graph: Graph,
+    devices: Devices,
+    objective: str = "throughput",
+    contiguous_cpus: bool = True,
+    contiguous_backward: bool = False,
+) -> dict[str, float | None]:
+    """The smallest value over all feasible chains, convex and free splits; None where there is none.
+
+    The options say what convex means: contiguous on devices that pay for no transfers too? In the
+    backward part too? With either changed, a chain need not be convex.
+    """
+    placements = feasible_placements(graph, devices)
+    value = values(placements, objective)
+    bound = [d for d, kind in enumerate(placements.kinds) if kind.pays_communication or contiguous_cpus]
+    convex = _is_contiguous(placements, ~graph.backward, bound)
+    if contiguous_backward:
+        convex &= _is_contiguous(placements, graph.backward, bound)
+    chain = _is_chain(placements)
+    return {"chain": _least(value[chain]), "convex": _least(value[convex]), "free": _least(value)}
 
 
-def _assignments(atoms: int, counts: list[int]) -> Rows:
-    """All assignments in which a device is used only after its equals of lower index."""
-    first = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    rows = np.zeros((1, 0), dtype=np.int64)
-    used = np.zeros((1, len(counts)), dtype=np.int64)
-    for _ in range(atoms):
-        grown, grown_used = [], []
-        for k, count in enumerate(counts):
-            for index in range(count):
-                may = used[:, k] >= index
-                chosen = np.full((int(may.sum()), 1), first[k] + index)
-                after = used[may].copy()
-                after[:, k] = np.maximum(after[:, k], index + 1)
-                grown.append(np.concatenate((rows[may], chosen), axis=1))
-                grown_used.append(after)
-        rows, used = np.concatenate(grown), np.concatenate(grown_used)
-    return rows
+def _least(value: NDArray[np.float64]) -> float | None:
+    return float(value.min()) if len(value) else None
 
 
-def _allowed(graph: Graph, devices: Devices, placed: Rows, kind: list[int]) -> NDArray[np.bool_]:
-    may = np.array([graph.allowed[graph.kinds.index(devices.kinds[k].name)] for k in kind])
-    return np.asarray(may[placed, np.arange(len(graph))].all(axis=1))
+def _is_contiguous(placements: Placements, part: Flags, bound: list[int]) -> Flags:
+    """Definition 3.1: no path inside the part from a bound device to another one and back."""
+    device = placements.device
+    reach = np.zeros((len(part), len(part)), dtype=bool)
+    for u, v in placements.graph.edges.tolist():
+        reach[u, v] = part[u] and part[v]
+    for via in range(len(part)):
+        reach |= np.outer(reach[:, via], reach[via])
+    held = np.isin(device, bound)
+    torn = np.zeros(len(device), dtype=bool)
+    for u, v in np.argwhere(reach).tolist():
+        for w in np.flatnonzero(reach[v]).tolist():
+            torn |= held[:, u] & (device[:, u] == device[:, w]) & (device[:, u] != device[:, v])
+    return ~torn
 
 
-def _fits(graph: Graph, devices: Devices, placed: Rows, kind: list[int]) -> NDArray[np.bool_]:
-    fits = np.ones(len(placed), dtype=bool)
-    for d, k in enumerate(kind):
-        limit = devices.kinds[k].memory
-        if limit is not None:
-            fits &= (placed == d) @ graph.size <= limit * (1 + 1e-9)
-    return fits
-
-
-def _is_chain(graph: Graph, placed: Rows, count: int) -> NDArray[np.bool_]:
+def _is_chain(placements: Placements) -> Flags:
     """No cycle among the devices over forward edges and mirrored edges of orphans."""
+    placed, count = placements.device, len(placements.kinds)
     reach = np.zeros((len(placed), count, count), dtype=bool)
     row = np.arange(len(placed))
-    for source, target in _arcs(graph):
+    for source, target in _arcs(placements.graph):
         moved = placed[:, source] != placed[:, target]
         reach[row[moved], placed[moved, source], placed[moved, target]] = True
     for via in range(count):
@@ -77,7 +78,7 @@ def _is_chain(graph: Graph, placed: Rows, count: int) -> NDArray[np.bool_]:
     return np.asarray(~reach[:, np.arange(count), np.arange(count)].any(axis=1))
 
 
-def _arcs(graph: Graph) -> list[tuple[int, int]]:
+def _arcs(graph: Graph) -> Arcs:
     forward_colors = {c for c, back in zip(graph.color, graph.backward, strict=True) if not back and c >= 0}
     orphan = [
         bool(back) and c not in forward_colors for c, back in zip(graph.color, graph.backward, strict=True)
@@ -89,36 +90,3 @@ def _arcs(graph: Graph) -> list[tuple[int, int]]:
         elif graph.backward[u] and (orphan[u] or orphan[v]):
             arcs.append((v, u))
     return arcs
-
-
-def _largest_load(graph: Graph, devices: Devices, placed: Rows, kind: list[int]) -> NDArray[np.float64]:
-    largest = np.zeros(len(placed))
-    tensors = _tensors(graph)
-    for d, k in enumerate(kind):
-        here = placed == d
-        compute = here @ graph.time[graph.kinds.index(devices.kinds[k].name)]
-        into, out = np.zeros(len(placed)), np.zeros(len(placed))
-        if devices.kinds[k].pays_communication:
-            for source, users, cost in tensors:
-                used_here = here[:, users].any(axis=1)
-                used_elsewhere = ~here[:, users].all(axis=1)
-                into += cost * (~here[:, source] & used_here)
-                out += cost * (here[:, source] & used_elsewhere)
-        load = {
-            "sequential": compute + into + out,
-            "overlapped": np.maximum(compute, into + out),
-            "duplex": np.maximum(compute, np.maximum(into, out)),
-        }[devices.communication]
-        largest = np.maximum(largest, load)
-    return largest
-
-
-def _tensors(graph: Graph) -> list[tuple[int, list[int], float]]:
-    tensors: list[tuple[int, list[int], float]] = []
-    for u in range(len(graph)):
-        out = [(v, c) for (s, v), c in zip(graph.edges.tolist(), graph.cost.tolist(), strict=True) if s == u]
-        if len({c for _, c in out}) == 1:
-            tensors.append((u, [v for v, _ in out], out[0][1]))
-        else:
-            tensors += [(u, [v], c) for v, c in out]
-    return tensors

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.devices import Devices
 from partitioner.graph import Graph, NodeId
@@ -45,7 +46,7 @@ def parts_of(
         A feasible placement and the devices that it uses, for a chain in order.
     """
     number = {name: place for place, name in enumerate(order)}
-    takes_time = graph.time.any(axis=0)
+    takes_time = _takes_time(problem, graph, devices)
     place = np.zeros(problem.n, dtype=np.int64)
     for chosen in (~takes_time, takes_time):
         for i in np.flatnonzero(chosen).tolist():
@@ -54,3 +55,13 @@ def parts_of(
     parts = [Part(kind, np.flatnonzero(place == p)) for p, kind in enumerate(kinds)]
     parts = [part for part in parts if len(part.nodes)]
     return parts if obeys(problem, parts) else None
+
+
+def _takes_time(problem: Problem, graph: Graph, devices: Devices) -> NDArray[np.bool_]:
+    """Shape (N,): does the node take time on a kind that may run its supernode?"""
+    takes = np.zeros(len(graph), dtype=bool)
+    for k, kind in enumerate(devices.kinds):
+        if kind.name in graph.kinds:
+            row = graph.time[graph.kinds.index(kind.name)]
+            takes |= problem.allowed[k, problem.member] & (row > 0)
+    return takes

@@ -8,7 +8,7 @@ from partitioner.devices import Devices
 from partitioner.graph import Graph
 
 
-def why_infeasible(graph: Graph, devices: Devices) -> str:
+def why_infeasible(graph: Graph, devices: Devices, split: str) -> str:
     """Name the limit that an infeasible workload breaks, as far as simple sums can tell."""
     room = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
     total = float(graph.size.sum())
@@ -20,9 +20,14 @@ def why_infeasible(graph: Graph, devices: Devices) -> str:
         if kind.count and need > kind.count * kind.memory_limit:
             hold = kind.count * kind.memory_limit
             return f"memory: nodes that run on {kind.name} only take {need:,.6g}, these hold {hold:,.6g}"
+    if split == "chain":
+        return (
+            "no chain of stages obeys the limits: each device takes at most one stage, within its memory "
+            "and with nodes that it may run, and a colour class or a cycle of classes stays together"
+        )
     return (
-        "no chain of stages obeys the limits: each device takes at most one stage, within its memory and "
-        "with nodes that it may run, and a colour class or a cycle of classes stays together"
+        f"no {split} split obeys the limits: each device takes nodes that it may run within its memory, "
+        "and a colour class stays together"
     )
 
 

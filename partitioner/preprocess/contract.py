@@ -69,7 +69,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     if goal.split == "chain":
         return _contract_chain(graph, devices, group, goal.objective)
     chain = _contract_chain(graph, devices, group, "throughput")
-    groups = new_groups(graph, devices, group)
+    groups = new_groups(graph, devices, group, goal.objective)
     merge_free_nodes(groups, _is_roomy(graph, devices), lossless=True)
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)
     place = np.full(len(kept), chain.n)
@@ -88,7 +88,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
 
 def _contract_chain(graph: Graph, devices: Devices, group: Ints, objective: str) -> Problem:
     group, pairs = merge_cycles(group, precedence_pairs(graph, group))
-    groups = new_groups(graph, devices, group)
+    groups = new_groups(graph, devices, group, objective)
     roomy = _is_roomy(graph, devices)
     merge_free_nodes(groups, roomy, lossless=True)
     problem = _chain_problem(graph, devices, groups, group, pairs, objective)

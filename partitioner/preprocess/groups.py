@@ -19,8 +19,8 @@ class Groups:
     Parameters
     ----------
     time, idle
-        Time of each group, shape (K, 2, g), 0 on kinds that may not run it, and whether there is none.
-        What is merged adds none.
+        Time of each group, shape (K, 2, g), 0 on kinds that may not run it, and whether there is none and
+        its place cannot matter for others. What is merged adds none.
     size, allowed
         Memory (g,) and allowed kinds (K, g), with all that was merged in.
     relaxed_size, relaxed_allowed
@@ -41,7 +41,7 @@ class Groups:
     parent: Ints
 
 
-def new_groups(graph: Graph, devices: Devices, group: Ints) -> Groups:
+def new_groups(graph: Graph, devices: Devices, group: Ints, objective: str) -> Groups:
     """The groups before anything is merged; `group` has shape (N,)."""
     count = int(group.max()) + 1
     size: Floats = np.bincount(group, graph.size, count).astype(np.float64)
@@ -52,9 +52,10 @@ def new_groups(graph: Graph, devices: Devices, group: Ints) -> Groups:
         if source != target:
             neighbours[source].add(target)
             neighbours[target].add(source)
+    idle = time.sum(axis=(0, 1)) == 0
     return Groups(
         time=time,
-        idle=time.sum(axis=(0, 1)) == 0,
+        idle=idle & ~_hurrying(graph, group, count) if objective == "gpipe" else idle,
         size=size,
         allowed=allowed,
         relaxed_size=size.copy(),
@@ -83,6 +84,21 @@ def _times(graph: Graph, devices: Devices, group: Ints, count: int) -> Floats:
             row = graph.time[graph.kinds.index(kind.name)]
             np.add.at(time[k], (graph.backward.astype(int), group), row)
     return time
+
+
+def _hurrying(graph: Graph, group: Ints, count: int) -> np.ndarray:
+    """Groups with a forward node that reads what a backward node elsewhere reads too.
+
+    On the device of that backward node they make the transfer a forward one, which can be an
+    advantage under GPipe, even for a node that takes no time.
+    """
+    source, target = graph.edges[:, 0], graph.edges[:, 1]
+    fetched = group[source] != group[target]
+    late = np.zeros(len(graph), dtype=bool)
+    late[source[fetched & graph.backward[target]]] = True
+    hurrying = np.zeros(count, dtype=bool)
+    hurrying[group[target[fetched & ~graph.backward[target] & late[source]]]] = True
+    return hurrying
 
 
 def survivors(parent: Ints) -> Ints:

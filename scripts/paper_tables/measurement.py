@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from paper_tables.catalogue import Entry
 from paper_tables.sources import Source
-from partitioner import Evaluation, Plan, evaluate, load, load_placement, solve
+from partitioner import Evaluation, NoPlanFound, Plan, evaluate, load, load_placement, solve
 from partitioner.preprocess.contract import contract
 from partitioner.preprocess.ideals import ideal_lattice
 
 MAX_IDEALS = 2**22
 COVERS_PER_IDEAL = 12
+SEARCH_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """When an integer program may stop: after so many seconds, or once proven within a fraction."""
+
+    time_limit: float = 300.0
+    gap: float = 0.01
 
 
 class Measurement:
@@ -21,11 +31,15 @@ class Measurement:
     ----------
     source
         Its files.
+    effort
+        For the integer programs.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, effort: Effort = Effort()) -> None:
         self.entry: Entry = source.entry
         self.source = source
+        self.effort = effort
+        self._programs: dict[tuple[str, str], Plan] = {}
         workload = load(source.workload)
         self.graph, self.devices = workload.graph, workload.devices
 
@@ -69,3 +83,32 @@ class Measurement:
         if not self.graph.layer_labels:
             return None
         return solve(self.graph, self.devices, method="dp", granularity="layer")
+
+    def program(self, split: str, objective: str = "throughput") -> Plan:
+        """The plan of the integer program; for GPipe it starts from the one for throughput."""
+        key = (split, objective)
+        if key not in self._programs:
+            start = None if objective == "throughput" else self.program(split)
+            self._programs[key] = solve(
+                self.graph,
+                self.devices,
+                objective,
+                method="ip",
+                split=split,
+                warm_start=start,
+                time_limit=self.effort.time_limit,
+                gap=self.effort.gap,
+            )
+        return self._programs[key]
+
+    def searched(self, method: str) -> Plan | None:
+        """The free split that a local search finds in at most half a minute, None if it finds none."""
+        limit = min(self.effort.time_limit, SEARCH_SECONDS)
+        try:
+            return solve(self.graph, self.devices, method=method, split="free", time_limit=limit)
+        except NoPlanFound:
+            return None
+
+    def under_gpipe(self, split: str) -> float:
+        """What the plan for throughput is worth under GPipe."""
+        return evaluate(self.graph, self.devices, self.program(split).placement, "gpipe").value

@@ -13,7 +13,7 @@ from paper_tables.verdict import GOOD, NONE
 class Cell:
     """One cell; `form` says how a number is printed, and None stands for no value."""
 
-    ours: float | None
+    ours: float | str | None
     published: float | str | None = None
     verdict: str = NONE
     form: str = ".2f"
@@ -40,9 +40,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """One table of the paper, with remarks for its reader."""
+    """One table of the paper, by its number or, where it has none, by name; with remarks for its reader."""
 
-    number: int
+    number: int | str
     title: str
     rows: Sequence[Row]
     notes: Sequence[str] = ()
@@ -50,7 +50,7 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return list(self.rows[0].cells)
+        return list(self.rows[0].cells) if self.rows else []
 
     @property
     def good(self) -> bool:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paper_tables.catalogue import OPERATORS
+from paper_tables.cells import PERCENT, RATIO, count, excess, fixed, measured, minimum, note, ratio
 from paper_tables.measurement import Measurement
 from paper_tables.model import Cell, Row, Table
 from paper_tables.published import Published
-from paper_tables.verdict import (
-    BETTER,
-    DIFFERENT,
-    EQUAL,
-    against_program,
-    last_digit,
-    must_agree,
-    smaller_is_better,
-)
+from paper_tables.verdict import BETTER, DIFFERENT, EQUAL, against_program, must_agree, smaller_is_better
 
 Record = Mapping[str, Any]
-COUNT, PERCENT, RATIO = ",d", ".2%", ".3f"
 COLUMNS_2 = {"contiguous": "DP", "expert": "expert", "single_accelerator": "single"}
 
 
@@ -29,9 +21,9 @@ def table1(measurements: Sequence[Measurement], published: Published) -> Table:
     rows = [Row(m.entry, _times(m, published.table1.get(m.entry.name, {}))) for m in measurements]
     experts = [m for m in measurements if m.expert is not None and not m.expert.feasible]
     notes = [
-        *_note("not proven optimal", [m for m in measurements if m.plan.status != "optimal"]),
-        *_note("the expert split breaks a rule", experts),
-        *_note("single breaks the memory limit", [m for m in measurements if not m.single.feasible]),
+        *note("not proven optimal", [m for m in measurements if m.plan.status != "optimal"]),
+        *note("the expert split breaks a rule", experts),
+        *note("single breaks the memory limit", [m for m in measurements if not m.single.feasible]),
     ]
     title = "Table 1. Time per sample (ms): DP, DPL, expert split, single accelerator"
     return Table(1, title, rows, notes)
@@ -47,32 +39,25 @@ def table3(measurements: Sequence[Measurement], published: Published) -> Table:
     """What is lost if a pipeline may only be cut between layers."""
     chosen = [m for m in measurements if m.entry.folder == OPERATORS]
     rows = [Row(m.entry, _granularities(m, published.table3.get(m.entry.name, {}))) for m in chosen]
-    notes = _note("the file gives no layers", [m for m in chosen if m.layered is None])
+    notes = note("the file gives no layers", [m for m in chosen if m.layered is None])
     for m in chosen:
         for reason in m.layered.notes if m.layered else ():
-            notes += _note(reason, [m])
+            notes += note(reason, [m])
     title = "Table 3. Time per sample (ms) of DP, cut between operators or between layers"
     return Table(3, title, rows, notes)
 
 
-TABLES: Mapping[int, Callable[[Sequence[Measurement], Published], Table]] = {
-    1: table1,
-    2: table2,
-    3: table3,
-}
-
-
 def _times(m: Measurement, paper: Record) -> dict[str, Cell]:
-    gap = _gap(m.linear.value, m.plan.value)
+    gap = excess(m.linear.value, m.plan.value)
     return {
-        "nodes": _count(len(m.graph), paper.get("nodes")),
-        "ideals": _count(m.ideals, paper.get("ideals")),
+        "nodes": count(len(m.graph), paper.get("nodes")),
+        "ideals": count(m.ideals, paper.get("ideals")),
         "DP": _optimum(m, paper.get("contiguous"), paper.get("dp_cpp_value")),
         "DP s": Cell(m.plan.runtime_seconds, paper.get("paper_dp_runtime")),
-        "DPL": _minimum(m.linear.value, paper.get("dpl")),
-        "gap": Cell(gap, _gap(paper.get("dpl"), paper.get("contiguous")), form=PERCENT),
-        "expert": _fixed(m.expert.value if m.expert else None, paper.get("expert")),
-        "single": _measured(m.single.value, paper.get("single_accelerator")),
+        "DPL": minimum(m.linear.value, paper.get("dpl")),
+        "gap": Cell(gap, excess(paper.get("dpl"), paper.get("contiguous")), form=PERCENT),
+        "expert": fixed(m.expert.value if m.expert else None, paper.get("expert")),
+        "single": measured(m.single.value, paper.get("single_accelerator")),
     }
 
 
@@ -83,27 +68,21 @@ def _throughputs(m: Measurement, paper: Record) -> dict[str, Cell]:
     improved = smaller_is_better(m.plan.value, paper.get("contiguous")) == BETTER
     cells = {}
     for name, value in ours.items():
-        ratio, printed = _ratio(m.plan.value, value), _ratio(paper.get("contiguous"), paper.get(name))
-        verdict = must_agree(ratio, printed)
+        ours_to_best, printed = ratio(m.plan.value, value), ratio(paper.get("contiguous"), paper.get(name))
+        verdict = must_agree(ours_to_best, printed)
         explained = improved and verdict == DIFFERENT
-        cells[COLUMNS_2[name]] = Cell(ratio, printed, BETTER if explained else verdict, RATIO)
+        cells[COLUMNS_2[name]] = Cell(ours_to_best, printed, BETTER if explained else verdict, RATIO)
     return cells
 
 
 def _granularities(m: Measurement, paper: Record) -> dict[str, Cell]:
     layered = m.layered.value if m.layered else None
-    gain = _gap(layered, m.plan.value)
+    gain = excess(layered, m.plan.value)
     return {
-        "operators": _minimum(m.plan.value, paper.get("operator")),
-        "layers": _minimum(layered, paper.get("layer")),
-        "gain": Cell(gain, _gap(paper.get("layer"), paper.get("operator")), form=PERCENT),
+        "operators": minimum(m.plan.value, paper.get("operator")),
+        "layers": minimum(layered, paper.get("layer")),
+        "gain": Cell(gain, excess(paper.get("layer"), paper.get("operator")), form=PERCENT),
     }
-
-
-def _note(text: str, measurements: Sequence[Measurement]) -> list[str]:
-    """A remark on some workloads, if there are any."""
-    names = ", ".join(m.entry.name for m in measurements)
-    return [f"{names}: {text}."] if names else []
 
 
 def _optimum(m: Measurement, printed: float | None, program: float | None) -> Cell:
@@ -112,29 +91,3 @@ def _optimum(m: Measurement, printed: float | None, program: float | None) -> Ce
     if verdict == EQUAL and program is not None:
         verdict = against_program(m.plan.value, program)
     return Cell(m.plan.value, printed, verdict)
-
-
-def _minimum(ours: float | None, published: float | None) -> Cell:
-    return Cell(ours, published, smaller_is_better(ours, published))
-
-
-def _fixed(ours: float | None, published: float | None) -> Cell:
-    return Cell(ours, published, must_agree(ours, published))
-
-
-def _measured(ours: float, published: float | None) -> Cell:
-    """A value of six significant digits."""
-    unit = last_digit(published) if published else 1.0
-    return Cell(ours, published, must_agree(ours, published, unit))
-
-
-def _count(ours: int | None, published: int | None) -> Cell:
-    return Cell(ours, published, must_agree(ours, published, unit=1), COUNT)
-
-
-def _ratio(base: float | None, value: float | None) -> float | None:
-    return None if base is None or value is None else base / value
-
-
-def _gap(value: float | None, optimum: float | None) -> float | None:
-    return None if value is None or optimum is None else value / optimum - 1

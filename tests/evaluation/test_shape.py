@@ -93,6 +93,16 @@ def test_the_backward_part_is_judged_on_its_own() -> None:
     assert (shape.name, shape.forward_convex, shape.backward_convex) == ("chain", True, False)
 
 
+def test_only_the_torn_devices_are_named() -> None:
+    """Paths a -> u -> A and c -> v -> C forward, e -> w -> E backward."""
+    graph = pairs("au", "uA", "cv", "vC", "ew", "wE", backward=[0, 0, 1, 0, 0, 1, 0, 0, 1])
+    assert graph.ids == ("A", "C", "E", "a", "c", "e", "u", "v", "w")
+    shape = shape_of(graph, "aAw", "uvcC", "eE")
+    assert (shape.name, shape.torn_forward, shape.torn_backward) == ("free", ("d0",), ("d2",))
+    assert shape_of(graph, "acAC", "uvw", "eE").torn_forward == ("d0",)
+    assert shape_of(graph, "aAe", "u", "cvCwE").torn_backward == ()
+
+
 def reaches(graph: Graph, part: np.ndarray) -> np.ndarray:
     """Which node reaches which through nodes of the part, by repeated squaring."""
     n = len(graph)
@@ -104,8 +114,8 @@ def reaches(graph: Graph, part: np.ndarray) -> np.ndarray:
     return reach
 
 
-def contiguous(graph: Graph, device: np.ndarray, part: np.ndarray) -> bool:
-    """Definition 3.1 word by word: no u and w in a set, v outside it, with u ~> v ~> w."""
+def contiguous(graph: Graph, device: np.ndarray, part: np.ndarray, judged: set[int]) -> bool:
+    """Definition 3.1 word by word for some devices: no u and w in a set, v outside it, with u ~> v ~> w."""
     reach = reaches(graph, part)
     nodes = np.flatnonzero(part).tolist()
     return not any(
@@ -113,7 +123,7 @@ def contiguous(graph: Graph, device: np.ndarray, part: np.ndarray) -> bool:
         for u in nodes
         for v in nodes
         for w in nodes
-        if device[u] == device[w] != device[v]
+        if int(device[u]) in judged and device[u] == device[w] != device[v]
     )
 
 
@@ -146,10 +156,13 @@ def test_shapes_agree_with_the_definitions(seed: int) -> None:
         graph = Graph.from_arrays({"x": np.ones(n)}, edges, backward=backward, color=color)
         device = np.sort(rng.integers(0, 3, n)) if rng.random() < 0.5 else rng.integers(0, 3, n)
         shape = placement_shape(graph, device, NAMES)
-        assert shape.forward_convex == contiguous(graph, device, ~backward)
-        assert shape.backward_convex == contiguous(graph, device, backward)
+        assert shape.forward_convex == contiguous(graph, device, ~backward, {0, 1, 2})
+        assert shape.backward_convex == contiguous(graph, device, backward, {0, 1, 2})
         assert (shape.name == "chain") == is_chain(graph, device)
         assert (shape.name == "free") == (not shape.forward_convex)
+        for name, part in (("torn_forward", ~backward), ("torn_backward", backward)):
+            torn = {NAMES[d] for d in range(3) if not contiguous(graph, device, part, {d})}
+            assert set(getattr(shape, name)) == torn
         seen.add(shape.name)
     assert seen == {"chain", "convex", "free"}
 

@@ -1,16 +1,13 @@
-"""The contraction keeps what must stay together, orders what must be ordered, and loses nothing."""
+"""The contraction keeps what must stay together, orders what must be ordered, and merges what it may."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from partitioner import Devices, Graph, OptionError, Workload, WorkloadError, evaluate
-from partitioner.methods.loads import value_of
-from partitioner.methods.method import Part
+from partitioner import Devices, Graph, OptionError
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.layers import whole_layers
-from tests.random_workloads import random_workload
 
 TWO = Devices.accelerated(2)
 
@@ -118,29 +115,55 @@ def test_a_graph_without_layers_says_so() -> None:
         whole_layers(graph(2, []))
 
 
-def test_loads_are_the_evaluators() -> None:
-    """For random chains, the load on the contracted problem is what the evaluator finds."""
-    compared = 0
-    for seed in range(400):
-        rng = np.random.default_rng(seed)
-        user, devices = random_workload(rng, 10, 3)
-        try:
-            problem = contract(Workload(user, devices).graph, devices)
-        except WorkloadError:
-            continue
-        cuts = np.sort(rng.integers(0, problem.n + 1, 2))
-        names = [(k, kind.device(i)) for k, kind in enumerate(devices.kinds) for i in range(kind.count)]
-        pieces = [piece for piece in np.split(np.arange(problem.n), cuts) if len(piece)][: len(names)]
-        if sum(map(len, pieces)) < problem.n:
-            continue
-        stages = [Part(k, piece) for (k, _), piece in zip(names, pieces, strict=False)]
-        stage = np.concatenate([np.full(len(piece), s) for s, piece in enumerate(pieces)])
-        placement = {node: names[stage[problem.member[i]]][1] for i, node in enumerate(user.ids)}
-        evaluation = evaluate(user, devices, placement)
-        claimed = value_of(problem, stages)
-        if np.isfinite(claimed):
-            compared += 1
-            assert evaluation.value == pytest.approx(claimed, rel=1e-9, abs=1e-12)
-            assert evaluation.shape.name == "chain"
-            assert not any("may not run" in rule or "torn" in rule for rule in evaluation.violations)
-    assert compared > 150
+def test_only_chains_merge_cycles_and_have_an_order() -> None:
+    """A free or convex split may take apart what a chain cannot, and carries the chain's problem along."""
+    woven = graph(4, [(0, 1), (2, 3)], color=["x", "y", "y", "x"])
+    assert contract(woven, TWO).n == 1
+    for split in ("convex", "free"):
+        problem = contract(woven, TWO, Goal(split=split))
+        assert problem.n == 2
+        assert len(problem.successors.items) == len(problem.predecessors.items) == 0
+        assert problem.chain is not None and problem.chain.n == 1
+
+
+def test_supernodes_are_numbered_along_the_chain() -> None:
+    """Neighbours in the order of the chain are neighbours in number, however the nodes are listed."""
+    path = graph(6, [(3, 0), (0, 5), (5, 1), (1, 4), (4, 2)])
+    for split in ("chain", "convex", "free"):
+        member = contract(path, TWO, Goal(split=split)).member
+        assert member[[3, 0, 5, 1, 4, 2]].tolist() == list(range(6))
+
+
+def test_regions_are_there_for_convex_splits() -> None:
+    """One region of forward nodes, on request another of backward nodes; none for other splits."""
+    both = graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)], backward=[False, False, False, True, True])
+    regions = contract(both, TWO, Goal(split="convex", contiguous_backward=True)).regions
+    assert [len(region.owner) for region in regions] == [3, 2]
+    assert [len(region.edges) for region in regions] == [2, 1]
+    assert len(contract(both, TWO, Goal(split="convex")).regions) == 1
+    assert contract(both, TWO, Goal(split="free")).regions == ()
+
+
+def test_which_kinds_must_be_contiguous() -> None:
+    """All by default; without `contiguous_cpus` those that pay for transfers."""
+    lone = Graph.from_arrays({"accelerator": [1.0], "cpu": [1.0]})
+    devices = Devices.accelerated(1, cpus=1)
+    assert contract(lone, devices, Goal(split="convex")).contiguous.tolist() == [True, True]
+    relaxed = Goal(split="convex", contiguous_cpus=False)
+    assert contract(lone, devices, relaxed).contiguous.tolist() == [True, False]
+
+
+def test_nets_tell_the_passes_apart_for_gpipe_only() -> None:
+    """Node 0 feeds 1 forward and 2 backward; 2 and 3 share a supernode, 3 feeds 4 backward."""
+    edges = [(0, 1), (0, 2), (3, 4)]
+    user = graph(5, edges, backward=[False, False, True, True, True], color=[None, None, "b", "b", None])
+    problem = contract(user, TWO, Goal("gpipe", "free"))
+    member, nets = problem.member, problem.nets
+    first, second = np.argsort(nets.source != member[0])
+    assert (nets.made[first], nets.made[second]) == (0, 1)
+    read = dict(
+        zip(nets.pins.row(first).tolist(), nets.read[nets.pins.owners() == first].tolist(), strict=True)
+    )
+    assert (read[member[1]], read[member[2]]) == (0, 1)
+    plain = contract(user, TWO, Goal(split="free")).nets
+    assert not plain.made.any() and not plain.read.any()

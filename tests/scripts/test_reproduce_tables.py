@@ -192,6 +192,54 @@ def test_text_has_a_line_for_the_paper_only_where_there_is_one(
     assert "layer graphs, training" in out.splitlines()
 
 
+def test_table_1_goes_on_with_integer_programs(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three nodes: every split is 3 | 1 2, or 3 1 | 2 where it says so; the paper's values stand beside."""
+    changes = {"noncontiguous": 3.6, "local_search": 4.0, "paper_ip_noncontiguous_runtime": ">20m (3s*)"}
+    given = reference(tmp_path / "printed", **changes)
+    words = ("--only", "resnet50_layer_inference", "--tables", "1", "--ip", "--time-limit", "2")
+    code, out = printed(capsys, folder, "--reference", given, *words, "--format", "json")
+    first, second = json.loads(out)["tables"]
+    assert (code, first["number"], second["number"]) == (0, 1, "1 continued")
+    cells = second["rows"][0]["cells"]
+    found = {name: (cell["ours"], cell["published"], cell["verdict"]) for name, cell in cells.items()}
+    assert found["convex"] == (3.5, 3.5, "=")
+    assert found["free"] == (3.5, 3.6, "better")
+    assert found["search"] == (3.5, 4.0, "better")
+    assert found["baseline"][0] >= 3.5
+    assert found["free s"][1] == ">20m (3s*)" and found["free s"][0] > 0
+    assert found["free gap"][0] <= 0.01 + 1e-9
+    assert isinstance(found["free by"][0], str)
+
+
+def test_objectives_are_compared_on_training_workloads(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The chain and its backward twin, which both objectives split alike; inference has no row."""
+    words = ("--tables", "1", "--gpipe", "--time-limit", "5", "--gap", "0")
+    _, out = printed(capsys, folder, *words, "--format", "json")
+    table = json.loads(out)["tables"][-1]
+    assert table["number"] == "GPipe"
+    (row,) = table["rows"]
+    assert row["workload"] == "resnet50_layer_training"
+    ours = {name: cell["ours"] for name, cell in row["cells"].items()}
+    for split in ("convex", "free"):
+        assert ours[f"{split} T"] == ours[f"{split} G"] == 7.0
+        assert ours[f"{split} loss"] == 0.0
+        assert ours[f"{split} most"] == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_table_without_rows_is_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Table 3 is about operator graphs, GPipe's about training."""
+    words = ("--only", "resnet50_layer_inference", "--tables", "1,3", "--gpipe")
+    code, out = printed(capsys, folder, *words, "--format", "json")
+    assert code == 0
+    assert [table["number"] for table in json.loads(out)["tables"]] == [1]
+    code, out = printed(capsys, folder, *words)
+    assert "Table 3" not in out and "GPipe" not in out
+
+
 @pytest.mark.parametrize(
     "words", [["nowhere"], ["workloads", "--only", "gnmt_training"], ["workloads", "--reference", "nowhere"]]
 )

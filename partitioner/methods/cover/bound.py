@@ -1,0 +1,162 @@
+"""The largest load that can be refuted: no placement is better than that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.cover.master import Master
+from partitioner.methods.cover.pricing import Column, FractionOracle, Oracle, SetOracle
+from partitioner.methods.cover.states import build_states
+from partitioner.methods.relaxation import Relaxation
+from partitioner.preprocess.problem import Floats, Problem
+
+MOST_STATES = 400_000
+SURE = 1 + 1e-9
+PATIENCE = 40
+NEARER = 1e-3
+CLOSE = 2e-3
+FINEST = 1e-4
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How processing and transfers add up to a load, or to something that a load cannot fall below."""
+
+    processing: float
+    transfers: float
+
+
+SHARES = {
+    "sequential": Shares(1.0, 1.0),
+    "overlapped": Shares(0.5, 0.5),
+    "duplex": Shares(0.5, 0.25),
+}
+
+
+def cover_bound(
+    problem: Problem,
+    relaxation: Relaxation,
+    value: float,
+    stop: Callable[[], bool],
+    found: Callable[[float], None],
+    gap: float = 0.0,
+) -> float:
+    """A lower bound on the objective of every split.
+
+    Memory is not looked at. With overlapped or duplex transfers, where a load is a maximum, a mean of
+    its parts stands for it. GPipe's objective is no smaller than any device's two loads together.
+
+    Parameters
+    ----------
+    problem, relaxation
+        The relaxation is the problem's; its bound is the least that is returned.
+    value
+        The best value known: what is above it need not be refuted.
+    stop
+        Asked between steps: should the search end with what it has?
+    found
+        Called with every better bound.
+    gap
+        No bound above ``(1 - gap) * value`` is looked for.
+    """
+    bound, weight = relaxation.bound, relaxation.weight
+    highest = threshold = (1 - max(gap, FINEST)) * value
+    while bound < threshold < np.inf and not stop():
+        duel = Duel(problem, threshold, weight)
+        if not duel.ready:
+            break
+        ratio = duel.fight(stop)
+        weight = duel.weight
+        if ratio > SURE:
+            bound = threshold
+        else:
+            bound = max(bound, duel.lower(max(bound, ratio * threshold * (1 - NEARER)), stop))
+        found(bound)
+        threshold = highest if ratio > SURE else (bound + threshold) / 2
+        if threshold - bound <= CLOSE * threshold:
+            break
+    return bound
+
+
+class Duel:
+    """Weights against one threshold.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    threshold
+        What is to be refuted.
+    weight
+        Shape (n,): the weights to start from.
+
+    Attributes
+    ----------
+    weight
+        The best weights so far.
+    ready
+        False if the states are too many.
+    """
+
+    def __init__(self, problem: Problem, threshold: float, weight: Floats) -> None:
+        self.problem, self.threshold = problem, threshold
+        kinds = np.flatnonzero(problem.count > 0)
+        self.count = problem.count[kinds]
+        oracles = [_oracle(problem, int(kind), threshold) for kind in kinds]
+        self.oracles = [oracle for oracle in oracles if oracle is not None]
+        self.ready = len(self.oracles) == len(oracles)
+        self.weight = weight + 1e-6 * max(weight.mean(), TINY)
+
+    def fight(self, stop: Callable[[], bool]) -> float:
+        """Improve the weights until they refute the threshold (a ratio above one), or cannot."""
+        best, columns = self.measure(self.weight)
+        self.weight = self.weight * (len(self.weight) / max(self.held(columns), TINY))
+        master = Master(self.count, self.weight)
+        idle = 0
+        while best <= SURE and idle < PATIENCE and not stop():
+            for kind, column in enumerate(columns):
+                master.add(kind, column.share)
+            trial = master.best(best + NEARER / 10)
+            if trial is None:
+                return best
+            ratio, columns = self.measure(trial)
+            idle = 0 if ratio > best + NEARER / 10 else idle + 1
+            if ratio > best:
+                best, self.weight = ratio, trial * (len(trial) / max(self.held(columns), TINY))
+            master.move(self.weight, self.weight is not master.centre)
+        return best
+
+    def measure(self, weight: Floats) -> tuple[float, list[Column]]:
+        """What everything weighs over what the devices can hold, and the columns that say so."""
+        columns = [oracle(weight) for oracle in self.oracles]
+        held = self.held(columns)
+        return (float(weight.sum()) / held if held > 0 else np.inf), columns
+
+    def held(self, columns: Sequence[Column]) -> float:
+        """What all devices can hold together."""
+        return float(self.count @ [column.weight for column in columns])
+
+    def lower(self, threshold: float, stop: Callable[[], bool]) -> float:
+        """The threshold if the weights refute it as they are, else 0."""
+        if stop() or threshold <= 0:
+            return 0.0
+        duel = Duel(self.problem, threshold, self.weight)
+        if not duel.ready:
+            return 0.0
+        return threshold if duel.measure(duel.weight)[0] > SURE else 0.0
+
+
+def _oracle(problem: Problem, kind: int, threshold: float) -> Oracle | None:
+    """The oracle of a kind; None if its states are too many."""
+    time = problem.work()[kind]
+    threshold *= 1 + 1e-12
+    if not problem.pays[kind]:
+        return FractionOracle(time, threshold)
+    shares = SHARES[problem.communication]
+    processing, transfers = time * shares.processing, problem.nets.cost * shares.transfers
+    states = build_states(problem, processing, transfers, threshold, MOST_STATES)
+    return None if states is None else SetOracle(states, threshold)

@@ -1,0 +1,146 @@
+"""What a set of supernodes looks like from its end: for every open net, is it in, out or torn?
+
+Supernodes are decided one after another, in or out of the set. A net is open between its first and
+its last pin; of its decided pins the rest of the decision only needs to know whether all are out,
+all are in, or the net is torn and paid for. Networks are narrow: a dozen nets are open at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from partitioner.preprocess.problem import Floats, Ints, Problem
+
+OUT, IN, TORN, MASK = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """A layered graph whose paths are the sets that one device can hold at a load of at most T.
+
+    Parameters
+    ----------
+    start
+        Shape (n + 2,): the states before supernode v are ``start[v]`` to ``start[v + 1]``.
+    after
+        Shape (states, 2): the state that follows if the supernode is out, or in; -1 for none.
+    load
+        Shape (states, 2): what that adds to the load.
+    rest
+        Shape (states,): the least load that any way to the end adds.
+    """
+
+    start: Ints
+    after: Ints
+    load: Floats
+    rest: Floats
+
+
+Layer = tuple[Ints, Floats]
+
+
+def build_states(problem: Problem, time: Floats, cut: Floats, threshold: float, most: int) -> States | None:
+    """Enumerate the states; None if there are more than `most`.
+
+    Parameters
+    ----------
+    problem
+        Its supernodes are decided in their order.
+    time
+        Shape (n,): the load of each supernode, infinity if it may not be in the set.
+    cut
+        Shape (nets,): the load of a net that is partly in the set.
+    threshold
+        The largest load of a set.
+    """
+    layers: list[Layer] = []
+    current = [0]
+    for steps, here in zip(_steps(problem, cut), time.tolist(), strict=True):
+        following: dict[int, int] = {}
+        after = np.full((len(current), 2), -1, dtype=np.int64)
+        load = np.zeros((len(current), 2))
+        for i, state in enumerate(current):
+            for bit in (OUT, IN):
+                new, paid = _advance(state, bit, steps)
+                paid += here * bit if bit else 0.0
+                if paid <= threshold:
+                    after[i, bit] = following.setdefault(new, len(following))
+                    load[i, bit] = paid
+        layers.append((after, load))
+        current = list(following)
+        most -= len(current)
+        if most < 0:
+            return None
+    return _joined(_pruned(layers, threshold))
+
+
+Step = tuple[int, float, bool, bool]
+
+
+def _steps(problem: Problem, cut: Floats) -> list[list[Step]]:
+    """For every supernode its nets: place in a state, load, is the supernode the first or last pin?"""
+    nets = problem.nets
+    first = nets.pins.items[nets.pins.start[:-1]]
+    last = nets.pins.items[nets.pins.start[1:] - 1]
+    place: dict[int, int] = {}
+    free: list[int] = []
+    fresh = count(0, 2)
+    steps = []
+    for v in range(problem.n):
+        row = nets.of_node.row(v).tolist()
+        for e in row:
+            if first[e] == v:
+                place[e] = free.pop() if free else next(fresh)
+        steps.append([(place[e], float(cut[e]), bool(first[e] == v), bool(last[e] == v)) for e in row])
+        free += [place[e] for e in row if last[e] == v]
+    return steps
+
+
+def _advance(state: int, bit: int, steps: list[Step]) -> tuple[int, float]:
+    """The state after one more supernode, and the load of the nets that it tears."""
+    paid = 0.0
+    for place, cost, is_first, is_last in steps:
+        code = bit if is_first else (state >> place) & MASK
+        if code not in (bit, TORN):
+            code = TORN
+            paid += cost
+        state = (state & ~(MASK << place)) | ((OUT if is_last else code) << place)
+    return state, paid
+
+
+def _pruned(layers: list[Layer], threshold: float) -> list[tuple[Ints, Floats, Floats]]:
+    """The layers without the ways whose load must exceed the threshold, and the least load from there on."""
+    so_far = [np.zeros(1)]
+    for after, load in layers:
+        least = np.full(int(after.max(initial=-1)) + 1, np.inf)
+        for bit in (OUT, IN):
+            way = after[:, bit] >= 0
+            np.minimum.at(least, after[way, bit], (so_far[-1] + load[:, bit])[way])
+        so_far.append(least)
+    rest = np.zeros(len(so_far[-1]))
+    number = np.where(so_far[-1] <= threshold, 0, -1)
+    pruned: list[tuple[Ints, Floats, Floats]] = []
+    for (after, load), before in zip(reversed(layers), reversed(so_far[:-1]), strict=True):
+        ahead = np.where(after >= 0, load + rest[after], np.inf)
+        ahead[before[:, None] + ahead > threshold] = np.inf
+        after = np.where(np.isfinite(ahead), number[after], -1)
+        rest = ahead.min(axis=1)
+        keep = np.isfinite(rest)
+        number = np.where(keep, np.cumsum(keep) - 1, -1)
+        pruned.append((after[keep], load[keep], rest[keep]))
+    return pruned[::-1]
+
+
+def _joined(layers: list[tuple[Ints, Floats, Floats]]) -> States:
+    """All layers in one array, with a single state at the end."""
+    start = np.cumsum([0, *(len(after) for after, _, _ in layers), 1])
+    after = [np.where(part >= 0, part + start[v + 1], -1) for v, (part, _, _) in enumerate(layers)]
+    return States(
+        start=start.astype(np.int64),
+        after=np.concatenate([*after, np.full((1, 2), -1)]),
+        load=np.concatenate([*(load for _, load, _ in layers), np.zeros((1, 2))]),
+        rest=np.concatenate([*(rest for _, _, rest in layers), np.zeros(1)]),
+    )

@@ -1,0 +1,1 @@
+"""Integer programs for throughput (paper, Section 5.1.3 and Appendix C)."""

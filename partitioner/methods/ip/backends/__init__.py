@@ -1,0 +1,1 @@
+"""The solvers that can run a program, a thin file each."""

@@ -1,0 +1,53 @@
+"""From a task to its program, and from a solver's values back to parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.ip import constraints
+from partitioner.methods.ip.program import Builder, Program
+from partitioner.methods.ip.task import Task, parts_at
+from partitioner.methods.ip.variables import ABSENT, add_variables
+from partitioner.methods.method import Part
+from partitioner.preprocess.problem import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Formulation:
+    """A task as a program, with the columns that say where supernodes are.
+
+    Parameters
+    ----------
+    task
+        What was asked.
+    program
+        Its unit of time is ``task.scale``.
+    x
+        Shape (n, devices): columns, -1 where a supernode may not be.
+    """
+
+    task: Task
+    program: Program
+    x: Ints
+
+    def parts(self, values: Floats) -> list[Part]:
+        """The parts that a solution describes, each supernode where its variable is largest."""
+        there = np.where(self.x == ABSENT, -1.0, values[self.x])
+        return parts_at(self.task.problem, there.argmax(axis=1))
+
+
+def formulate(task: Task) -> Formulation:
+    """State the integer program (paper, Figure 7, with nets in place of edges)."""
+    builder = Builder()
+    v = add_variables(builder, task)
+    constraints.assignment(builder, v)
+    constraints.memory(builder, v)
+    constraints.covers(builder, v, task)
+    constraints.touched_nets(builder, v)
+    constraints.whole_nets(builder, v, task)
+    constraints.loads(builder, v)
+    constraints.range_of_sum(builder, v, task)
+    constraints.contiguity(builder, v)
+    return Formulation(task, builder.program(v.load), v.x)

@@ -1,0 +1,198 @@
+"""Solvers side by side: some prove, some search the neighbourhood of the best parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from partitioner.methods.ip.backends.backend import Answer, Capability, Limits
+from partitioner.methods.ip.crew import Crew, Event, Worker
+from partitioner.methods.ip.formulate import Formulation, formulate
+from partitioner.methods.ip.messages import Job
+from partitioner.methods.ip.neighbourhood import Neighbourhoods
+from partitioner.methods.ip.search import MARGIN, PRECISION, Search
+from partitioner.methods.ip.task import Task
+
+LOOK = 0.05  # seconds between looks at the clock
+GRACE = 2.0  # seconds by which a solver may overrun its own limit
+SLICE = 10.0  # seconds of the first proof that takes turns with neighbourhoods
+SEARCH_SECONDS = 5.0  # for one neighbourhood
+SEARCH_GAP = 1e-3
+STALE = 1.01  # a proof starts anew when the value has fallen by this factor
+
+
+@dataclass(frozen=True, eq=False)
+class Lap:
+    """One solve, of the whole program or of a neighbourhood, and what was known when it began."""
+
+    formulation: Formulation
+    backend: Capability
+    whole: bool
+    known: tuple[float, float, int]
+    ends: float
+
+
+@dataclass(eq=False)
+class Lane:
+    """A core's worth of work: one solve after the other.
+
+    Parameters
+    ----------
+    backends
+        Taken in turn.
+    threads
+        Cores for each solve.
+    slice
+        Seconds of a proof before neighbourhoods are searched for as long, then twice that: infinity
+        to prove all the time, zero to search all the time.
+    seed
+        Seed of the lane.
+    """
+
+    backends: list[Capability]
+    threads: int
+    slice: float
+    seed: int
+    worker: Worker | None = None
+    lap: Lap | None = None
+    search_until: float = 0.0
+    laps: int = 0
+    done: bool = False
+    near: Neighbourhoods = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.near = Neighbourhoods(np.random.default_rng(self.seed))
+
+
+def lanes_of(backends: Sequence[Capability], workers: int, seed: int) -> list[Lane]:
+    """One lane for each core, or one for all cores where the solver uses them itself."""
+    first = backends[0]
+    if first.parallel or workers == 1:
+        return [Lane(list(backends), workers, np.inf if first.parallel else SLICE, seed)]
+    lanes = [Lane([first], 1, np.inf, seed)]
+    for i in range(1, workers):
+        backend, share = (backends[i], SLICE) if i < len(backends) else (first, 0.0)
+        lanes.append(Lane([backend], 1, share, seed + i))
+    return lanes
+
+
+@dataclass(eq=False)
+class Race:
+    """Lanes at work on one search."""
+
+    search: Search
+    crew: Crew
+    lanes: list[Lane]
+
+    def begin(self) -> None:
+        """Let the first lane prove what it can while others look for first parts."""
+        self._keep_busy(self.lanes[0])
+        self.search.look = self.listen
+
+    def listen(self, seconds: float = 0.0) -> None:
+        """Wait so long for a message, and take all that are there."""
+        while (event := self.crew.next(seconds)) is not None:
+            for lane in self.lanes:
+                if lane.worker is event.worker and lane.lap is not None:
+                    self._take(lane, lane.lap, event)
+            seconds = 0.0
+
+    def run(self) -> None:
+        """Work until the search is over or no lane has anything left to do."""
+        while not self.search.over:
+            for lane in self.lanes:
+                self._keep_busy(lane)
+            if not any(lane.lap for lane in self.lanes):
+                return
+            self.listen(LOOK)
+
+    def end(self) -> None:
+        """Note which solvers are still at work when the search is over."""
+        for lane in self.lanes:
+            if lane.lap is not None:
+                self.search.words.setdefault(lane.lap.backend.name, "stopped")
+
+    def _keep_busy(self, lane: Lane) -> None:
+        lap = lane.lap
+        if lap is not None:
+            stale = lap.whole and lap.formulation.task.cutoff > STALE * self.search.target
+            if stale or time.perf_counter() > lap.ends + GRACE:
+                self._abandon(lane)
+        if lane.lap is None and not lane.done:
+            self._start(lane)
+
+    def _abandon(self, lane: Lane) -> None:
+        if lane.worker is not None:
+            lane.worker.kill()
+        lane.worker = lane.lap = None
+
+    def _start(self, lane: Lane) -> None:
+        search, now = self.search, time.perf_counter()
+        may_search = search.parts is not None and lane.slice < np.inf
+        whole = not may_search or (now >= lane.search_until and lane.slice > 0)
+        task = search.task() if whole else lane.near.task(search)
+        seconds = min(max(lane.slice, SLICE) if whole else SEARCH_SECONDS, self._left())
+        backend = lane.backends[lane.laps % len(lane.backends)]
+        lane.laps += whole
+        gap = max(0.0, search.settings.gap - 2 * PRECISION) if whole else SEARCH_GAP
+        limits = Limits(None if np.isinf(seconds) else seconds, gap, lane.seed, lane.threads)
+        lane.lap = Lap(formulate(task), backend, whole, self._known(), now + seconds)
+        job = Job(backend.place, lane.lap.formulation.program, limits)
+        if lane.worker is None or not lane.worker.alive:
+            lane.worker = self.crew.hire()
+        lane.worker.give(job)
+
+    def _left(self) -> float:
+        """Seconds for a solver, less what it takes to hand over its answer."""
+        deadline = self.search.settings.deadline
+        left = np.inf if deadline is None else deadline - time.perf_counter()
+        return max(left - min(2.0, 0.1 + 0.02 * left), 0.01) if np.isfinite(left) else left
+
+    def _known(self) -> tuple[float, float, int]:
+        return self.search.value, self.search.bound, len(self.search.covers)
+
+    def _take(self, lane: Lane, lap: Lap, event: Event) -> None:
+        """Learn from a message, and end the lap if it is an answer."""
+        message = event.message
+        if message.values is not None:
+            parts = lap.formulation.parts(message.values)
+            if not self.search.offer(parts):
+                self.search.refuse(parts)
+        if lap.whole:
+            self.search.raise_bound(_unscaled(message.bound, lap.formulation.task))
+        if isinstance(message, Answer):
+            lane.lap = None
+            self._conclude(lane, lap, message)
+
+    def _conclude(self, lane: Lane, lap: Lap, answer: Answer) -> None:
+        ended = answer.stop in ("optimal", "gap", "infeasible")
+        if answer.stop == "failed":
+            self._drop(lane, lap, answer)
+        elif not lap.whole:
+            lane.near.learn(ended)
+            return
+        elif ended and lap.known == self._known():
+            lane.done = True
+        elif not ended and lane.slice < np.inf:
+            lane.search_until = time.perf_counter() + lane.slice
+            lane.slice *= 2
+        self.search.words[lap.backend.name] = answer.native
+
+    def _drop(self, lane: Lane, lap: Lap, answer: Answer) -> None:
+        """Go on without a backend that failed."""
+        self.search.notes.append(f"backend {lap.backend.name} failed: {answer.native}")
+        lane.backends.remove(lap.backend)
+        lane.done = not lane.backends
+
+
+def _unscaled(bound: float, task: Task) -> float:
+    """A solver's bound in the graph's unit; a solver knows nothing of what is above the cutoff."""
+    bound = bound * task.scale
+    return (
+        min(bound - MARGIN * abs(bound), task.cutoff)
+        if np.isfinite(bound)
+        else (task.cutoff if bound > 0 else -np.inf)
+    )

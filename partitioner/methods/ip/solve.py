@@ -1,0 +1,38 @@
+"""Integer programs for convex and free splits (paper, Sections 5.1.3 and 5.2, Appendix C)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.ip.backends.catalogue import pick
+from partitioner.methods.ip.bounds import raise_bound
+from partitioner.methods.ip.crew import Crew
+from partitioner.methods.ip.formulate import formulate
+from partitioner.methods.ip.race import Race, lanes_of
+from partitioner.methods.ip.search import Search
+from partitioner.methods.ip.start import find_start
+from partitioner.methods.method import Outcome, Settings
+from partitioner.preprocess.problem import Problem
+
+
+def solve_ip(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``ip``: a first plan, then solvers that prove it or find better ones.
+
+    Raises
+    ------
+    BackendUnavailable
+        If the backend that was named is missing or not licensed for a program of this size.
+    """
+    search = Search(problem, settings, -np.inf)
+    raise_bound(search)
+    backends, note = pick(settings.backend, formulate(search.task()).program)
+    search.notes += [note] if note else []
+    with Crew() as crew:
+        race = Race(search, crew, lanes_of(backends, settings.workers, settings.seed))
+        if settings.workers > 1 and not search.over:
+            race.begin()
+        find_start(search)
+        raise_bound(search)
+        race.run()
+        race.end()
+    return search.outcome("+".join(search.words) or backends[0].name)

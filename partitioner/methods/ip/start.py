@@ -1,0 +1,77 @@
+"""First parts: what the user gave, the best chain, and a local search from the best of these."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.dp.exact import solve_exact
+from partitioner.methods.ip.search import Search
+from partitioner.methods.local_search.search import improve
+from partitioner.methods.method import Outcome, Part, Settings, part_numbers
+from partitioner.preprocess.problem import Problem
+
+CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
+LOCAL_SHARE, LOCAL_RATE = 0.1, 1e-3  # seconds for each supernode and device
+LOCAL_ROUND = 0.2
+
+
+def find_start(search: Search) -> None:
+    """Offer the search what can be had quickly, until it is over."""
+    for parts in _starts(search):
+        search.offer(parts)
+        search.look()
+        if search.over:
+            return
+
+
+def _starts(search: Search) -> Iterator[Sequence[Part]]:
+    problem, settings = search.problem, search.settings
+    if settings.incumbent is not None:
+        yield settings.incumbent
+    if problem.chain is not None:
+        chain = _within(settings, CHAIN_SHARE, CHAIN_SECONDS)
+        parts = lifted(problem, solve_exact(problem.chain, replace(chain, incumbent=None)))
+        if parts is not None:
+            yield parts
+    yield from _improved(search)
+
+
+def _improved(search: Search) -> Iterator[Sequence[Part]]:
+    """Local search in rounds, each twice as long, so that a bound that comes in between ends it."""
+    problem, settings = search.problem, search.settings
+    limit = _within(settings, LOCAL_SHARE, LOCAL_RATE * float(problem.n * problem.count.sum()))
+    end, seconds, seed = limit.deadline or 0.0, LOCAL_ROUND, settings.seed
+    while (left := end - time.perf_counter()) > 0:
+        floor = search.bound / (1 - search.gap)
+        seconds = min(seconds, left)
+        found = improve(problem, search.parts, settings, seconds, seed=seed, floor=floor)
+        if found is not None:
+            yield found[1]
+        seconds, seed = 2 * seconds, seed + 1
+
+
+def _within(settings: Settings, share: float, seconds: float) -> Settings:
+    """The settings with a deadline of `seconds`, or of a share of the time that is left."""
+    now = time.perf_counter()
+    left = np.inf if settings.deadline is None else max(settings.deadline - now, 0.0)
+    return replace(settings, deadline=now + min(share * left, seconds))
+
+
+def lifted(problem: Problem, chain: Outcome) -> list[Part] | None:
+    """The parts of a chain as parts of a problem contracted otherwise; None if there is no chain.
+
+    A supernode goes where its heaviest share is; whether the parts obey the rules is for the caller to see.
+    """
+    if chain.parts is None:
+        return None
+    number = part_numbers(chain.parts, chain.problem.n)
+    weight = chain.problem.time.sum(axis=(0, 1))[chain.problem.member]
+    home = np.zeros(problem.n, dtype=np.int64)
+    order = np.argsort(weight, kind="stable")
+    home[problem.member[order]] = number[chain.problem.member[order]]
+    parts = [Part(part.kind, np.flatnonzero(home == i)) for i, part in enumerate(chain.parts)]
+    return [part for part in parts if len(part.nodes)]

@@ -1,0 +1,128 @@
+"""What one integer program is asked, and which supernode may be on which device in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.methods.method import Part
+from partitioner.preprocess.problem import Ints, Problem
+
+Mask = NDArray[np.bool_]
+HUGE = 1e5
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Find parts with a value of at most `cutoff`, or show that there are none.
+
+    Parameters
+    ----------
+    problem
+        The contracted graph.
+    cutoff
+        Largest value of interest; infinity where nothing is known yet.
+    bound
+        No parts have a smaller value.
+    covers
+        Pairs of a kind and supernodes that do not fit one device of it together, although a solver
+        thought so within its tolerance.
+    home
+        Shape (n,): the device of every supernode in a plan to improve; None for the whole program.
+    loose
+        Shape (n, devices): where a supernode may be, besides its home.
+    """
+
+    problem: Problem
+    cutoff: float
+    bound: float
+    covers: tuple[tuple[int, Ints], ...] = ()
+    home: Ints | None = None
+    loose: Mask | None = None
+
+    @property
+    def scale(self) -> float:
+        """The time that becomes 1 in the program: solvers have absolute tolerances."""
+        times = self.problem.time.max(initial=0.0), self.problem.nets.cost.max(initial=0.0)
+        known = (self.cutoff, self.bound, *times)
+        return next((float(each) for each in known if 0 < each < np.inf), 1.0)
+
+    def scaled(self) -> Problem:
+        """The problem in the program's unit; what exceeds every sum of interest is cut off."""
+        top = self.scale * HUGE
+        cost = np.minimum(self.problem.nets.cost, top) / self.scale
+        return replace(
+            self.problem,
+            time=np.minimum(self.problem.time, top) / self.scale,
+            nets=self.problem.nets._replace(cost=cost),
+        )
+
+    def whole(self) -> Mask:
+        """Shape (nets,): the nets that no device that pays may cut, as one transfer exceeds the cutoff."""
+        return np.asarray(self.problem.nets.cost > self.cutoff)
+
+    def open(self) -> Mask:
+        """Shape (n, devices): may the supernode be on the device?
+
+        It may not where it must not run, where its time alone exceeds the cutoff, or where equal
+        devices can be exchanged so that it is elsewhere: of the supernodes that a kind may run, the
+        j-th in :func:`rank` is on one of its first j devices.
+        """
+        kind = device_kinds(self.problem)
+        may = (self.problem.allowed & (self.problem.work() <= self.cutoff)).T[:, kind]
+        if self.home is not None and self.loose is not None:
+            here = np.arange(len(kind)) == self.home[:, None]
+            may &= self.loose | here
+        else:
+            may &= self._canonical(may)
+        return self._closed(may, self.problem.pays[kind])
+
+    def _canonical(self, may: Mask) -> Mask:
+        order = rank(self.problem)
+        index = device_indices(self.problem)
+        before = np.empty(may.shape, dtype=np.int64)
+        before[order] = np.cumsum(may[order], axis=0) - 1
+        return np.asarray(index <= before)
+
+    def _closed(self, may: Mask, pays: Mask) -> Mask:
+        """A device that pays takes all pins of a whole net or none."""
+        pins = self.problem.nets.pins
+        for e in np.flatnonzero(self.whole()).tolist():
+            may[pins.row(e)] &= may[pins.row(e)].all(axis=0) | ~pays
+        return may
+
+
+def device_kinds(problem: Problem) -> Ints:
+    """Shape (devices,): the kind of each device."""
+    return np.repeat(np.arange(len(problem.count)), problem.count)
+
+
+def device_indices(problem: Problem) -> Ints:
+    """Shape (devices,): the index of each device among its equals."""
+    return np.concatenate([np.arange(count) for count in problem.count.tolist()])
+
+
+def rank(problem: Problem) -> Ints:
+    """Shape (n,): the supernodes, heaviest first."""
+    work = np.where(problem.allowed, problem.work(), 0.0)
+    heaviest = work[problem.count > 0].max(axis=0)
+    return np.argsort(-heaviest, kind="stable")
+
+
+def homes(problem: Problem, parts: Sequence[Part]) -> Ints:
+    """Shape (n,): the device of every supernode, with the parts of a kind on its first devices."""
+    first = np.concatenate(([0], np.cumsum(problem.count)[:-1]))
+    device = np.empty(problem.n, dtype=np.int64)
+    for part in parts:
+        device[part.nodes] = first[part.kind]
+        first[part.kind] += 1
+    return device
+
+
+def parts_at(problem: Problem, home: Ints) -> list[Part]:
+    """The parts of the devices in use, given the device of every supernode."""
+    kind = device_kinds(problem)
+    return [Part(int(kind[d]), np.flatnonzero(home == d)) for d in np.unique(home).tolist()]

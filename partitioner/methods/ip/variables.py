@@ -1,0 +1,121 @@
+"""The variables of the program, and where each is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.ip.program import Builder
+from partitioner.methods.ip.task import Mask, Task, device_kinds
+from partitioner.preprocess.problem import Floats, Ints, Problem
+
+ABSENT = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """One net on one device that pays for transfers, a row for each such pair.
+
+    The largest x of the net's pins on the device (`high`) says whether the device touches the net,
+    the smallest (`low`) whether it holds all of it.
+
+    Parameters
+    ----------
+    net, device
+        Shape (m,).
+    high
+        Shape (m,): the column of the largest x.
+    early
+        Shape (m,): that of the largest x of the source and what reads in the forward pass; `high`
+        where all readers do or the passes are not told apart.
+    low
+        Shape (m,): the column of the smallest x; absent where it can only be zero.
+    """
+
+    net: Ints
+    device: Ints
+    high: Ints
+    early: Ints
+    low: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """Columns of the program; :data:`ABSENT` stands for a variable that can only be zero.
+
+    Parameters
+    ----------
+    problem
+        In the program's unit of time.
+    device_kind
+        Shape (devices,).
+    x
+        Shape (n, devices): is the supernode on the device? (binary)
+    load
+        Shape (passes,): the largest load, or the largest of each pass.
+    touch
+        The nets that may be cut.
+    before
+        For each region, shape (devices, m): Lemma A.1's z; empty where the kind need not be contiguous.
+    """
+
+    problem: Problem
+    device_kind: Ints
+    x: Ints
+    load: Ints
+    touch: Touch
+    before: tuple[Ints, ...]
+
+
+def add_variables(builder: Builder, task: Task) -> Variables:
+    """Lay out all variables of a task."""
+    problem = task.scaled()
+    kind = device_kinds(problem)
+    may = task.open()
+    x = np.full(may.shape, ABSENT)
+    x[may] = builder.variables(int(may.sum()), 1.0, integer=True)
+    passes = 2 if problem.objective == "gpipe" else 1
+    lower = task.bound / task.scale * (1 - 1e-9) if passes == 1 else 0.0
+    load = builder.variables(passes, task.cutoff / task.scale, lower=lower)
+    touch = _touches(builder, problem, may, ~task.whole(), problem.pays[kind])
+    bound = np.flatnonzero(problem.contiguous[kind]) if problem.regions else np.zeros(0, dtype=np.int64)
+    before = []
+    for region in problem.regions:
+        z = np.full((len(kind), len(region.owner)), ABSENT)
+        shape = len(bound), len(region.owner)
+        z[bound] = builder.variables(shape[0] * shape[1], 1.0).reshape(shape)
+        before.append(z)
+    return Variables(problem, kind, x, load, touch, tuple(before))
+
+
+def _touches(builder: Builder, problem: Problem, may: Mask, may_cut: Mask, pays: Mask) -> Touch:
+    pins, nets = problem.nets.pins, len(problem.nets.cost)
+    owner, there = pins.owners(), may[pins.items]
+    some, every = np.zeros((nets, len(pays)), dtype=bool), np.ones((nets, len(pays)), dtype=bool)
+    np.logical_or.at(some, owner, there)
+    np.logical_and.at(every, owner, there)
+    net, device = np.nonzero(some & may_cut[:, None] & pays)
+    high = builder.variables(len(net), 1.0)
+    early, low = high.copy(), np.full(len(net), ABSENT)
+    late = _reads_late(problem)[net]
+    early[late] = builder.variables(int(late.sum()), 1.0)
+    full = every[net, device]
+    low[full] = builder.variables(int(full.sum()), 1.0)
+    return Touch(net, device, high, early, low)
+
+
+def _reads_late(problem: Problem) -> Mask:
+    """Shape (nets,): does a supernode other than the source read it in the backward pass first?"""
+    nets = problem.nets
+    owner = nets.pins.owners()
+    late = np.zeros(len(nets.cost), dtype=bool)
+    if problem.objective == "gpipe":
+        late[owner[(nets.read == 1) & (nets.pins.items != nets.source[owner])]] = True
+    return late
+
+
+def terms(column: Ints) -> tuple[Ints, Floats]:
+    """Columns and factors of variables that may be absent."""
+    there = column != ABSENT
+    return np.where(there, column, 0), there.astype(np.float64)

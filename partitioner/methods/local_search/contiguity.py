@@ -1,0 +1,36 @@
+"""Compiled: are the shares of devices contiguous (paper, Definition 3.1)?"""
+
+# mypy: allow-untyped-decorators, allow-untyped-defs
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True)
+def leaves_and_returns(stamp, touched, contiguous, place, owner, before_start, before, away):
+    """Does a path leave a device and come back to it, of those that were touched and must not?
+
+    Parameters
+    ----------
+    stamp, touched, contiguous
+        The devices d to look at: `touched[d]` is the stamp, and `contiguous[d]`.
+    place, owner, before_start, before
+        See the model and the state.
+    away
+        Scratch, shape (m,).
+    """
+    for d in range(len(contiguous)):
+        if touched[d] != stamp or not contiguous[d]:
+            continue
+        for u in range(len(owner)):
+            mine = place[owner[u]] == d
+            away[u] = False
+            for i in range(before_start[u], before_start[u + 1]):
+                p = before[i]
+                if mine and away[p]:
+                    return True
+                if not mine and (away[p] or place[owner[p]] == d):
+                    away[u] = True
+                    break
+    return False

@@ -1,0 +1,108 @@
+"""The compiled search: annealing over the places of supernodes."""
+
+# mypy: allow-untyped-decorators, allow-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.local_search.contiguity import leaves_and_returns
+from partitioner.methods.local_search.proposals import draw_unit, propose
+from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_debt
+
+ROUNDING = 1e-9
+
+
+@njit(cache=True)
+def anneal(model, state, control, mix, rng, best, budget):
+    """Propose moves and accept them as annealing does, until `budget` shifts of supernodes.
+
+    A move of several supernodes is applied one shift at a time, judged, and taken back where it is not
+    accepted; of a cluster the prefix is kept that does best.
+
+    Parameters
+    ----------
+    model, state, control
+        See the classes; the state is changed.
+    mix
+        Shape (5,): the share of each kind of move, cumulated, see `propose`.
+    rng
+        Shape (1,): the state of the random numbers; changed.
+    best
+        Shape (n + 1,): the best places so far and their value; replaced by better ones that obey the
+        limits.
+    budget
+        How many shifts; a check of contiguity counts as some.
+
+    Returns
+    -------
+    int
+        The shifts made.
+    """
+    scale = max(refresh(model, state), 1e-300)
+    time, size, lump, allowed = model.time, model.size, model.lump, model.allowed
+    net_start, net, pin_start, pin = model.net_start, model.net, model.pin_start, model.pin
+    cost, made, communication, passes = model.cost, model.made, model.communication, model.passes
+    contiguous, owner, before_start, before = model.contiguous, model.owner, model.before_start, model.before
+    place, inside, ledger = state.place, state.inside, state.ledger
+    strict, tie, doublings = control.strict, control.tie, control.doublings
+    temperature = control.temperature * scale
+    n, devices = len(place), len(ledger)
+    who, where, front = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n, np.int64)
+    attach, mark, touched = np.zeros(n), np.zeros(n, np.int64), np.zeros(devices, np.int64)
+    away, held = np.zeros(len(owner), np.bool_), np.empty(devices)
+    for d in range(devices):
+        rate(ledger, d, communication, passes, scale, lump, doublings)
+    energy = energy_of(ledger, passes, scale, strict, tie, doublings)
+    shifts, stamp = 0, 0
+    while shifts < budget:
+        stamp += 1
+        moves, any_prefix = propose(
+            n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach,
+            front, who, where,
+        )  # fmt: skip
+        target, kept = np.inf, moves
+        for i in range(moves):
+            v, b = who[i], where[i]
+            a = place[v]
+            where[i] = a
+            touched[a] = touched[b] = stamp
+            shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
+            if any_prefix or i == moves - 1:
+                for d in range(devices):
+                    if touched[d] == stamp:
+                        rate(ledger, d, communication, passes, scale, lump, doublings)
+                fresh = energy_of(ledger, passes, scale, strict, tie, doublings)
+                if fresh < target:
+                    target, kept = fresh, i + 1
+        shifts += max(moves, 1)
+        accepted = target <= energy - temperature * np.log(draw_unit(rng))
+        last = moves
+        while True:
+            first = kept if accepted else 0
+            for i in range(last - 1, first - 1, -1):
+                v, b = who[i], where[i]
+                shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
+            last = first
+            if not accepted or len(owner) == 0:
+                break
+            shifts += len(owner) // 8
+            if not leaves_and_returns(stamp, touched, contiguous, place, owner, before_start, before, away):
+                break
+            accepted = False
+        if last < moves:
+            for d in range(devices):
+                if touched[d] == stamp:
+                    rate(ledger, d, communication, passes, scale, lump, doublings)
+        if accepted:
+            energy = target
+            value, debt = value_and_debt(ledger)
+            if value < best[n] * (1 - ROUNDING) and debt <= ROUNDING:
+                held[:] = 0.0
+                for v in range(n):
+                    held[place[v]] += size[v]
+                if (held <= model.room).all():
+                    best[:n] = place
+                    best[n] = value
+    return shifts

@@ -1,0 +1,44 @@
+"""Local search as a method of its own, with the relaxation's lower bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.local_search.search import SHIFTS_PER_NODE, Search
+from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.relaxation import relax
+from partitioner.preprocess.problem import Problem
+
+ROUNDS = 15
+ROUNDING = 1e-12
+
+
+def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``local_search``: annealing from random starts, or from the plan given to start with."""
+    bound = relax(problem).bound
+    if np.isinf(bound):
+        return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+    search = Search(problem, settings.seed)
+    if settings.incumbent is not None:
+        search.offer(settings.incumbent)
+    limit = ROUNDS * SHIFTS_PER_NODE * problem.n if settings.deadline is None else None
+    search.run(lambda: _goes_on(search, settings, bound, limit))
+    return outcome_of(search, settings, bound)
+
+
+def outcome_of(search: Search, settings: Settings, bound: float) -> Outcome:
+    """What a search has come to."""
+    value = search.value
+    stop = settings.stop_reason
+    if value <= bound * (1 + ROUNDING):
+        stop = "optimal"
+    elif value * (1 - settings.gap) <= bound:
+        stop = "gap"
+    statistics = {"moves": float(search.shifts)}
+    return Outcome(search.problem, search.parts, value, min(bound, value), stop, statistics=statistics)
+
+
+def _goes_on(search: Search, settings: Settings, bound: float, limit: int | None) -> bool:
+    settings.tell("local search", search.shifts, limit or 0, search.value, bound)
+    proven = search.value * (1 - settings.gap) <= bound * (1 + ROUNDING)
+    return not (proven or settings.expired or (limit is not None and search.shifts >= limit))

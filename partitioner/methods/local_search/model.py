@@ -1,0 +1,107 @@
+"""From a problem to the arrays of the compiled search, and back to parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+
+from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.methods.local_search.arrays import COLUMNS, Model, State
+from partitioner.methods.method import Part
+from partitioner.preprocess.problem import Floats, Ints, Problem, rows_of
+
+LARGEST_COST = 1e3
+
+
+def kind_of_device(problem: Problem) -> Ints:
+    """Shape (D,): the kind of every device, kind by kind."""
+    return np.repeat(np.arange(len(problem.count)), problem.count)
+
+
+def model_of(problem: Problem) -> Model:
+    """The problem as the compiled search reads it."""
+    kind, nets = kind_of_device(problem), problem.nets
+    by_pin = np.argsort(nets.pins.items, kind="stable")
+    owner, before_start, before = _ordered_regions(problem)
+    time = _times(problem)
+    return Model(
+        time=np.ascontiguousarray(time[kind].transpose(2, 0, 1)),
+        size=problem.size,
+        lump=max(float(problem.size.mean()), 1e-300),
+        allowed=np.ascontiguousarray(problem.allowed[kind].T),
+        room=problem.memory[kind],
+        pays=problem.pays[kind],
+        contiguous=problem.contiguous[kind] if problem.regions else np.zeros(len(kind), dtype=bool),
+        net_start=nets.of_node.start,
+        net=np.stack((nets.pins.owners()[by_pin], nets.read[by_pin]), axis=1),
+        pin_start=nets.pins.start,
+        pin=nets.pins.items,
+        cost=_clipped(nets.cost, time),
+        made=np.stack((np.diff(nets.pins.start), nets.source, nets.made), axis=1),
+        owner=owner,
+        before_start=before_start,
+        before=before,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        passes=2 if problem.objective == "gpipe" else 1,
+    )
+
+
+def new_state(model: Model) -> State:
+    """A state in which nothing is counted yet."""
+    nets, devices = len(model.cost), len(model.room)
+    return State(
+        place=np.zeros(len(model.size), dtype=np.int64),
+        inside=np.zeros((nets, devices, 2), dtype=np.int32),
+        ledger=np.zeros((devices, COLUMNS)),
+    )
+
+
+def parts_at(problem: Problem, place: Ints) -> list[Part]:
+    """The parts of the devices in use, given the device of every supernode."""
+    kind = kind_of_device(problem)
+    return [Part(int(kind[d]), np.flatnonzero(place == d)) for d in np.unique(place).tolist()]
+
+
+def places_of(problem: Problem, parts: Sequence[Part]) -> Ints:
+    """Shape (n,): a device of its kind for every part; the last one where there are too many parts."""
+    place = np.zeros(problem.n, dtype=np.int64)
+    following = np.cumsum(problem.count) - problem.count
+    last = np.cumsum(problem.count) - 1
+    for part in parts:
+        place[part.nodes] = min(following[part.kind], last[part.kind])
+        following[part.kind] += 1
+    return np.clip(place, 0, None)
+
+
+def _times(problem: Problem) -> Floats:
+    """Shape (K, 2, n): by pass; where a supernode may not run, its best time elsewhere."""
+    time = problem.time
+    if problem.objective != "gpipe":
+        time = np.stack((time.sum(axis=1), np.zeros_like(time[:, 0])), axis=1)
+    allowed = problem.allowed[:, None, :]
+    elsewhere = np.where(allowed, time, np.inf).min(axis=0)
+    return np.asarray(np.where(allowed, time, np.where(np.isfinite(elsewhere), elsewhere, 0.0)))
+
+
+def _clipped(cost: Floats, time: Floats) -> Floats:
+    """Costs without those so large that their rounding would swamp the rest when they are taken away."""
+    most = float(time.max(axis=0).sum())
+    return np.minimum(cost, LARGEST_COST * most) if most > 0 else cost
+
+
+def _ordered_regions(problem: Problem) -> tuple[Ints, Ints, Ints]:
+    """The regions side by side: owners in a topological order, and predecessors as rows."""
+    owner = np.concatenate([np.zeros(0, dtype=np.int64), *(region.owner for region in problem.regions)])
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(len(owner)))
+    first = 0
+    for region in problem.regions:
+        graph.add_edges_from((region.edges + first).tolist())
+        first += len(region.owner)
+    order = np.array(list(nx.topological_sort(graph)), dtype=np.int64)
+    position = np.argsort(order)
+    edges = position[np.array(list(graph.edges), dtype=np.int64).reshape(-1, 2)]
+    rows = rows_of(edges[:, 1], edges[:, 0], len(owner))
+    return owner[order], rows.start, rows.items

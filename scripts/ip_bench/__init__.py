@@ -1,0 +1,1 @@
+"""What solvers and settings make of convex and free splits, one run after the other."""

@@ -1,0 +1,63 @@
+"""The covering bound never exceeds the optimum, never falls below the relaxation, and is often exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partitioner.methods.cover.bound import cover_bound
+from partitioner.methods.method import Settings
+from partitioner.methods.relaxation import relax
+from partitioner.methods.single import solve_single
+from partitioner.preprocess.contract import Goal, contract
+from partitioner.preprocess.problem import Problem
+from tests.oracle import best_values
+from tests.random_workloads import random_workload
+
+
+def bound_of(problem: Problem, value: float, gap: float = 0.0) -> float:
+    return cover_bound(problem, relax(problem), value, lambda: False, lambda bound: None, gap)
+
+
+@pytest.mark.parametrize("objective", ["throughput", "gpipe"])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_bound_is_a_bound(objective: str, seed: int) -> None:
+    """On random workloads with every feature it stays between the relaxation and the optimum."""
+    rng = np.random.default_rng(seed)
+    raised = compared = 0
+    for _ in range(100):
+        graph, devices = random_workload(rng, 7)
+        best = best_values(graph, devices, objective)["free"]
+        problem = contract(graph, devices, Goal(objective, "free"))
+        floor = relax(problem).bound
+        if best is None or best <= floor:
+            continue
+        bound = bound_of(problem, best * rng.choice([1.0, 1.2]))
+        assert floor <= bound <= best * (1 + 1e-9)
+        raised += bound > floor * (1 + 1e-6)
+        compared += 1
+    assert compared > 10
+    assert raised > compared / 4
+
+
+def test_the_gap_is_the_highest_that_is_tried() -> None:
+    """No more is proven than was asked for."""
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        graph, devices = random_workload(rng, 7)
+        problem = contract(graph, devices, Goal(split="free"))
+        outcome = solve_single(problem, Settings())
+        relaxation = relax(problem)
+        if outcome.parts is None or relaxation.bound == np.inf:
+            continue
+        bound = bound_of(problem, outcome.value, gap=0.3)
+        assert bound <= max(relaxation.bound, 0.7 * outcome.value)
+
+
+def test_it_stops_when_told() -> None:
+    """Told to stop at once, it returns the relaxation's bound."""
+    graph, devices = random_workload(np.random.default_rng(1), 9)
+    problem = contract(graph, devices, Goal(split="free"))
+    relaxation = relax(problem)
+    bound = cover_bound(problem, relaxation, np.inf, lambda: True, lambda bound: None)
+    assert bound == relaxation.bound

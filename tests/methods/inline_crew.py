@@ -1,0 +1,51 @@
+"""Solvers in this process instead of processes of their own, which take longer to start than to solve."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from partitioner.methods.ip.backends.catalogue import load
+from partitioner.methods.ip.crew import Event
+from partitioner.methods.ip.messages import Job, News
+
+used: Counter[str] = Counter()
+"""How often each solver was called, by its place."""
+
+
+class InlineWorker:
+    """Stands in for a worker process: a job is done when it is given."""
+
+    alive = True
+
+    def __init__(self, events: deque[Event]) -> None:
+        self.events = events
+
+    def give(self, job: Job) -> None:
+        used[job.solver] += 1
+        answer = load(job.solver)(job.program, job.limits, lambda *news: self._tell(News(*news)))
+        self._tell(answer)
+
+    def kill(self) -> None:
+        """There is nothing to end."""
+
+    def _tell(self, message: object) -> None:
+        self.events.append(Event(self, message))  # type: ignore[arg-type]
+
+
+class InlineCrew:
+    """Stands in for the crew of worker processes."""
+
+    def __init__(self) -> None:
+        self.events: deque[Event] = deque()
+
+    def hire(self) -> InlineWorker:
+        return InlineWorker(self.events)
+
+    def next(self, seconds: float) -> Event | None:
+        return self.events.popleft() if self.events else None
+
+    def __enter__(self) -> InlineCrew:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is left behind."""
