@@ -1,5 +1,6 @@
 """partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
 
+from partitioner.certify import Certificate, certify
 from partitioner.devices import DeviceKind, Devices
 from partitioner.errors import (
     BackendUnavailable,
@@ -23,6 +24,7 @@ from partitioner.workload import Workload
 __version__ = "0.1.0"
 __all__ = [
     "BackendUnavailable",
+    "Certificate",
     "ContradictionError",
     "DeviceKind",
     "Devices",
@@ -36,6 +38,7 @@ __all__ = [
     "Progress",
     "Workload",
     "WorkloadError",
+    "certify",
     "evaluate",
     "from_networkx",
     "load",

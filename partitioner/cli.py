@@ -5,21 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import NoReturn
 
-from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.arguments import Command, command_parser
+from partitioner.certify import Certificate, certify
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
-from partitioner.evaluate import OBJECTIVES, evaluate
-from partitioner.evaluation.shape import SHAPES
+from partitioner.evaluate import evaluate
 from partitioner.formats.msr import load
 from partitioner.formats.placement import load_placement
+from partitioner.graph import NodeId
 from partitioner.methods.registry import METHODS
-from partitioner.options import GRANULARITIES
 from partitioner.progress import ProgressLine
-from partitioner.report import evaluation_table, methods_table
+from partitioner.report import certificate_text, evaluation_table, methods_table
 from partitioner.solve import solve
+from partitioner.workload import Workload
 
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED = 0, 2, 3, 4, 130
 
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 a plan or evaluation; 2 bad input or usage; 3 proven infeasible; 4 no plan found within
         the limits; 130 interrupted without a plan.
     """
-    options = _parser().parse_args(arguments)
+    options = command_parser(COMMANDS).parse_args(arguments)
     try:
         options.run(options)
     except KeyboardInterrupt:
@@ -60,6 +61,8 @@ def _fail(message: str, code: int) -> int:
 def _solve(options: argparse.Namespace) -> None:
     workload = load(options.workload, options.communication)
     chosen = {name: getattr(options, name) for name in ("granularity", "memory_budget", "orders")}
+    chosen |= {"contiguous_backward": options.contiguous_backward or None}
+    chosen |= {"contiguous_cpus": False if options.scattered_cpus else None}
     with ProgressLine() as line:
         plan = solve(
             workload.graph,
@@ -84,10 +87,30 @@ def _evaluate(options: argparse.Namespace) -> None:
     workload = load(options.workload, options.communication)
     placement = load_placement(options.plan, workload.graph, workload.devices)
     evaluation = evaluate(workload.graph, workload.devices, placement, options.objective)
+    wanted = evaluation.feasible and options.bound is not None
+    certificate = _certificate(workload, placement, options) if wanted else None
     if options.format == "json":
-        print(json.dumps(asdict(evaluation) | {"feasible": evaluation.feasible}, indent=1))
+        record = asdict(evaluation) | {"feasible": evaluation.feasible}
+        proven = {"bound": certificate.bound, "gap": certificate.gap} if certificate else {}
+        print(json.dumps(record | proven, indent=1))
     else:
         print(evaluation_table(evaluation))
+        if certificate is not None:
+            print(certificate_text(certificate))
+
+
+def _certificate(
+    workload: Workload, placement: Mapping[NodeId, str], options: argparse.Namespace
+) -> Certificate:
+    with ProgressLine() as line:
+        return certify(
+            workload.graph,
+            workload.devices,
+            placement,
+            options.objective,
+            time_limit=options.bound,
+            on_progress=line.show,
+        )
 
 
 def _methods(options: argparse.Namespace) -> None:
@@ -97,52 +120,7 @@ def _methods(options: argparse.Namespace) -> None:
         print(methods_table(list(METHODS.values())))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="partitioner", description="Split a neural network's graph over devices, with a proof."
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_solve(commands.add_parser("solve", help="find the best split of a workload"))
-    _add_evaluate(commands.add_parser("evaluate", help="compute and check a given placement"))
-    methods = commands.add_parser("methods", help="list the methods and what each guarantees")
-    _add_format(methods)
-    methods.set_defaults(run=_methods)
-    return parser
-
-
-def _add_solve(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=_solve)
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
-    _add_model(parser, ("throughput", "gpipe", "latency"))
-    parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
-    parser.add_argument("--split", default="chain", choices=SHAPES)
-    parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS")
-    parser.add_argument("--gap", type=float, default=0.0, metavar="FRACTION", help="stop once this close")
-    parser.add_argument("--seed", type=int, default=0, metavar="N")
-    parser.add_argument("--workers", type=int, metavar="N", help="cores to use")
-    parser.add_argument("--granularity", choices=GRANULARITIES, help="keep the nodes of a layer together?")
-    parser.add_argument("--memory-budget", type=int, metavar="BYTES", help="for the exact search (4 GiB)")
-    parser.add_argument("--orders", type=int, metavar="N", help="linear orders to try (12)")
-    parser.add_argument("--output", metavar="PLAN.json", help="write the plan there as well")
-    _add_format(parser)
-
-
-def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(run=_evaluate)
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
-    parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
-    _add_model(parser, OBJECTIVES)
-    _add_format(parser)
-
-
-def _add_model(parser: argparse.ArgumentParser, objectives: Sequence[str]) -> None:
-    parser.add_argument("--objective", default="throughput", choices=objectives)
-    parser.add_argument("--communication", default="sequential", choices=COMMUNICATION_MODELS)
-
-
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", default="text", choices=("text", "json"))
+COMMANDS: dict[str, Command] = {"solve": _solve, "evaluate": _evaluate, "methods": _methods}
 
 
 def run() -> NoReturn:

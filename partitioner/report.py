@@ -16,6 +16,7 @@ from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluate import DeviceLoad, Evaluation
 
 if TYPE_CHECKING:
+    from partitioner.certify import Certificate
     from partitioner.methods.registry import MethodInfo
     from partitioner.plan import Plan
 
@@ -48,6 +49,16 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
     table = _device_table(evaluation.loads, evaluation.shape.order, width)
     return render([Text(f"{head}\n{shape}"), table, *map(Text, broken)], width)
+
+
+def certificate_text(certificate: Certificate) -> str:
+    """What is proven of a placement, in a line or two."""
+    best = certificate.best
+    better = f"\na better one is known: {best.value:.6g}" if best.value < certificate.value else ""
+    return (
+        f"no {best.split} split is better than {certificate.bound:.6g}: this one is within "
+        f"{certificate.gap:.2%} of the best (method {best.method}, {best.runtime_seconds:.3g} s){better}"
+    )
 
 
 def render(parts: Sequence[RenderableType], width: int | None = None) -> str:

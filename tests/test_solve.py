@@ -204,7 +204,7 @@ def test_progress_is_told() -> None:
         ({"workers": 0}, "workers = 0: must be an integer"),
         ({"granularity": "block"}, "granularity = 'block': must be operator or layer"),
         ({"colour": 1}, "option 'colour' is unknown"),
-        ({"method": "magic"}, "method 'magic' is unknown; choose from auto, dp, dpl"),
+        ({"method": "magic"}, "method 'magic' is unknown; choose from auto, dp, ip, dpl"),
         ({"method": "dp", "objective": "profit"}, "objective 'profit' is not available"),
         ({"method": "dp", "split": "diagonal"}, "split 'diagonal' is not available"),
     ],

@@ -102,8 +102,8 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
     BackendUnavailable
         If the method does not run on the backend.
     """
-    fitting = (info.name for info in _METHODS if objective in info.objectives and split in info.splits)
-    name = next(fitting, _METHODS[0].name) if method == "auto" else method
+    strongest = "dp" if (objective, split) == ("throughput", "chain") else "ip"
+    name = strongest if method == "auto" else method
     if not isinstance(name, str) or name not in METHODS:
         raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
     info = METHODS[name]
@@ -113,7 +113,7 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
     ):
         if wanted not in offered:
             known = ", ".join(offered)
-            raise OptionError(f"{word} {wanted!r} is not available with method {method}, only {known}")
+            raise OptionError(f"{word} {wanted!r} is not available with method {name}, only {known}")
     if backend not in ("auto", *info.backends):
         known = ", ".join(info.backends)
         raise BackendUnavailable(f"method {name} does not run on {backend!r}, only on {known}")

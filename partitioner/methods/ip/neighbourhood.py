@@ -9,9 +9,10 @@ import numpy as np
 from partitioner.methods.ip.search import Search
 from partitioner.methods.ip.task import Mask, Task, homes
 from partitioner.methods.loads import part_loads
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.problem import Floats, Ints
 
-FIRST_SIZE = 300.0
+FIRST_SIZE = 200.0
+DEVICE_SHARE = 0.6
 GROWTH, SHRINKAGE = 1.15, 0.8
 LEAST_GAIN = 1e-5
 
@@ -38,8 +39,10 @@ class Neighbourhoods:
         """
         problem = search.problem
         home = homes(problem, search.parts or ())
-        tight = _tight_devices(search, home)
-        loose = self._devices(home, tight) if self.rng.random() < 0.6 else self._window(home, tight)
+        load = _device_loads(search, home)
+        tight = np.asarray((load >= 1 - LEAST_GAIN).any(axis=0))
+        by_devices = self.rng.random() < DEVICE_SHARE
+        loose = self._devices(home, tight, load.max(axis=0)) if by_devices else self._window(home, tight)
         cutoff = search.value * (1 - LEAST_GAIN)
         return replace(search.task(), cutoff=cutoff, home=home, loose=loose)
 
@@ -47,10 +50,11 @@ class Neighbourhoods:
         """Grow after a neighbourhood that was searched to the end, shrink after one that was not."""
         self.size *= GROWTH if searched else SHRINKAGE
 
-    def _devices(self, home: Ints, tight: Mask) -> Mask:
-        """Supernodes of a few devices may be on any of these."""
+    def _devices(self, home: Ints, tight: Mask, load: Floats) -> Mask:
+        """Supernodes of a few devices may be on any of these: the tight ones and some with room."""
         chosen = tight.copy()
-        for device in self.rng.permutation(np.flatnonzero(~tight)).tolist():
+        spread = self.rng.uniform(0.0, load.max() - load.min(), len(load))
+        for device in np.argsort(np.where(tight, np.inf, load + spread)).tolist()[: int((~tight).sum())]:
             enough = chosen.sum() > tight.sum()
             if enough and (chosen[home].sum() + (home == device).sum()) * (chosen.sum() + 1) > self.size:
                 break
@@ -65,11 +69,11 @@ class Neighbourhoods:
         return np.repeat(inside[:, None], len(tight), axis=1)
 
 
-def _tight_devices(search: Search, home: Ints) -> Mask:
-    """Shape (devices,): has the device the largest load of a pass?"""
+def _device_loads(search: Search, home: Ints) -> Floats:
+    """Shape (passes, devices): the load of each device as a fraction of the largest of its pass."""
     parts = search.parts or ()
     loads = part_loads(search.problem, parts)
-    largest = (loads >= loads.max(axis=1, keepdims=True) * (1 - LEAST_GAIN)).any(axis=0)
-    tight = np.zeros(int(search.problem.count.sum()), dtype=bool)
-    tight[[home[parts[i].nodes[0]] for i in np.flatnonzero(largest).tolist()]] = True
-    return tight
+    share = np.zeros((len(loads), int(search.problem.count.sum())))
+    largest = np.maximum(loads.max(axis=1, keepdims=True), 1e-300)
+    share[:, [home[part.nodes[0]] for part in parts]] = loads / largest
+    return share

@@ -19,7 +19,7 @@ from partitioner.methods.ip.task import Task
 LOOK = 0.05  # seconds between looks at the clock
 GRACE = 2.0  # seconds by which a solver may overrun its own limit
 SLICE = 10.0  # seconds of the first proof that takes turns with neighbourhoods
-SEARCH_SECONDS = 5.0  # for one neighbourhood
+SEARCH_SECONDS = 3.0  # for one neighbourhood
 SEARCH_GAP = 1e-3
 STALE = 1.01  # a proof starts anew when the value has fallen by this factor
 
@@ -48,6 +48,10 @@ class Lane:
     slice
         Seconds of a proof before neighbourhoods are searched for as long, then twice that: infinity
         to prove all the time, zero to search all the time.
+    search_until
+        When the next proof begins.
+    done
+        Has the lane nothing left to do?
     seed
         Seed of the lane.
     """
@@ -101,11 +105,13 @@ class Race:
             seconds = 0.0
 
     def run(self) -> None:
-        """Work until the search is over or no lane has anything left to do."""
+        """Work until the search is over or no lane can prove anything more."""
+        for lane in self.lanes[1:]:
+            lane.search_until = time.perf_counter() + lane.slice / 2
         while not self.search.over:
             for lane in self.lanes:
                 self._keep_busy(lane)
-            if not any(lane.lap for lane in self.lanes):
+            if all(lane.done for lane in self.lanes if lane.slice > 0):
                 return
             self.listen(LOOK)
 
@@ -190,9 +196,4 @@ class Race:
 
 def _unscaled(bound: float, task: Task) -> float:
     """A solver's bound in the graph's unit; a solver knows nothing of what is above the cutoff."""
-    bound = bound * task.scale
-    return (
-        min(bound - MARGIN * abs(bound), task.cutoff)
-        if np.isfinite(bound)
-        else (task.cutoff if bound > 0 else -np.inf)
-    )
+    return min(bound * task.scale * (1 - MARGIN), task.cutoff) if bound > 0 else 0.0

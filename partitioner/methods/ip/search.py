@@ -15,7 +15,7 @@ from partitioner.methods.rules import obeys
 from partitioner.preprocess.problem import Ints, Problem
 
 PRECISION = 1e-6  # solvers prove no closer than this
-MARGIN = 1e-7  # by which a solver's bound may be too large, as a fraction
+MARGIN = 6e-7  # a solver's bound may be too large by that fraction: logs show seven digits
 
 
 @dataclass(eq=False)
@@ -57,8 +57,12 @@ class Search:
 
     @property
     def target(self) -> float:
-        """The largest value that is still of interest: one above it is not better by the gap."""
-        return self.value * (1 - self.gap)
+        """The largest value of interest: if there is one it closes the gap, and if there is none, too.
+
+        Without a bound near it that is what is better than the best value by the gap.
+        """
+        near = max(self.value * (1 - self.gap), self.bound / (1 - self.gap))
+        return min(near, self.value * (1 - PRECISION))
 
     @property
     def closed(self) -> bool:

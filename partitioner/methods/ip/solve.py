@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.ip.backends.catalogue import pick
-from partitioner.methods.ip.bounds import raise_bound
+from partitioner.methods.ip.bounds import raise_bound, raise_bound_by_covering
 from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.race import Race, lanes_of
@@ -32,7 +32,7 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
         if settings.workers > 1 and not search.over:
             race.begin()
         find_start(search)
-        raise_bound(search)
+        raise_bound_by_covering(search, race.listen)
         race.run()
         race.end()
     return search.outcome("+".join(search.words) or backends[0].name)

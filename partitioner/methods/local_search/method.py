@@ -22,7 +22,7 @@ def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
     if settings.incumbent is not None:
         search.offer(settings.incumbent)
     limit = ROUNDS * SHIFTS_PER_NODE * problem.n if settings.deadline is None else None
-    search.run(lambda: _goes_on(search, settings, bound, limit))
+    search.run(lambda: _goes_on(search, settings, bound, limit), limit)
     return outcome_of(search, settings, bound)
 
 
@@ -41,4 +41,4 @@ def outcome_of(search: Search, settings: Settings, bound: float) -> Outcome:
 def _goes_on(search: Search, settings: Settings, bound: float, limit: int | None) -> bool:
     settings.tell("local search", search.shifts, limit or 0, search.value, bound)
     proven = search.value * (1 - settings.gap) <= bound * (1 + ROUNDING)
-    return not (proven or settings.expired or (limit is not None and search.shifts >= limit))
+    return not (proven or settings.expired)

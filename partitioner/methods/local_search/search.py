@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -17,11 +18,12 @@ from partitioner.methods.rules import obeys
 from partitioner.preprocess.problem import Ints, Problem
 
 SHIFTS_PER_NODE = 10_000
+CHUNKS = 50
 CHUNK = 400_000
-MIX = np.cumsum([0.35, 0.1, 0.1, 0.3, 0.15])
-HOT, MILD, COLD = 0.03, 0.01, 0.0001
-TIE = 0.001
-DOUBLINGS = 5
+MIX = np.cumsum([0.3, 0.2, 0.05, 0.3, 0.15])
+HOT, MILD, COLD = 0.03, 0.01, 0.00003
+TIES = (0.001, 0.003, 0.01, 0.03)
+DOUBLINGS = (4, 5, 6)
 STRICT = 0.3
 
 
@@ -67,9 +69,9 @@ def improve(
 
     def go_on() -> bool:
         late = time.perf_counter() >= end or settings.expired
-        return not late and search.value > floor and (moves is None or search.shifts < moves)
+        return not late and search.value > floor
 
-    search.run(go_on)
+    search.run(go_on, moves)
     return None if search.parts is None else (search.value, search.parts)
 
 
@@ -87,8 +89,8 @@ class Search:
     ----------
     value, parts
         The best that obeys the limits.
-    shifts
-        Moves of one supernode so far.
+    shifts, rounds
+        Moves of one supernode, and rounds, so far.
     """
 
     def __init__(self, problem: Problem, seed: int) -> None:
@@ -96,16 +98,14 @@ class Search:
         self.model = model_of(problem)
         self.state = new_state(self.model)
         self.bits = self.random.integers(1, 2**63, 1, dtype=np.uint64)
-        self.best = np.zeros(problem.n + 1)
-        self.best[-1] = np.inf
-        self.value, self.parts = np.inf, None
+        self.value: float = np.inf
+        self.parts: list[Part] | None = None
         self.start: Ints | None = None
-        self.shifts = 0
-        pins, devices = len(self.model.net) / problem.n, len(self.model.room)
-        self.chunk = int(CHUNK / (4 + pins + devices / 4))
-
-    value: float
-    parts: list[Part] | None
+        self.shifts = self.rounds = 0
+        self._best = np.full(problem.n + 1, np.inf)
+        self._length = SHIFTS_PER_NODE * problem.n
+        effort = 4 + len(self.model.net) / problem.n + len(self.model.room) / 4
+        self._chunk = max(1, min(self._length // CHUNKS, int(CHUNK / effort)))
 
     def offer(self, parts: Sequence[Part]) -> None:
         """Start from these parts, and keep them if they are feasible and best so far."""
@@ -117,38 +117,41 @@ class Search:
         if self._is_contiguous(place):
             self.start = place
 
-    def run(self, go_on: Callable[[], bool]) -> None:
-        """Round after round while `go_on` says so."""
-        if len(self.model.room) < 2 or self.problem.n == 0:
+    def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
+        """Round after round while `go_on` says so, up to a limit on the shifts."""
+        if len(self.model.room) < 2:
             self.keep(np.zeros(self.problem.n, dtype=np.int64))
             return
-        length = SHIFTS_PER_NODE * self.problem.n
-        number = 0
-        while go_on():
-            again = self.start if number == 0 or self.parts is None else self.best[:-1]
-            fresh = again is None or (self.start is None and number % 2 == 0)
-            self.state.place[:] = self.fresh_place() if fresh or again is None else again
-            self._round(HOT if fresh else MILD, length, go_on)
-            number += 1
+        limit = sys.maxsize if limit is None else limit
+        while self.shifts < limit and go_on():
+            fresh = self._begin()
+            self._round(HOT if fresh else MILD, limit, go_on)
+            self.rounds += 1
 
-    def _round(self, warm: float, length: int, go_on: Callable[[], bool]) -> None:
-        """Cool down from `warm` to `COLD` within `length` shifts."""
-        end, strict = self.shifts + length, STRICT
-        temperature = warm
+    def _begin(self) -> bool:
+        """Choose where the next round begins; True if that is a fresh start."""
+        again = None
+        if self.rounds == 0:
+            again = self.start
+        elif self.rounds % 2 or self.start is not None:
+            again = self.start if self.parts is None else self._best[:-1]
+        self.state.place[:] = self.fresh_place() if again is None else again
+        return again is None
+
+    def _round(self, warm: float, limit: int, go_on: Callable[[], bool]) -> None:
+        """Cool down from `warm` to `COLD`."""
+        begin, end = self.shifts, min(self.shifts + self._length, limit)
+        tie, doublings = float(self.random.choice(TIES)), int(self.random.choice(DOUBLINGS))
+        strict = STRICT
         while self.shifts < end and go_on():
-            left = end - self.shifts
-            below = temperature * (COLD / temperature) ** min(1.0, self.chunk / left)
-            control = Control(temperature, strict, TIE, DOUBLINGS)
-            before = self.best[-1]
-            self.shifts += anneal(
-                self.model, self.state, control, MIX, self.bits, self.best, min(self.chunk, left)
-            )
-            if self.best[-1] < before:
-                self.keep(self.best[:-1].astype(np.int64))
-            kept = self.state.ledger[:, DEBT].max() <= 0
-            strict *= 0.9 if kept else 1.3
-            strict = min(max(strict, STRICT), 1e6)
-            temperature = below
+            temperature = warm * (COLD / warm) ** ((self.shifts - begin) / self._length)
+            control = Control(temperature, strict, tie, doublings)
+            before, budget = self._best[-1], min(self._chunk, end - self.shifts)
+            self.shifts += anneal(self.model, self.state, control, MIX, self.bits, self._best, budget)
+            if self._best[-1] < before:
+                self.keep(self._best[:-1].astype(np.int64))
+            owes = self.state.ledger[:, DEBT].max() > 0
+            strict = min(strict * 1.3, 1e6) if owes else max(strict * 0.9, STRICT)
 
     def keep(self, place: Ints) -> None:
         """Take note of places that obey the limits and are better than any before."""
@@ -156,8 +159,8 @@ class Search:
         value = value_of(self.problem, parts)
         if value < self.value and obeys(self.problem, parts):
             self.value, self.parts = value, parts
-            self.best[:-1] = place
-        self.best[-1] = self.value
+            self._best[:-1] = place
+        self._best[-1] = self.value
 
     def fresh_place(self) -> Ints:
         """Places at random; for a convex split runs of a topological order, or all on one device."""

@@ -1,0 +1,70 @@
+"""The words and options of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+
+from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.evaluate import OBJECTIVES
+from partitioner.evaluation.shape import SHAPES
+from partitioner.methods.registry import METHODS
+from partitioner.options import GRANULARITIES
+
+Command = Callable[[argparse.Namespace], None]
+
+
+def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
+    """The parser; `commands` has a function for ``solve``, ``evaluate`` and ``methods``."""
+    parser = argparse.ArgumentParser(
+        prog="partitioner", description="Split a neural network's graph over devices, with a proof."
+    )
+    words = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_solve(words.add_parser("solve", help="find the best split of a workload"))
+    _add_evaluate(words.add_parser("evaluate", help="compute and check a given placement"))
+    _add_format(words.add_parser("methods", help="list the methods, what each guarantees, and the backends"))
+    for name, command in commands.items():
+        words.choices[name].set_defaults(run=command)
+    return parser
+
+
+def _add_solve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
+    _add_model(parser, ("throughput", "gpipe", "latency"))
+    parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
+    parser.add_argument("--split", default="chain", choices=SHAPES)
+    parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
+    parser.add_argument(
+        "--contiguous-backward", action="store_true", help="convex: the backward part must be contiguous too"
+    )
+    parser.add_argument(
+        "--scattered-cpus", action="store_true", help="convex: parts on CPUs need not be contiguous"
+    )
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS")
+    parser.add_argument("--gap", type=float, default=0.0, metavar="FRACTION", help="stop once this close")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parser.add_argument("--workers", type=int, metavar="N", help="cores to use")
+    parser.add_argument("--granularity", choices=GRANULARITIES, help="keep the nodes of a layer together?")
+    parser.add_argument("--memory-budget", type=int, metavar="BYTES", help="for the exact search (4 GiB)")
+    parser.add_argument("--orders", type=int, metavar="N", help="linear orders to try (12)")
+    parser.add_argument("--output", metavar="PLAN.json", help="write the plan there as well")
+    _add_format(parser)
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
+    parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
+    _add_model(parser, OBJECTIVES)
+    parser.add_argument(
+        "--bound", type=float, metavar="SECONDS", help="search so long for how far it is from the best"
+    )
+    _add_format(parser)
+
+
+def _add_model(parser: argparse.ArgumentParser, objectives: Sequence[str]) -> None:
+    parser.add_argument("--objective", default="throughput", choices=objectives)
+    parser.add_argument("--communication", default="sequential", choices=COMMUNICATION_MODELS)
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", default="text", choices=("text", "json"))

@@ -1,0 +1,109 @@
+"""How far any placement is from the best one: a bound for plans of every origin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+
+from partitioner.devices import Devices
+from partitioner.errors import Flaw, WorkloadError
+from partitioner.evaluate import evaluate
+from partitioner.formats.networkx_graph import from_networkx
+from partitioner.graph import Graph
+from partitioner.methods.method import Progress
+from partitioner.plan import Plan
+from partitioner.solve import solve
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proven of a placement.
+
+    Parameters
+    ----------
+    value
+        The placement's objective.
+    best
+        The best plan known of the same shape; its bound holds for the placement too.
+    """
+
+    value: float
+    best: Plan
+
+    @property
+    def bound(self) -> float:
+        """No split of that shape has a smaller value."""
+        return min(self.best.bound, self.value)
+
+    @property
+    def gap(self) -> float:
+        """How far the value may be from the optimum: (value - bound) / value."""
+        return (self.value - self.bound) / self.value if self.value > 0 else 0.0
+
+
+def certify(
+    graph: Graph | nx.DiGraph[Any],
+    devices: Devices,
+    placement: Plan | Mapping[Any, str],
+    objective: str = "throughput",
+    *,
+    split: str | None = None,
+    time_limit: float | None = 60.0,
+    gap: float = 0.0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Certificate:
+    """Bound how far a placement is from the best one, wherever it comes from.
+
+    Parameters
+    ----------
+    graph, devices, objective
+        As in :func:`partitioner.solve`.
+    placement
+        A plan, or a device name for every node id.
+    split
+        The splits it is compared with; by default those of its own shape, but convex ones where a
+        chain is asked for GPipe's objective.
+    time_limit
+        Seconds for the search; the bound is what it has proven by then.
+    gap
+        Stop once the best plan is proven within this fraction.
+    on_progress
+        Called with a :class:`partitioner.Progress` from time to time.
+
+    Raises
+    ------
+    WorkloadError
+        If the placement breaks a rule.
+    NoPlanFound
+        If there is nothing to compare with within the time.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
+    >>> devices = Devices.accelerated(2)
+    >>> certificate = certify(graph, devices, {0: "accelerator0", 1: "accelerator0", 2: "accelerator1"})
+    >>> certificate.value, certificate.bound, certificate.best.value
+    (4.5, 3.5, 3.5)
+    """
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    nodes = placement.placement if isinstance(placement, Plan) else placement
+    evaluation = evaluate(graph, devices, nodes, objective)
+    if not evaluation.feasible:
+        raise WorkloadError([Flaw("placement", "", "", rule) for rule in evaluation.violations])
+    shape = evaluation.shape.name
+    if objective == "gpipe" and shape == "chain":
+        shape = "convex"
+    best = solve(
+        graph,
+        devices,
+        objective,
+        split=split or shape,
+        time_limit=time_limit,
+        gap=gap,
+        warm_start=nodes,
+        on_progress=on_progress,
+    )
+    return Certificate(evaluation.value, best)
