@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 
 from partitioner import InfeasibleError, Plan, solve
-from partitioner.methods.ip import bounds
 from partitioner.methods.ip import solve as ip
 from partitioner.methods.ip.backends.catalogue import BACKENDS, is_present
 from tests.methods.inline_crew import InlineCrew, used
@@ -35,7 +35,8 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
 def unaided(inline: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave finding and proving to the solver: no first plan, no bound but zero."""
     monkeypatch.setattr(ip, "find_start", lambda *known: None)
-    monkeypatch.setattr(bounds, "PROVIDERS", (lambda *known: 0.0,))
+    monkeypatch.setattr(ip, "relax", lambda problem: SimpleNamespace(bound=0.0))
+    monkeypatch.setattr(ip, "take_turns", lambda *known: None)
 
 
 def solved(case: Case, split: str, backend: str) -> Plan | None:

@@ -10,14 +10,15 @@ import numpy as np
 from partitioner.methods.cover.master import Master
 from partitioner.methods.cover.pricing import Column, FractionOracle, Oracle, SetOracle
 from partitioner.methods.cover.states import build_states
-from partitioner.methods.relaxation import Relaxation
+from partitioner.methods.cover.steps import steps_of
+from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Floats, Problem
 
 MOST_STATES = 400_000
 SURE = 1 + 1e-9
 PATIENCE = 40
 NEARER = 1e-3
-CLOSE = 2e-3
+CLOSE = 1e-3
 FINEST = 1e-4
 TINY = 1e-300
 
@@ -37,49 +38,59 @@ SHARES = {
 }
 
 
-def cover_bound(
-    problem: Problem,
-    relaxation: Relaxation,
-    value: float,
-    stop: Callable[[], bool],
-    found: Callable[[float], None],
-    gap: float = 0.0,
-) -> float:
-    """A lower bound on the objective of every split.
+class Covering:
+    """A lower bound on the objective of every split of the problem's shape, raised step by step.
 
     Memory is not looked at. With overlapped or duplex transfers, where a load is a maximum, a mean of
     its parts stands for it. GPipe's objective is no smaller than any device's two loads together.
 
     Parameters
     ----------
-    problem, relaxation
-        The relaxation is the problem's; its bound is the least that is returned.
-    value
-        The best value known: what is above it need not be refuted.
-    stop
-        Asked between steps: should the search end with what it has?
-    found
-        Called with every better bound.
-    gap
-        No bound above ``(1 - gap) * value`` is looked for.
+    problem
+        The problem.
+    bound
+        A lower bound to start from.
+
+    Attributes
+    ----------
+    bound
+        The best bound so far.
     """
-    bound, weight = relaxation.bound, relaxation.weight
-    highest = threshold = (1 - max(gap, FINEST)) * value
-    while bound < threshold < np.inf and not stop():
-        duel = Duel(problem, threshold, weight)
-        if not duel.ready:
-            break
-        ratio = duel.fight(stop)
-        weight = duel.weight
-        if ratio > SURE:
-            bound = threshold
-        else:
-            bound = max(bound, duel.lower(max(bound, ratio * threshold * (1 - NEARER)), stop))
-        found(bound)
-        threshold = highest if ratio > SURE else (bound + threshold) / 2
-        if threshold - bound <= CLOSE * threshold:
-            break
-    return bound
+
+    def __init__(self, problem: Problem, bound: float) -> None:
+        self.problem, self.bound = problem, bound
+        self.weight = relax(problem).weight
+
+    def rise(
+        self, value: float, gap: float, stop: Callable[[], bool], found: Callable[[float], None]
+    ) -> None:
+        """Raise the bound towards a value.
+
+        Parameters
+        ----------
+        value
+            The best value known: what is above it need not be refuted.
+        gap
+            No bound above ``(1 - gap) * value`` is looked for.
+        stop
+            Asked between steps: should the search end with what it has?
+        found
+            Called with every better bound.
+        """
+        threshold = (1 - max(gap, FINEST)) * value
+        while self.bound * (1 + CLOSE) < threshold < np.inf and not stop():
+            duel = Duel(self.problem, threshold, self.weight)
+            if not duel.ready:
+                return
+            ratio = duel.fight(stop)
+            self.weight = duel.weight
+            if ratio > SURE:
+                self.bound = threshold
+            else:
+                near = duel.refuted(ratio * threshold * (1 - NEARER))
+                self.bound = max(self.bound, near)
+                threshold = (self.bound + threshold) / 2
+            found(self.bound)
 
 
 class Duel:
@@ -140,14 +151,10 @@ class Duel:
         """What all devices can hold together."""
         return float(self.count @ [column.weight for column in columns])
 
-    def lower(self, threshold: float, stop: Callable[[], bool]) -> float:
+    def refuted(self, threshold: float) -> float:
         """The threshold if the weights refute it as they are, else 0."""
-        if stop() or threshold <= 0:
-            return 0.0
         duel = Duel(self.problem, threshold, self.weight)
-        if not duel.ready:
-            return 0.0
-        return threshold if duel.measure(duel.weight)[0] > SURE else 0.0
+        return threshold if duel.ready and duel.measure(duel.weight)[0] > SURE else 0.0
 
 
 def _oracle(problem: Problem, kind: int, threshold: float) -> Oracle | None:
@@ -158,5 +165,6 @@ def _oracle(problem: Problem, kind: int, threshold: float) -> Oracle | None:
         return FractionOracle(time, threshold)
     shares = SHARES[problem.communication]
     processing, transfers = time * shares.processing, problem.nets.cost * shares.transfers
-    states = build_states(problem, processing, transfers, threshold, MOST_STATES)
+    steps = steps_of(problem, transfers, bool(problem.regions) and bool(problem.contiguous[kind]))
+    states = build_states(steps, processing, threshold, MOST_STATES)
     return None if states is None else SetOracle(states, threshold)

@@ -1,20 +1,19 @@
-"""What a set of supernodes looks like from its end: for every open net, is it in, out or torn?
+"""All sets of supernodes that one device can hold, as the ways through a layered graph of states.
 
 Supernodes are decided one after another, in or out of the set. A net is open between its first and
 its last pin; of its decided pins the rest of the decision only needs to know whether all are out,
-all are in, or the net is torn and paid for. Networks are narrow: a dozen nets are open at a time.
+all are in, or the net is torn and paid for (`steps.py`). Networks are narrow: a dozen nets are open at
+a time, so the states are few.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 
-from partitioner.preprocess.problem import Floats, Ints, Problem
-
-OUT, IN, TORN, MASK = 0, 1, 2, 3
+from partitioner.methods.cover.steps import IN, OUT, Step, advance
+from partitioner.preprocess.problem import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,29 +41,27 @@ class States:
 Layer = tuple[Ints, Floats]
 
 
-def build_states(problem: Problem, time: Floats, cut: Floats, threshold: float, most: int) -> States | None:
+def build_states(steps: list[Step], time: Floats, threshold: float, most: int) -> States | None:
     """Enumerate the states; None if there are more than `most`.
 
     Parameters
     ----------
-    problem
-        Its supernodes are decided in their order.
+    steps
+        What happens at each supernode.
     time
         Shape (n,): the load of each supernode, infinity if it may not be in the set.
-    cut
-        Shape (nets,): the load of a net that is partly in the set.
     threshold
         The largest load of a set.
     """
     layers: list[Layer] = []
     current = [0]
-    for steps, here in zip(_steps(problem, cut), time.tolist(), strict=True):
+    for step, here in zip(steps, time.tolist(), strict=True):
         following: dict[int, int] = {}
         after = np.full((len(current), 2), -1, dtype=np.int64)
         load = np.zeros((len(current), 2))
         for i, state in enumerate(current):
             for bit in (OUT, IN):
-                new, paid = _advance(state, bit, steps)
+                new, paid = advance(state, bit, step)
                 paid += here * bit if bit else 0.0
                 if paid <= threshold:
                     after[i, bit] = following.setdefault(new, len(following))
@@ -75,40 +72,6 @@ def build_states(problem: Problem, time: Floats, cut: Floats, threshold: float, 
         if most < 0:
             return None
     return _joined(_pruned(layers, threshold))
-
-
-Step = tuple[int, float, bool, bool]
-
-
-def _steps(problem: Problem, cut: Floats) -> list[list[Step]]:
-    """For every supernode its nets: place in a state, load, is the supernode the first or last pin?"""
-    nets = problem.nets
-    first = nets.pins.items[nets.pins.start[:-1]]
-    last = nets.pins.items[nets.pins.start[1:] - 1]
-    place: dict[int, int] = {}
-    free: list[int] = []
-    fresh = count(0, 2)
-    steps = []
-    for v in range(problem.n):
-        row = nets.of_node.row(v).tolist()
-        for e in row:
-            if first[e] == v:
-                place[e] = free.pop() if free else next(fresh)
-        steps.append([(place[e], float(cut[e]), bool(first[e] == v), bool(last[e] == v)) for e in row])
-        free += [place[e] for e in row if last[e] == v]
-    return steps
-
-
-def _advance(state: int, bit: int, steps: list[Step]) -> tuple[int, float]:
-    """The state after one more supernode, and the load of the nets that it tears."""
-    paid = 0.0
-    for place, cost, is_first, is_last in steps:
-        code = bit if is_first else (state >> place) & MASK
-        if code not in (bit, TORN):
-            code = TORN
-            paid += cost
-        state = (state & ~(MASK << place)) | ((OUT if is_last else code) << place)
-    return state, paid
 
 
 def _pruned(layers: list[Layer], threshold: float) -> list[tuple[Ints, Floats, Floats]]:

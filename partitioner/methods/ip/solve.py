@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from partitioner.methods.ip.backends.catalogue import pick
-from partitioner.methods.ip.bounds import raise_bound, raise_bound_by_covering
 from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.race import Race, lanes_of
 from partitioner.methods.ip.search import Search
 from partitioner.methods.ip.start import find_start
+from partitioner.methods.ip.turns import take_turns
 from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem
 
 
@@ -23,8 +22,7 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
     BackendUnavailable
         If the backend that was named is missing or not licensed for a program of this size.
     """
-    search = Search(problem, settings, -np.inf)
-    raise_bound(search)
+    search = Search(problem, settings, relax(problem).bound)
     backends, note = pick(settings.backend, formulate(search.task()).program)
     search.notes += [note] if note else []
     with Crew() as crew:
@@ -32,7 +30,7 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
         if settings.workers > 1 and not search.over:
             race.begin()
         find_start(search)
-        raise_bound_by_covering(search, race.listen)
+        take_turns(search)
         race.run()
         race.end()
     return search.outcome("+".join(search.words) or backends[0].name)

@@ -1,4 +1,4 @@
-"""First parts: what the user gave, the best chain, and a local search from the best of these."""
+"""First parts: what the user gave, and the best chain."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import numpy as np
 
 from partitioner.methods.dp.exact import solve_exact
 from partitioner.methods.ip.search import Search
-from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Outcome, Part, Settings, part_numbers
 from partitioner.preprocess.problem import Problem
 
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
-LOCAL_SHARE, LOCAL_RATE = 0.1, 1e-3  # seconds for each supernode and device
-LOCAL_ROUND = 0.2
 
 
 def find_start(search: Search) -> None:
@@ -37,21 +34,6 @@ def _starts(search: Search) -> Iterator[Sequence[Part]]:
         parts = lifted(problem, solve_exact(problem.chain, replace(chain, incumbent=None)))
         if parts is not None:
             yield parts
-    yield from _improved(search)
-
-
-def _improved(search: Search) -> Iterator[Sequence[Part]]:
-    """Local search in rounds, each twice as long, so that a bound that comes in between ends it."""
-    problem, settings = search.problem, search.settings
-    limit = _within(settings, LOCAL_SHARE, LOCAL_RATE * float(problem.n * problem.count.sum()))
-    end, seconds, seed = limit.deadline or 0.0, LOCAL_ROUND, settings.seed
-    while (left := end - time.perf_counter()) > 0:
-        floor = search.bound / (1 - search.gap)
-        seconds = min(seconds, left)
-        found = improve(problem, search.parts, settings, seconds, seed=seed, floor=floor)
-        if found is not None:
-            yield found[1]
-        seconds, seed = 2 * seconds, seed + 1
 
 
 def _within(settings: Settings, share: float, seconds: float) -> Settings:

@@ -29,8 +29,8 @@ def draw_unit(rng):
 
 @njit(cache=True)
 def propose(
-    n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front, who,
-    where,
+    n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front,
+    who, where,
 ):  # fmt: skip
     """Fill `who` and `where` with shifts; return how many, and whether any prefix of them will do."""
     v = draw_below(rng, n)

@@ -119,8 +119,9 @@ class Search:
 
     def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
         """Round after round while `go_on` says so, up to a limit on the shifts."""
+        for device in range(len(self.model.room)):
+            self.keep(np.full(self.problem.n, device))
         if len(self.model.room) < 2:
-            self.keep(np.zeros(self.problem.n, dtype=np.int64))
             return
         limit = sys.maxsize if limit is None else limit
         while self.shifts < limit and go_on():
@@ -136,6 +137,7 @@ class Search:
         elif self.rounds % 2 or self.start is not None:
             again = self.start if self.parts is None else self._best[:-1]
         self.state.place[:] = self.fresh_place() if again is None else again
+        self.keep(self.state.place)
         return again is None
 
     def _round(self, warm: float, limit: int, go_on: Callable[[], bool]) -> None:

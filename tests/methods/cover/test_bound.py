@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner.methods.cover.bound import cover_bound
+from partitioner.methods.cover.bound import Covering
 from partitioner.methods.method import Settings
 from partitioner.methods.relaxation import relax
 from partitioner.methods.single import solve_single
@@ -15,20 +15,23 @@ from tests.oracle import best_values
 from tests.random_workloads import random_workload
 
 
-def bound_of(problem: Problem, value: float, gap: float = 0.0) -> float:
-    return cover_bound(problem, relax(problem), value, lambda: False, lambda bound: None, gap)
+def bound_of(problem: Problem, value: float, gap: float = 0.0, stop: bool = False) -> float:
+    covering = Covering(problem, relax(problem).bound)
+    covering.rise(value, gap, lambda: stop, lambda bound: None)
+    return covering.bound
 
 
+@pytest.mark.parametrize("split", ["free", "convex"])
 @pytest.mark.parametrize("objective", ["throughput", "gpipe"])
-@pytest.mark.parametrize("seed", range(2))
-def test_the_bound_is_a_bound(objective: str, seed: int) -> None:
+def test_the_bound_is_a_bound(objective: str, split: str) -> None:
     """On random workloads with every feature it stays between the relaxation and the optimum."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(len(split))
     raised = compared = 0
-    for _ in range(100):
+    for _ in range(150):
         graph, devices = random_workload(rng, 7)
-        best = best_values(graph, devices, objective)["free"]
-        problem = contract(graph, devices, Goal(objective, "free"))
+        cpus, backward = bool(rng.integers(2)), bool(rng.integers(2))
+        best = best_values(graph, devices, objective, cpus, backward)[split]
+        problem = contract(graph, devices, Goal(objective, split, None, cpus, backward))
         floor = relax(problem).bound
         if best is None or best <= floor:
             continue
@@ -58,6 +61,4 @@ def test_it_stops_when_told() -> None:
     """Told to stop at once, it returns the relaxation's bound."""
     graph, devices = random_workload(np.random.default_rng(1), 9)
     problem = contract(graph, devices, Goal(split="free"))
-    relaxation = relax(problem)
-    bound = cover_bound(problem, relaxation, np.inf, lambda: True, lambda bound: None)
-    assert bound == relaxation.bound
+    assert bound_of(problem, 1e6, stop=True) == relax(problem).bound

@@ -10,6 +10,7 @@ import pytest
 from partitioner import Devices
 from partitioner.methods.cover.pricing import FractionOracle, SetOracle
 from partitioner.methods.cover.states import build_states
+from partitioner.methods.cover.steps import steps_of
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Problem
 from tests.random_workloads import random_workload
@@ -40,7 +41,7 @@ def test_the_best_set_is_the_best_of_all_sets(seed: int) -> None:
         weight = rng.choice([0.0, 0.5, 1.0, 2.0, 3.1], problem.n)
         work = problem.work()[0]
         threshold = float(rng.uniform(0.1, 1.0) * np.where(np.isfinite(work), work, 0.0).sum())
-        states = build_states(problem, work, problem.nets.cost, threshold, 10**6)
+        states = build_states(steps_of(problem, problem.nets.cost, False), work, threshold, 10**6)
         assert states is not None
         sets = [np.array(bits, dtype=bool) for bits in product((False, True), repeat=problem.n)]
         held = [weight[s].sum() for s in sets if set_load(problem, 0, s) <= threshold]
@@ -58,7 +59,7 @@ def test_a_mixture_weighs_no_less_than_the_best_set() -> None:
         weight = rng.exponential(1.0, problem.n)
         work = problem.work()[0]
         threshold = 0.5 * float(np.where(np.isfinite(work), work, 0.0).sum())
-        states = build_states(problem, work, problem.nets.cost, threshold, 10**6)
+        states = build_states(steps_of(problem, problem.nets.cost, False), work, threshold, 10**6)
         assert states is not None
         exact, rough = SetOracle(states, threshold), SetOracle(states, threshold)
         rough.room = rough.most = 1
@@ -68,7 +69,7 @@ def test_a_mixture_weighs_no_less_than_the_best_set() -> None:
 def test_too_many_states_are_refused() -> None:
     """The limit on states is kept."""
     problem = problems(1, 1)[0]
-    assert build_states(problem, problem.work()[0], problem.nets.cost, 1e9, 0) is None
+    assert build_states(steps_of(problem, problem.nets.cost, False), problem.work()[0], 1e9, 0) is None
 
 
 def test_fractions_fill_the_device_with_the_best_ratio_first() -> None:
@@ -85,6 +86,6 @@ def test_the_devices_of_a_problem_without_nets() -> None:
 
     graph = Graph.from_arrays({"accelerator": [3.0, 4.0, 5.0]})
     problem = contract(graph, Devices.accelerated(2), Goal(split="free"))
-    states = build_states(problem, problem.work()[0], problem.nets.cost, 8.0, 10**6)
+    states = build_states(steps_of(problem, problem.nets.cost, False), problem.work()[0], 8.0, 10**6)
     assert states is not None
     assert SetOracle(states, 8.0)(problem.work()[0]).weight == 8.0
