@@ -14,6 +14,7 @@ from rich.text import Text
 
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluate import DeviceLoad, Evaluation
+from partitioner.methods.ip.backends.catalogue import missing_backends
 
 if TYPE_CHECKING:
     from partitioner.certify import Certificate
@@ -81,14 +82,16 @@ def _yes(convex: bool) -> str:
 
 
 def methods_table(methods: Sequence[MethodInfo]) -> str:
-    """The methods as text: what each can be asked for and what it guarantees."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("method", "objectives", "splits", "backends", "guarantee"):
-        table.add_column(name, overflow="fold")
+    """The methods as text: what each can be asked for and guarantees, and which solvers are missing here."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("method", no_wrap=True)
+    for name in ("objectives", "splits", "backends", "guarantee"):
+        table.add_column(name, overflow="fold", ratio=3 if name == "guarantee" else None)
     for info in methods:
         lists = (", ".join(names) for names in (info.objectives, info.splits, info.backends))
         table.add_row(info.name, *lists, info.guarantee)
-    return render([table])
+    missing = [f"backend {name} is not here: {remedy}" for name, remedy in missing_backends().items()]
+    return render([table, *map(Text, missing or ["all backends are present"])])
 
 
 def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:

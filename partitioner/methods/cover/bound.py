@@ -60,11 +60,12 @@ class Covering:
     def __init__(self, problem: Problem, bound: float) -> None:
         self.problem, self.bound = problem, bound
         self.weight = relax(problem).weight
+        self.last: Duel | None = None
 
     def rise(
         self, value: float, gap: float, stop: Callable[[], bool], found: Callable[[float], None]
-    ) -> None:
-        """Raise the bound towards a value.
+    ) -> bool:
+        """Raise the bound towards a value; False if it was told to stop before it came to an end.
 
         Parameters
         ----------
@@ -78,19 +79,29 @@ class Covering:
             Called with every better bound.
         """
         threshold = (1 - max(gap, FINEST)) * value
-        while self.bound * (1 + CLOSE) < threshold < np.inf and not stop():
-            duel = Duel(self.problem, threshold, self.weight)
+        while self.bound < threshold < np.inf:
+            duel = self._duel(threshold)
             if not duel.ready:
-                return
+                return True
             ratio = duel.fight(stop)
-            self.weight = duel.weight
+            if ratio <= SURE and stop():
+                return False
             if ratio > SURE:
-                self.bound = threshold
+                self.bound = max(self.bound, duel.threshold)
             else:
-                near = duel.refuted(ratio * threshold * (1 - NEARER))
-                self.bound = max(self.bound, near)
+                self.bound = max(self.bound, duel.refuted(ratio * duel.threshold * (1 - NEARER)))
                 threshold = (self.bound + threshold) / 2
             found(self.bound)
+            if threshold - self.bound <= CLOSE * threshold:
+                return True
+        return True
+
+    def _duel(self, threshold: float) -> Duel:
+        """A duel with about this threshold; the last one goes on if its own is as good."""
+        last = self.last
+        if last is None or not threshold <= last.threshold <= threshold * (1 + CLOSE):
+            self.last = last = Duel(self.problem, threshold, self.weight if last is None else last.weight)
+        return last
 
 
 class Duel:
@@ -121,25 +132,40 @@ class Duel:
         self.oracles = [oracle for oracle in oracles if oracle is not None]
         self.ready = len(self.oracles) == len(oracles)
         self.weight = weight + 1e-6 * max(weight.mean(), TINY)
+        self.ratio = 0.0
+        self.master: Master | None = None
 
     def fight(self, stop: Callable[[], bool]) -> float:
-        """Improve the weights until they refute the threshold (a ratio above one), or cannot."""
-        best, columns = self.measure(self.weight)
-        self.weight = self.weight * (len(self.weight) / max(self.held(columns), TINY))
-        master = Master(self.count, self.weight)
+        """Improve the weights until they refute the threshold (a ratio above one), or cannot.
+
+        Called again after a stop, it goes on where it was.
+        """
+        if self.master is None:
+            self.master = self._begin()
         idle = 0
-        while best <= SURE and idle < PATIENCE and not stop():
-            for kind, column in enumerate(columns):
-                master.add(kind, column.share)
-            trial = master.best(best + NEARER / 10)
+        while self.ratio <= SURE and idle < PATIENCE and not stop():
+            trial = self.master.best(self.ratio + NEARER / 10)
             if trial is None:
-                return best
+                break
             ratio, columns = self.measure(trial)
-            idle = 0 if ratio > best + NEARER / 10 else idle + 1
-            if ratio > best:
-                best, self.weight = ratio, trial * (len(trial) / max(self.held(columns), TINY))
-            master.move(self.weight, self.weight is not master.centre)
-        return best
+            idle = 0 if ratio > self.ratio + NEARER / 10 else idle + 1
+            better = ratio > self.ratio
+            if better:
+                self.ratio, self.weight = ratio, self._scaled(trial, columns)
+            self.master.move(self.weight, better)
+            self.master.add(columns)
+        return self.ratio
+
+    def _begin(self) -> Master:
+        self.ratio, columns = self.measure(self.weight)
+        self.weight = self._scaled(self.weight, columns)
+        master = Master(self.count, self.weight)
+        master.add(columns)
+        return master
+
+    def _scaled(self, weight: Floats, columns: Sequence[Column]) -> Floats:
+        """The weights in a unit in which all devices together hold n."""
+        return weight * (len(weight) / max(self.held(columns), TINY))
 
     def measure(self, weight: Floats) -> tuple[float, list[Column]]:
         """What everything weighs over what the devices can hold, and the columns that say so."""

@@ -10,9 +10,12 @@ It overshoots while columns are missing, so the weights stay near the best ones 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from ortools.math_opt.python import mathopt
 
+from partitioner.methods.cover.pricing import Column
 from partitioner.preprocess.problem import Floats, Ints
 
 SHRINK, GROW, WIDEN, WHOLE = 0.85, 1.5, 10.0, 10.0
@@ -45,10 +48,12 @@ class Master:
         self.centre = weight
         self.radius = np.maximum(weight, weight.mean())
 
-    def add(self, kind: int, share: Floats) -> None:
-        """Add a column of a kind (its place among the counts)."""
-        row = mathopt.LinearSum(float(share[v]) * self.weights[v] for v in np.flatnonzero(share).tolist())
-        self.model.add_linear_constraint(row <= self.holds[kind])
+    def add(self, columns: Sequence[Column]) -> None:
+        """Add a column for every kind."""
+        for column, hold in zip(columns, self.holds, strict=True):
+            members = np.flatnonzero(column.share).tolist()
+            row = mathopt.LinearSum(float(column.share[v]) * self.weights[v] for v in members)
+            self.model.add_linear_constraint(row <= hold)
 
     def move(self, weight: Floats, better: bool) -> None:
         """Centre on better weights and look farther, or stay and look nearer."""

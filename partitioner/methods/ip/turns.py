@@ -11,33 +11,36 @@ from partitioner.methods.cover.bound import Covering
 from partitioner.methods.ip.search import Search
 from partitioner.methods.local_search.search import improve
 
-SHARE = 0.5  # of the time that is left
-FIRST, LONGEST = 0.25, 60.0  # seconds of a round of local search
-COVER = 3.0  # seconds of covering for each second of local search
+SHARE = 0.85  # of the time that is left
+RATE, LONGEST = 1e-2, 60.0  # seconds of local search: of the first round for each supernode, of any round
+COVER = 2.0  # seconds of covering for each second of local search
 IDLE = 3  # rounds without progress before the solvers get both cores
 PROGRESS = 1e-4
 
 
 def take_turns(search: Search) -> None:
-    """Improve parts and bound in rounds, each twice as long, until neither moves any more."""
+    """Improve parts and bound in rounds, each longer, until neither moves any more."""
     now = time.perf_counter()
     deadline = search.settings.deadline
     end = np.inf if deadline is None else now + SHARE * (deadline - now)
     covering = Covering(search.problem, search.bound)
-    seconds, seed, idle = FIRST, search.settings.seed, 0
+    seconds, turn, idle = RATE * search.problem.n, 0, 0
     while not search.over and idle < IDLE and time.perf_counter() < end:
         value, bound = search.value, search.bound
-        _improve(search, min(seconds, end - time.perf_counter()), seed)
+        _improve(search, min(seconds, end - time.perf_counter()), turn)
         stop = _stop(search, min(end, time.perf_counter() + COVER * seconds))
-        covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
+        ended = covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
         moved = search.value < value * (1 - PROGRESS) or search.bound > bound * (1 + PROGRESS)
-        idle = 0 if moved else idle + 1
-        seconds, seed = min(2 * seconds, LONGEST), seed + 1
+        idle = 0 if moved or not ended else idle + 1
+        seconds, turn = min(1.2 * seconds, LONGEST), turn + 1
 
 
-def _improve(search: Search, seconds: float, seed: int) -> None:
+def _improve(search: Search, seconds: float, turn: int) -> None:
+    """Local search, mostly from nothing: a good start is often far from the best parts."""
     floor = search.bound / (1 - search.gap)
-    found = improve(search.problem, search.parts, search.settings, seconds, seed=seed, floor=floor)
+    start = None if turn % 3 else search.parts
+    seed = search.settings.seed + turn
+    found = improve(search.problem, start, search.settings, seconds, seed=seed, floor=floor)
     if found is not None:
         search.offer(found[1])
     search.look()

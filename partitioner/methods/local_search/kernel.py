@@ -26,7 +26,7 @@ def anneal(model, state, control, mix, rng, best, budget):
     model, state, control
         See the classes; the state is changed.
     mix
-        Shape (5,): the share of each kind of move, cumulated, see `propose`.
+        Shape (5,): the shares of the kinds of moves, cumulated; what is missing to 1 is that of the sixth.
     rng
         Shape (1,): the state of the random numbers; changed.
     best

@@ -9,6 +9,9 @@ from numba import njit
 
 from partitioner.methods.local_search.arrays import LOAD
 
+WIDEST = 64
+LARGEST = 1024
+
 
 @njit(cache=True, inline="always")
 def draw_below(rng, n):
@@ -32,7 +35,29 @@ def propose(
     n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front,
     who, where,
 ):  # fmt: skip
-    """Fill `who` and `where` with shifts; return how many, and whether any prefix of them will do."""
+    """Draw a move of supernodes to other devices.
+
+    A supernode `v` is drawn, more often from loaded devices, and a device, mostly one that shares a net
+    with it. The shares in `mix` then say what moves there: `v`; `v` in exchange for another; all of a
+    net; a cluster around `v`; supernodes of successive numbers (neighbours in a linear order), of the
+    same device or of all; or everything on the two devices changes sides.
+
+    Parameters
+    ----------
+    n, devices, rng, mix
+        See `anneal`.
+    ledger, place, net_start, net, pin_start, pin, cost
+        See the model and the state.
+    stamp, mark, attach, front
+        A number not used before, and scratch of shape (n,).
+    who, where
+        Shape (n + 1,): written, the supernodes and their new devices.
+
+    Returns
+    -------
+    tuple of int and bool
+        How many supernodes move, and whether any first part of them is a move as good.
+    """
     v = draw_below(rng, n)
     a = place[v]
     if draw_below(rng, 2) == 0:
@@ -40,9 +65,7 @@ def propose(
             u = draw_below(rng, n)
             if ledger[place[u], LOAD] + ledger[place[u], LOAD + 1] > ledger[a, LOAD] + ledger[a, LOAD + 1]:
                 v, a = u, place[u]
-    b = a
-    nets = net_start[v + 1] - net_start[v]
-    e = -1
+    b, e, nets = a, -1, net_start[v + 1] - net_start[v]
     if nets > 0:
         e = net[net_start[v] + draw_below(rng, nets), 0]
         if draw_below(rng, 4) > 0:
@@ -50,57 +73,35 @@ def propose(
     if b == a:
         b = (a + 1 + draw_below(rng, devices - 1)) % devices
     pick = draw_unit(rng)
-    who[0], where[0] = v, b
+    who[0], where[0], moves = v, b, 1
     if pick < mix[0]:
-        return 1, False
-    if pick < mix[1]:  # swap
+        return moves, False
+    if pick < mix[1]:
         for _ in range(8):
             u = draw_below(rng, n)
             if place[u] == b:
                 who[1], where[1] = u, a
                 return 2, False
-        return 1, False
-    moves = 0
-    if pick < mix[2]:  # net
-        if e >= 0:
-            for i in range(pin_start[e], pin_start[e + 1]):
-                if place[pin[i]] != b:
-                    who[moves], where[moves] = pin[i], b
-                    moves += 1
+        return moves, False
+    if pick < mix[2]:
+        for i in range(pin_start[e], pin_start[e + 1] if e >= 0 else 0):
+            if place[pin[i]] != b and pin[i] != v:
+                who[moves], where[moves] = pin[i], b
+                moves += 1
         return moves, False
     goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n) - 1)))
-    if pick < mix[3]:  # cluster
-        greedy = draw_below(rng, 4)
-        waiting = 1
-        front[0] = v
-        mark[v] = stamp
-        attach[v] = 0.0
-        while waiting > 0 and moves < goal:
-            j = draw_below(rng, waiting)
-            if greedy > 0:
-                for i in range(waiting):
-                    if attach[front[i]] > attach[front[j]]:
-                        j = i
-            u = front[j]
-            waiting -= 1
-            front[j] = front[waiting]
-            who[moves], where[moves] = u, b
-            moves += 1
-            for i in range(net_start[u], net_start[u + 1]):
-                f = net[i, 0]
-                for k in range(pin_start[f], pin_start[f + 1]):
-                    x = pin[k]
-                    if place[x] == a:
-                        if mark[x] != stamp:
-                            mark[x] = stamp
-                            attach[x] = 0.0
-                            front[waiting] = x
-                            waiting += 1
-                        attach[x] += cost[f]
+    if pick < mix[3]:
+        greedy = draw_below(rng, 4) > 0
+        goal = min(goal, LARGEST)
+        moves = _grow(
+            v, goal, greedy, rng, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front, who
+        )
+        where[:moves] = b
         return moves, True
-    if pick < mix[4]:  # run of numbers
+    moves = 0
+    if pick < mix[4]:
         first = max(0, v - draw_below(rng, goal))
-        everything = draw_below(rng, 2)
+        everything = draw_below(rng, 2) == 0
         for u in range(first, min(n, first + goal)):
             if place[u] != b and (everything or place[u] == a):
                 who[moves], where[moves] = u, b
@@ -111,3 +112,40 @@ def propose(
             who[moves], where[moves] = u, a + b - place[u]
             moves += 1
     return moves, False
+
+
+@njit(cache=True, inline="always")
+def _grow(
+    v, goal, greedy, rng, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front, who
+):  # fmt: skip
+    """Fill `who` with up to `goal` supernodes on the device of `v`, joined by nets, from `v` on.
+
+    If `greedy`, the one that shares the dearest nets with those before comes next; else any neighbour.
+    """
+    moves, waiting = 0, 1
+    front[0], mark[v], attach[v] = v, stamp, 0.0
+    while waiting > 0 and moves < goal:
+        j = draw_below(rng, waiting)
+        if greedy:
+            for i in range(waiting):
+                if attach[front[i]] > attach[front[j]]:
+                    j = i
+        u = front[j]
+        waiting -= 1
+        front[j] = front[waiting]
+        who[moves] = u
+        moves += 1
+        for i in range(net_start[u], net_start[u + 1]):
+            e = net[i, 0]
+            if pin_start[e + 1] - pin_start[e] > WIDEST:
+                continue
+            for k in range(pin_start[e], pin_start[e + 1]):
+                x = pin[k]
+                if place[x] == place[v]:
+                    if mark[x] != stamp:
+                        mark[x] = stamp
+                        attach[x] = 0.0
+                        front[waiting] = x
+                        waiting += 1
+                    attach[x] += cost[e]
+    return moves

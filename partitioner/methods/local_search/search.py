@@ -20,11 +20,16 @@ from partitioner.preprocess.problem import Ints, Problem
 SHIFTS_PER_NODE = 10_000
 CHUNKS = 50
 CHUNK = 400_000
-MIX = np.cumsum([0.3, 0.2, 0.05, 0.3, 0.15])
-HOT, MILD, COLD = 0.03, 0.01, 0.00003
+MIXES = np.cumsum(
+    [[0.3, 0.2, 0.05, 0.3, 0.148], [0.2, 0.15, 0.05, 0.5, 0.098], [0.2, 0.4, 0.05, 0.25, 0.098]], axis=1
+)
+HOT, COLD = 0.03, 0.00003
+WARM = (0.003, 0.01, 0.03)
 TIES = (0.001, 0.003, 0.01, 0.03)
 DOUBLINGS = (4, 5, 6)
 STRICT = 0.3
+POLISH = 2
+LARGE = 20_000
 
 
 def improve(
@@ -119,41 +124,46 @@ class Search:
 
     def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
         """Round after round while `go_on` says so, up to a limit on the shifts."""
-        for device in range(len(self.model.room)):
-            self.keep(np.full(self.problem.n, device))
+        for first in np.unique(np.cumsum(self.problem.count) - self.problem.count).tolist():
+            self.keep(np.full(self.problem.n, min(first, len(self.model.room) - 1)))
         if len(self.model.room) < 2:
             return
         limit = sys.maxsize if limit is None else limit
         while self.shifts < limit and go_on():
             fresh = self._begin()
-            self._round(HOT if fresh else MILD, limit, go_on)
+            length = self._length if fresh else POLISH * self._length
+            warm = HOT if fresh else float(self.random.choice(WARM))
+            self._round(warm, length, limit, go_on)
             self.rounds += 1
 
     def _begin(self) -> bool:
         """Choose where the next round begins; True if that is a fresh start."""
-        again = None
-        if self.rounds == 0:
-            again = self.start
-        elif self.rounds % 2 or self.start is not None:
-            again = self.start if self.parts is None else self._best[:-1]
+        again = self.start if self.parts is None else self._best[:-1]
+        fresh = self.rounds % 2 == 0 if self.start is None else self.rounds % 3 == 2
+        again = None if fresh else again
         self.state.place[:] = self.fresh_place() if again is None else again
         self.keep(self.state.place)
         return again is None
 
-    def _round(self, warm: float, limit: int, go_on: Callable[[], bool]) -> None:
-        """Cool down from `warm` to `COLD`."""
-        begin, end = self.shifts, min(self.shifts + self._length, limit)
+    def _round(self, warm: float, length: int, limit: int, go_on: Callable[[], bool]) -> None:
+        """Cool down from `warm` to `COLD` in `length` shifts, with an energy and a mix of moves at random."""
+        begin, end = self.shifts, min(self.shifts + length, limit)
         tie, doublings = float(self.random.choice(TIES)), int(self.random.choice(DOUBLINGS))
-        strict = STRICT
+        mix, strict = self.random.choice(MIXES), STRICT
         while self.shifts < end and go_on():
-            temperature = warm * (COLD / warm) ** ((self.shifts - begin) / self._length)
+            temperature = warm * (COLD / warm) ** ((self.shifts - begin) / length)
             control = Control(temperature, strict, tie, doublings)
-            before, budget = self._best[-1], min(self._chunk, end - self.shifts)
-            self.shifts += anneal(self.model, self.state, control, MIX, self.bits, self._best, budget)
-            if self._best[-1] < before:
-                self.keep(self._best[:-1].astype(np.int64))
+            budget = min(self._chunk, end - self.shifts)
+            self.shifts += anneal(self.model, self.state, control, mix, self.bits, self._best, budget)
+            if self.problem.n * len(self.model.room) < LARGE:
+                self._keep_best()
             owes = self.state.ledger[:, DEBT].max() > 0
             strict = min(strict * 1.3, 1e6) if owes else max(strict * 0.9, STRICT)
+        self._keep_best()
+
+    def _keep_best(self) -> None:
+        if self._best[-1] < self.value:
+            self.keep(self._best[:-1].astype(np.int64))
 
     def keep(self, place: Ints) -> None:
         """Take note of places that obey the limits and are better than any before."""

@@ -12,7 +12,7 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import SCORE, Control
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.model import model_of, new_state, parts_at, places_of
-from partitioner.methods.local_search.search import MIX, improve
+from partitioner.methods.local_search.search import MIXES, improve
 from partitioner.methods.local_search.tracking import refresh
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.relaxation import relax
@@ -56,7 +56,7 @@ def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
         state = new_state(model)
         best = np.full(problem.n + 1, np.inf)
         bits = np.array([seed + 1], dtype=np.uint64)
-        anneal(model, state, Control(0.3, 0.3, 0.01, 4), MIX, bits, best, MOVES)
+        anneal(model, state, Control(0.3, 0.3, 0.01, 4), MIXES[0], bits, best, MOVES)
         ledger, inside = state.ledger.copy(), state.inside.copy()
         refresh(model, state)
         assert np.allclose(ledger[:, :SCORE], state.ledger[:, :SCORE], rtol=1e-9, atol=1e-9), seed
@@ -73,7 +73,7 @@ def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
 def test_never_worse_than_the_start_nor_below_the_bound(objective: str, split: str) -> None:
     """From any parts, feasible or not: what comes out obeys the rules, and the value is its own."""
     feasible = repaired = 0
-    for seed, problem in problems(1000, 40, Goal(objective, split)):
+    for seed, problem in problems(1000, 25, Goal(objective, split)):
         start = random_parts(problem, seed)
         found = improve(problem, start, Settings(), 60.0, seed, moves=MOVES)
         good = obeys(problem, start)

@@ -43,6 +43,11 @@ def is_present(backend: Capability) -> bool:
         return False
 
 
+def missing_backends() -> dict[str, str]:
+    """The backends that cannot run here, and what to do about it."""
+    return {backend.name: backend.remedy for backend in _BACKENDS if not is_present(backend)}
+
+
 def load(place: str) -> Any:
     """Import a function, given as ``"module:function"``."""
     module, function = place.split(":")
