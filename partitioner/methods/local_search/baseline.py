@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from partitioner.methods.local_search.method import outcome_of
-from partitioner.methods.local_search.search import Search
+from partitioner.methods.local_search.rounds import Search
 from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_debt
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.relaxation import relax

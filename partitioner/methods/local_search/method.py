@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.local_search.search import SHIFTS_PER_NODE, Search
+from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, Search
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem

@@ -1,35 +1,13 @@
-"""Annealing in rounds, from fresh starts and from the best places so far, within limits."""
+"""Better parts within a limit on time or on moves."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-
-from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.arrays import DEBT, Control
-from partitioner.methods.local_search.contiguity import leaves_and_returns
-from partitioner.methods.local_search.kernel import anneal
-from partitioner.methods.local_search.model import model_of, new_state, parts_at, places_of
+from partitioner.methods.local_search.rounds import Search
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.rules import obeys
-from partitioner.preprocess.problem import Ints, Problem
-
-SHIFTS_PER_NODE = 10_000
-CHUNKS = 50
-CHUNK = 400_000
-MIXES = np.cumsum(
-    [[0.3, 0.2, 0.05, 0.3, 0.148], [0.2, 0.15, 0.05, 0.5, 0.098], [0.2, 0.4, 0.05, 0.25, 0.098]], axis=1
-)
-HOT, COLD = 0.03, 0.00003
-WARM = (0.003, 0.01, 0.03)
-TIES = (0.001, 0.003, 0.01, 0.03)
-DOUBLINGS = (4, 5, 6)
-STRICT = 0.3
-POLISH = 2
-LARGE = 20_000
+from partitioner.preprocess.problem import Problem
 
 
 def improve(
@@ -78,120 +56,3 @@ def improve(
 
     search.run(go_on, moves)
     return None if search.parts is None else (search.value, search.parts)
-
-
-class Search:
-    """A search in progress.
-
-    Parameters
-    ----------
-    problem
-        For a free or a convex split.
-    seed
-        Of everything random.
-
-    Attributes
-    ----------
-    value, parts
-        The best that obeys the limits.
-    shifts, rounds
-        Moves of one supernode, and rounds, so far.
-    """
-
-    def __init__(self, problem: Problem, seed: int) -> None:
-        self.problem, self.random = problem, np.random.default_rng(seed)
-        self.model = model_of(problem)
-        self.state = new_state(self.model)
-        self.bits = self.random.integers(1, 2**63, 1, dtype=np.uint64)
-        self.value: float = np.inf
-        self.parts: list[Part] | None = None
-        self.start: Ints | None = None
-        self.shifts = self.rounds = 0
-        self._best = np.full(problem.n + 1, np.inf)
-        self._length = SHIFTS_PER_NODE * problem.n
-        effort = 4 + len(self.model.net) / problem.n + len(self.model.room) / 4
-        self._chunk = max(1, min(self._length // CHUNKS, int(CHUNK / effort)))
-
-    def offer(self, parts: Sequence[Part]) -> None:
-        """Start from these parts, and keep them if they are feasible and best so far."""
-        kinds = np.bincount([part.kind for part in parts], minlength=len(self.problem.count))
-        if (kinds > self.problem.count).any():
-            return
-        place = places_of(self.problem, parts)
-        self.keep(place)
-        if self._is_contiguous(place):
-            self.start = place
-
-    def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
-        """Round after round while `go_on` says so, up to a limit on the shifts."""
-        for first in np.unique(np.cumsum(self.problem.count) - self.problem.count).tolist():
-            self.keep(np.full(self.problem.n, min(first, len(self.model.room) - 1)))
-        if len(self.model.room) < 2:
-            return
-        limit = sys.maxsize if limit is None else limit
-        while self.shifts < limit and go_on():
-            fresh = self._begin()
-            length = self._length if fresh else POLISH * self._length
-            warm = HOT if fresh else float(self.random.choice(WARM))
-            self._round(warm, length, limit, go_on)
-            self.rounds += 1
-
-    def _begin(self) -> bool:
-        """Choose where the next round begins; True if that is a fresh start."""
-        again = self.start if self.parts is None else self._best[:-1]
-        fresh = self.rounds % 2 == 0 if self.start is None else self.rounds % 3 == 2
-        again = None if fresh else again
-        self.state.place[:] = self.fresh_place() if again is None else again
-        self.keep(self.state.place)
-        return again is None
-
-    def _round(self, warm: float, length: int, limit: int, go_on: Callable[[], bool]) -> None:
-        """Cool down from `warm` to `COLD` in `length` shifts, with an energy and a mix of moves at random."""
-        begin, end = self.shifts, min(self.shifts + length, limit)
-        tie, doublings = float(self.random.choice(TIES)), int(self.random.choice(DOUBLINGS))
-        mix, strict = self.random.choice(MIXES), STRICT
-        while self.shifts < end and go_on():
-            temperature = warm * (COLD / warm) ** ((self.shifts - begin) / length)
-            control = Control(temperature, strict, tie, doublings)
-            budget = min(self._chunk, end - self.shifts)
-            self.shifts += anneal(self.model, self.state, control, mix, self.bits, self._best, budget)
-            if self.problem.n * len(self.model.room) < LARGE:
-                self._keep_best()
-            owes = self.state.ledger[:, DEBT].max() > 0
-            strict = min(strict * 1.3, 1e6) if owes else max(strict * 0.9, STRICT)
-        self._keep_best()
-
-    def _keep_best(self) -> None:
-        if self._best[-1] < self.value:
-            self.keep(self._best[:-1].astype(np.int64))
-
-    def keep(self, place: Ints) -> None:
-        """Take note of places that obey the limits and are better than any before."""
-        parts = parts_at(self.problem, place)
-        value = value_of(self.problem, parts)
-        if value < self.value and obeys(self.problem, parts):
-            self.value, self.parts = value, parts
-            self._best[:-1] = place
-        self._best[-1] = self.value
-
-    def fresh_place(self) -> Ints:
-        """Places at random; for a convex split runs of a topological order, or all on one device."""
-        devices = len(self.model.room)
-        if not self.problem.regions:
-            lots = self.random.random((devices, self.problem.n))
-            return np.asarray((lots * self.model.allowed.T).argmax(axis=0))
-        chain = self.problem.chain
-        assert chain is not None
-        rank = np.full(self.problem.n, chain.n)
-        np.minimum.at(rank, self.problem.member, chain.member)
-        cuts = np.sort(self.random.integers(0, chain.n + 1, devices - 1))
-        place = self.random.permutation(devices)[np.searchsorted(cuts, rank, side="right")]
-        return place if self._is_contiguous(place) else np.full_like(place, self.random.integers(devices))
-
-    def _is_contiguous(self, place: Ints) -> bool:
-        devices = len(self.model.room)
-        away = np.zeros(len(self.model.owner), dtype=bool)
-        return not leaves_and_returns(
-            0, np.zeros(devices, dtype=np.int64), self.model.contiguous, place, self.model.owner,
-            self.model.before_start, self.model.before, away,
-        )  # fmt: skip
