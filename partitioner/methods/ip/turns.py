@@ -9,11 +9,12 @@ import numpy as np
 
 from partitioner.methods.cover.bound import Covering
 from partitioner.methods.ip.search import Search
+from partitioner.methods.local_search.rounds import Search as Annealing
 from partitioner.methods.local_search.search import improve
 
 SHARE = 0.85  # of the time that is left
 RATE, LONGEST = 1e-2, 60.0  # seconds of local search: of the first round for each supernode, of any round
-COVER = 2.0  # seconds of covering for each second of local search
+COVER = 1.0  # seconds of covering for each second of local search
 IDLE = 3  # rounds without progress before the solvers get both cores
 PROGRESS = 1e-4
 
@@ -24,25 +25,39 @@ def take_turns(search: Search) -> None:
     deadline = search.settings.deadline
     end = np.inf if deadline is None else now + SHARE * (deadline - now)
     covering = Covering(search.problem, search.bound)
-    seconds, turn, idle = RATE * search.problem.n, 0, 0
+    annealing = Annealing(search.problem, search.settings.seed)
+    seconds, idle = RATE * search.problem.n, 0
+    _polish(search, min(seconds, end - time.perf_counter()))
     while not search.over and idle < IDLE and time.perf_counter() < end:
         value, bound = search.value, search.bound
-        _improve(search, min(seconds, end - time.perf_counter()), turn)
+        _anneal(search, annealing, min(end, time.perf_counter() + seconds))
         stop = _stop(search, min(end, time.perf_counter() + COVER * seconds))
         ended = covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
         moved = search.value < value * (1 - PROGRESS) or search.bound > bound * (1 + PROGRESS)
         idle = 0 if moved or not ended else idle + 1
-        seconds, turn = min(1.2 * seconds, LONGEST), turn + 1
+        seconds = min(1.2 * seconds, LONGEST)
 
 
-def _improve(search: Search, seconds: float, turn: int) -> None:
-    """Local search, mostly from nothing: a good start is often far from the best parts."""
-    floor = search.bound / (1 - search.gap)
-    start = None if turn % 3 else search.parts
-    seed = search.settings.seed + turn
-    found = improve(search.problem, start, search.settings, seconds, seed=seed, floor=floor)
+def _polish(search: Search, seconds: float) -> None:
+    """Local search from the best parts known."""
+    floor, seed = search.bound / (1 - search.gap), search.settings.seed
+    found = improve(search.problem, search.parts, search.settings, seconds, seed=seed, floor=floor)
     if found is not None:
         search.offer(found[1])
+    search.look()
+
+
+def _anneal(search: Search, annealing: Annealing, end: float) -> None:
+    """Local search from nothing, which goes on where it was: a start is often far from the best parts."""
+    floor = search.bound / (1 - search.gap)
+
+    def go_on() -> bool:
+        late = time.perf_counter() >= end or search.settings.expired
+        return not late and min(search.value, annealing.value) > floor
+
+    annealing.run(go_on)
+    if annealing.parts is not None:
+        search.offer(annealing.parts)
     search.look()
 
 
