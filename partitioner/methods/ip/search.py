@@ -61,8 +61,9 @@ class Search:
 
         Without a bound near it that is what is better than the best value by the gap.
         """
-        near = max(self.value * (1 - self.gap), self.bound / (1 - self.gap))
-        return min(near, self.value * (1 - PRECISION))
+        least = 2 * MARGIN  # so that a bound at the target still closes the gap less the margin
+        near = max(self.value * (1 - self.gap + least), self.bound / (1 - self.gap))
+        return min(near, self.value * (1 - PRECISION + least))
 
     @property
     def closed(self) -> bool:
