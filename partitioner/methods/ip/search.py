@@ -59,11 +59,12 @@ class Search:
     def target(self) -> float:
         """The largest value of interest: if there is one it closes the gap, and if there is none, too.
 
-        Without a bound near it that is what is better than the best value by the gap.
+        Without a bound near it that is what is better than the best value by the gap. Either way it is
+        so much above what a bound must reach that the solvers' margin can be taken off.
         """
-        least = 2 * MARGIN  # so that a bound at the target still closes the gap less the margin
-        near = max(self.value * (1 - self.gap + least), self.bound / (1 - self.gap))
-        return min(near, self.value * (1 - PRECISION + least))
+        better = self.value * (1 - self.gap) / (1 - MARGIN)
+        least = self.value * (1 - PRECISION) / (1 - MARGIN)
+        return min(max(better, self.bound / (1 - self.gap)), least)
 
     @property
     def closed(self) -> bool:
