@@ -12,6 +12,8 @@ import numpy as np
 from partitioner.interrupt import Interruption
 from partitioner.preprocess.problem import Ints, Problem
 
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -27,6 +29,11 @@ def part_numbers(parts: Sequence[Part], n: int) -> Ints:
     for i, part in enumerate(parts):
         number[part.nodes] = i
     return number
+
+
+def meets(bound: float, value: float, gap: float = 0.0) -> bool:
+    """Is the bound within the gap of the value, rounding aside?"""
+    return bound >= value * (1 - max(gap, 2 * ROUNDING))
 
 
 @dataclass(frozen=True)

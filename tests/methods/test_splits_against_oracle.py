@@ -36,7 +36,7 @@ def unaided(inline: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave finding and proving to the solver: no first plan, no bound but zero."""
     monkeypatch.setattr(ip, "find_start", lambda *known: None)
     monkeypatch.setattr(ip, "relax", lambda problem: SimpleNamespace(bound=0.0))
-    monkeypatch.setattr(ip, "take_turns", lambda *known: None)
+    monkeypatch.setattr(ip, "squeeze", lambda *known: None)
 
 
 def solved(case: Case, split: str, backend: str) -> Plan | None:

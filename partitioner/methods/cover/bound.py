@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from partitioner.methods.cover.master import Master
-from partitioner.methods.cover.pricing import Column, FractionOracle, Oracle, SetOracle
-from partitioner.methods.cover.states import build_states
-from partitioner.methods.cover.steps import steps_of
-from partitioner.methods.relaxation import relax
+from partitioner.methods.cover.oracles import Oracles
+from partitioner.methods.cover.pricing import Columns
+from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.problem import Floats, Problem
 
-MOST_STATES = 400_000
-SURE = 1 + 1e-9
 PATIENCE = 40
+RETRIES = 2
+SURE = 1 + 1e-9
 NEARER = 1e-3
 CLOSE = 1e-3
 FINEST = 1e-4
+FEWER = 0.95  # a threshold at which states may be so much fewer that it is worth while to count again
 TINY = 1e-300
-
-
-@dataclass(frozen=True)
-class Shares:
-    """How processing and transfers add up to a load, or to something that a load cannot fall below."""
-
-    processing: float
-    transfers: float
-
-
-SHARES = {
-    "sequential": Shares(1.0, 1.0),
-    "overlapped": Shares(0.5, 0.5),
-    "duplex": Shares(0.5, 0.25),
-}
 
 
 class Covering:
@@ -48,8 +32,8 @@ class Covering:
     ----------
     problem
         The problem.
-    bound
-        A lower bound to start from.
+    relaxation
+        The bound and the weights to start from.
 
     Attributes
     ----------
@@ -57,15 +41,16 @@ class Covering:
         The best bound so far.
     """
 
-    def __init__(self, problem: Problem, bound: float) -> None:
-        self.problem, self.bound = problem, bound
-        self.weight = relax(problem).weight
+    def __init__(self, problem: Problem, relaxation: Relaxation) -> None:
+        self.problem, self.bound = problem, relaxation.bound
+        self.weight = relaxation.weight
+        self.oracles: Oracles | None = None
         self.last: Duel | None = None
 
     def rise(
         self, value: float, gap: float, stop: Callable[[], bool], found: Callable[[float], None]
-    ) -> bool:
-        """Raise the bound towards a value; False if it was told to stop before it came to an end.
+    ) -> None:
+        """Raise the bound towards a value until no more can be refuted.
 
         Parameters
         ----------
@@ -76,32 +61,47 @@ class Covering:
         stop
             Asked between steps: should the search end with what it has?
         found
-            Called with every better bound.
+            Called with the bound after every threshold.
         """
-        threshold = (1 - max(gap, FINEST)) * value
+        high = threshold = (1 - max(gap, FINEST)) * value
         while self.bound < threshold < np.inf:
             duel = self._duel(threshold)
-            if not duel.ready:
-                return True
+            if duel is None:
+                return
             ratio = duel.fight(stop)
-            if ratio <= SURE and stop():
-                return False
-            if ratio > SURE:
-                self.bound = max(self.bound, duel.threshold)
-            else:
-                self.bound = max(self.bound, duel.refuted(ratio * duel.threshold * (1 - NEARER)))
-                threshold = (self.bound + threshold) / 2
+            self._learn(duel, ratio)
             found(self.bound)
-            if threshold - self.bound <= CLOSE * threshold:
-                return True
-        return True
+            if ratio <= SURE:
+                high = threshold
+            if high - self.bound <= CLOSE * high or stop():
+                return
+            threshold = (self.bound + high) / 2
 
-    def _duel(self, threshold: float) -> Duel:
-        """A duel with about this threshold; the last one goes on if its own is as good."""
+    def _duel(self, threshold: float) -> Duel | None:
+        """A duel with about this threshold, None if the states are too many.
+
+        The last one goes on if its own threshold is as good.
+        """
+        oracles = self.oracles
+        if oracles is None or (not oracles.ready and threshold < FEWER * oracles.threshold):
+            self.oracles = oracles = Oracles(self.problem, threshold)
+        if not oracles.ready:
+            return None
         last = self.last
         if last is None or not threshold <= last.threshold <= threshold * (1 + CLOSE):
-            self.last = last = Duel(self.problem, threshold, self.weight if last is None else last.weight)
+            weight = self.weight if last is None else last.weight
+            known = [] if last is None or threshold < last.threshold else last.columns
+            self.last = last = Duel(oracles, threshold, weight, known)
         return last
+
+    def _learn(self, duel: Duel, ratio: float) -> None:
+        """Raise the bound to what the duel's weights refute."""
+        if ratio > SURE:
+            self.bound = max(self.bound, duel.threshold)
+        else:
+            lower = ratio * duel.threshold * (1 - NEARER)
+            if lower > self.bound * (1 + NEARER):
+                self.bound = max(self.bound, duel.refuted(lower))
 
 
 class Duel:
@@ -109,30 +109,30 @@ class Duel:
 
     Parameters
     ----------
-    problem
-        The problem.
+    oracles
+        What makes the oracles of each threshold.
     threshold
         What is to be refuted.
     weight
         Shape (n,): the weights to start from.
+    columns
+        Known from a threshold that is no larger, one for each kind at a time.
 
     Attributes
     ----------
     weight
         The best weights so far.
-    ready
-        False if the states are too many.
     """
 
-    def __init__(self, problem: Problem, threshold: float, weight: Floats) -> None:
-        self.problem, self.threshold = problem, threshold
-        kinds = np.flatnonzero(problem.count > 0)
-        self.count = problem.count[kinds]
-        oracles = [_oracle(problem, int(kind), threshold) for kind in kinds]
-        self.oracles = [oracle for oracle in oracles if oracle is not None]
-        self.ready = len(self.oracles) == len(oracles)
+    def __init__(
+        self, oracles: Oracles, threshold: float, weight: Floats, columns: Sequence[Columns] = ()
+    ) -> None:
+        self.count, self.source, self.threshold = oracles.count, oracles, threshold
+        self.oracles = oracles.within(threshold)
         self.weight = weight + 1e-6 * max(weight.mean(), TINY)
+        self.columns = list(columns)
         self.ratio = 0.0
+        self.retries = RETRIES
         self.master: Master | None = None
 
     def fight(self, stop: Callable[[], bool]) -> float:
@@ -140,57 +140,58 @@ class Duel:
 
         Called again after a stop, it goes on where it was.
         """
-        if self.master is None:
-            self.master = self._begin()
+        self.master = self.master or self._begin()
         idle = 0
-        while self.ratio <= SURE and idle < PATIENCE and not stop():
-            trial = self.master.best(self.ratio + NEARER / 10)
-            if trial is None:
+        while self.ratio <= SURE and not stop():
+            trial = self.master.best(self.ratio + NEARER / 10) if idle < PATIENCE else None
+            if trial is None and not self._only_exact():
                 break
-            ratio, columns = self.measure(trial)
-            idle = 0 if ratio > self.ratio + NEARER / 10 else idle + 1
-            better = ratio > self.ratio
-            if better:
-                self.ratio, self.weight = ratio, self._scaled(trial, columns)
-            self.master.move(self.weight, better)
-            self.master.add(columns)
+            if trial is not None:
+                idle = 0 if self._try(self.master, trial) else idle + 1
         return self.ratio
 
     def _begin(self) -> Master:
         self.ratio, columns = self.measure(self.weight)
         self.weight = self._scaled(self.weight, columns)
-        master = Master(self.count, self.weight)
-        master.add(columns)
-        return master
+        self.columns.append(columns)
+        return Master(self.count, self.weight, self.columns)
 
-    def _scaled(self, weight: Floats, columns: Sequence[Column]) -> Floats:
+    def _try(self, master: Master, trial: Floats) -> bool:
+        """Measure weights and learn from that; are they better by more than a trifle?"""
+        before = self.ratio
+        ratio, columns = self.measure(trial)
+        if ratio > before:
+            self.ratio, self.weight = ratio, self._scaled(trial, columns)
+        master.move(self.weight, ratio > before)
+        master.add(columns)
+        self.columns.append(columns)
+        return ratio > before + NEARER / 10
+
+    def _only_exact(self) -> bool:
+        """Begin anew without mixtures, which promise too little; False if there are none, or it was tried."""
+        exact = [columns for columns in self.columns if all(column.exact for column in columns)]
+        if self.retries == 0 or len(exact) == len(self.columns):
+            return False
+        self.retries -= 1
+        self.columns, self.oracles = exact, self.source.within(self.threshold)
+        self.master = self._begin()
+        return True
+
+    def _scaled(self, weight: Floats, columns: Columns) -> Floats:
         """The weights in a unit in which all devices together hold n."""
         return weight * (len(weight) / max(self.held(columns), TINY))
 
-    def measure(self, weight: Floats) -> tuple[float, list[Column]]:
+    def measure(self, weight: Floats) -> tuple[float, Columns]:
         """What everything weighs over what the devices can hold, and the columns that say so."""
         columns = [oracle(weight) for oracle in self.oracles]
         held = self.held(columns)
         return (float(weight.sum()) / held if held > 0 else np.inf), columns
 
-    def held(self, columns: Sequence[Column]) -> float:
+    def held(self, columns: Columns) -> float:
         """What all devices can hold together."""
         return float(self.count @ [column.weight for column in columns])
 
     def refuted(self, threshold: float) -> float:
         """The threshold if the weights refute it as they are, else 0."""
-        duel = Duel(self.problem, threshold, self.weight)
-        return threshold if duel.ready and duel.measure(duel.weight)[0] > SURE else 0.0
-
-
-def _oracle(problem: Problem, kind: int, threshold: float) -> Oracle | None:
-    """The oracle of a kind; None if its states are too many."""
-    time = problem.work()[kind]
-    threshold *= 1 + 1e-12
-    if not problem.pays[kind]:
-        return FractionOracle(time, threshold)
-    shares = SHARES[problem.communication]
-    processing, transfers = time * shares.processing, problem.nets.cost * shares.transfers
-    steps = steps_of(problem, transfers, bool(problem.regions) and bool(problem.contiguous[kind]))
-    states = build_states(steps, processing, threshold, MOST_STATES)
-    return None if states is None else SetOracle(states, threshold)
+        duel = Duel(self.source, threshold, self.weight)
+        return threshold if duel.measure(duel.weight)[0] > SURE else 0.0

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from ortools.math_opt.python import mathopt
 
-from partitioner.methods.cover.pricing import Column
+from partitioner.methods.cover.pricing import Columns
 from partitioner.preprocess.problem import Floats, Ints
 
 SHRINK, GROW, WIDEN, WHOLE = 0.85, 1.5, 10.0, 10.0
@@ -30,6 +30,8 @@ class Master:
         Shape (kinds,): devices of every kind.
     weight
         Shape (n,): the first weights.
+    columns
+        What is known.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class Master:
         Shape (n,): the best weights so far, such that the devices hold `n`.
     """
 
-    def __init__(self, count: Ints, weight: Floats) -> None:
+    def __init__(self, count: Ints, weight: Floats, columns: Sequence[Columns]) -> None:
         self.n = len(weight)
         self.model = mathopt.Model()
         self.weights = [self.model.add_variable(lb=0.0) for _ in range(self.n)]
@@ -47,8 +49,10 @@ class Master:
         self.model.maximize(mathopt.fast_sum(self.weights))
         self.centre = weight
         self.radius = np.maximum(weight, weight.mean())
+        for each in columns:
+            self.add(each)
 
-    def add(self, columns: Sequence[Column]) -> None:
+    def add(self, columns: Columns) -> None:
         """Add a column for every kind."""
         for column, hold in zip(columns, self.holds, strict=True):
             members = np.flatnonzero(column.share).tolist()

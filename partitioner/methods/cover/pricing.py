@@ -19,11 +19,15 @@ class Column(NamedTuple):
     """What a device can hold at most: a share of every supernode, shape (n,), and its weight.
 
     Of the true sets only the best one matters; where finding it takes too long, the best mixture of
-    sets whose mean load is the threshold stands for it. It weighs no less.
+    sets whose mean load is the threshold stands for it. It weighs no less, and is not `exact`.
     """
 
     share: Floats
     weight: float
+    exact: bool = True
+
+
+Columns = list[Column]  # of each kind in use
 
 
 class Oracle(Protocol):
@@ -103,7 +107,7 @@ class SetOracle:
         large, small = (self._load(chosen) for chosen in sets)
         part = (self.threshold - small) / (large - small) if large > small else 0.0
         part = min(max(part, 0.0), 1.0)
-        return Column(part * sets[0] + (1 - part) * sets[1], value)
+        return Column(part * sets[0] + (1 - part) * sets[1], value, exact=False)
 
     def _load(self, chosen: Ints) -> float:
         _, after, load = self.ways

@@ -41,8 +41,26 @@ class States:
 Layer = tuple[Ints, Floats]
 
 
-def build_states(steps: list[Step], time: Floats, threshold: float, most: int) -> States | None:
-    """Enumerate the states; None if there are more than `most`.
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The states after each supernode, whatever ways lead to them: enumerated once for all thresholds.
+
+    Parameters
+    ----------
+    layers
+        For each supernode what follows its states, and the load that adds, as in :class:`States`; numbers
+        are within the next layer.
+    """
+
+    layers: list[Layer]
+
+    def within(self, threshold: float) -> States:
+        """The ways whose load is no larger than a threshold."""
+        return _joined(_pruned(self.layers, threshold))
+
+
+def enumerate_ways(steps: list[Step], time: Floats, threshold: float, most: int) -> Ways | None:
+    """The ways through all states; None if there are more than `most`.
 
     Parameters
     ----------
@@ -51,7 +69,7 @@ def build_states(steps: list[Step], time: Floats, threshold: float, most: int) -
     time
         Shape (n,): the load of each supernode, infinity if it may not be in the set.
     threshold
-        The largest load of a set.
+        No larger load is of interest.
     """
     layers: list[Layer] = []
     current = [0]
@@ -71,7 +89,7 @@ def build_states(steps: list[Step], time: Floats, threshold: float, most: int) -
         most -= len(current)
         if most < 0:
             return None
-    return _joined(_pruned(layers, threshold))
+    return Ways(layers)
 
 
 def _pruned(layers: list[Layer], threshold: float) -> list[tuple[Ints, Floats, Floats]]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.dp.linear import LinearSearch, best_linear
-from partitioner.methods.dp.search import Bracket, meets
+from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import Ground, state_bytes
-from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.method import Outcome, Settings, meets
 from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.ideals import Lattice, ideal_lattice
 from partitioner.preprocess.problem import Problem

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
-from partitioner.methods.dp.search import Bracket, meets
+from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.loads import value_of
-from partitioner.methods.method import Outcome, Part, Settings, part_numbers
+from partitioner.methods.method import Outcome, Part, Settings, meets, part_numbers
 from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.ideals import chain_lattice
 from partitioner.preprocess.orders import depth_first, reverse_postorder

@@ -13,21 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from partitioner.methods.dp.table import Filling, Ground
-from partitioner.methods.method import Part, Settings
+from partitioner.methods.method import ROUNDING, Part, Settings, meets
 
 UNLIMITED = 1e200  # above every load: times and costs are at most 1e100
-ROUNDING = 1e-12
 FIRST_STEP = 0.01
 HIGHEST = 20
 NARROW = 0.01
 BISECTIONS = 12
 LEAST_COST = 100_000
 SLICE = 5_000_000
-
-
-def meets(bound: float, value: float, gap: float = 0.0) -> bool:
-    """Is the bound within the gap of the value, rounding aside?"""
-    return bound >= value * (1 - max(gap, 2 * ROUNDING))
 
 
 class Stopped(Exception):  # noqa: N818 - not an error

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from partitioner.methods.dp.search import meets
 from partitioner.methods.ip.task import Task
 from partitioner.methods.loads import value_of
-from partitioner.methods.method import Outcome, Part, Settings
+from partitioner.methods.method import Outcome, Part, Settings, meets
 from partitioner.methods.rules import obeys
 from partitioner.preprocess.problem import Ints, Problem
 

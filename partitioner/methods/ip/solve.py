@@ -7,8 +7,8 @@ from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.race import Race, lanes_of
 from partitioner.methods.ip.search import Search
+from partitioner.methods.ip.squeeze import squeeze
 from partitioner.methods.ip.start import find_start
-from partitioner.methods.ip.turns import take_turns
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem
@@ -22,7 +22,8 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
     BackendUnavailable
         If the backend that was named is missing or not licensed for a program of this size.
     """
-    search = Search(problem, settings, relax(problem).bound)
+    relaxation = relax(problem)
+    search = Search(problem, settings, relaxation.bound)
     backends, note = pick(settings.backend, formulate(search.task()).program)
     search.notes += [note] if note else []
     with Crew() as crew:
@@ -30,7 +31,7 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
         if settings.workers > 1 and not search.over:
             race.begin()
         find_start(search)
-        take_turns(search)
+        squeeze(search, relaxation)
         race.run()
         race.end()
     return search.outcome("+".join(search.words) or backends[0].name)

@@ -14,7 +14,7 @@ from partitioner.methods.local_search.tracking import energy_of, rate, refresh, 
 ROUNDING = 1e-9
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def anneal(model, state, control, mix, rng, best, budget):
     """Propose moves and accept them as annealing does, until `budget` shifts of supernodes.
 

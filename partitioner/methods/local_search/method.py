@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, Search
-from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.method import Outcome, Settings, meets
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem
 
 ROUNDS = 15
-ROUNDING = 1e-12
 
 
 def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
@@ -30,9 +29,9 @@ def outcome_of(search: Search, settings: Settings, bound: float) -> Outcome:
     """What a search has come to."""
     value = search.value
     stop = settings.stop_reason
-    if value <= bound * (1 + ROUNDING):
+    if meets(bound, value):
         stop = "optimal"
-    elif value * (1 - settings.gap) <= bound:
+    elif meets(bound, value, settings.gap):
         stop = "gap"
     statistics = {"moves": float(search.shifts)}
     return Outcome(search.problem, search.parts, value, min(bound, value), stop, statistics=statistics)
@@ -40,5 +39,4 @@ def outcome_of(search: Search, settings: Settings, bound: float) -> Outcome:
 
 def _goes_on(search: Search, settings: Settings, bound: float, limit: int | None) -> bool:
     settings.tell("local search", search.shifts, limit or 0, search.value, bound)
-    proven = search.value * (1 - settings.gap) <= bound * (1 + ROUNDING)
-    return not (proven or settings.expired)
+    return not (meets(bound, search.value, settings.gap) or settings.expired)

@@ -16,7 +16,7 @@ from tests.random_workloads import random_workload
 
 
 def bound_of(problem: Problem, value: float, gap: float = 0.0, stop: bool = False) -> float:
-    covering = Covering(problem, relax(problem).bound)
+    covering = Covering(problem, relax(problem))
     covering.rise(value, gap, lambda: stop, lambda bound: None)
     return covering.bound
 

@@ -9,7 +9,7 @@ import pytest
 
 from partitioner import Devices
 from partitioner.methods.cover.pricing import FractionOracle, SetOracle
-from partitioner.methods.cover.states import build_states
+from partitioner.methods.cover.states import States, enumerate_ways
 from partitioner.methods.cover.steps import steps_of
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Problem
@@ -19,6 +19,14 @@ from tests.random_workloads import random_workload
 def problems(seed: int, count: int) -> list[Problem]:
     rng = np.random.default_rng(seed)
     return [contract(*random_workload(rng, 9), Goal(split="free")) for _ in range(count)]
+
+
+def states_of(problem: Problem, threshold: float) -> States:
+    """The states of sets within a threshold, enumerated for a larger one."""
+    steps = steps_of(problem, problem.nets.cost, False)
+    ways = enumerate_ways(steps, problem.work()[0], 1.5 * threshold, 10**6)
+    assert ways is not None
+    return ways.within(threshold)
 
 
 def set_load(problem: Problem, kind: int, chosen: np.ndarray) -> float:
@@ -41,8 +49,7 @@ def test_the_best_set_is_the_best_of_all_sets(seed: int) -> None:
         weight = rng.choice([0.0, 0.5, 1.0, 2.0, 3.1], problem.n)
         work = problem.work()[0]
         threshold = float(rng.uniform(0.1, 1.0) * np.where(np.isfinite(work), work, 0.0).sum())
-        states = build_states(steps_of(problem, problem.nets.cost, False), work, threshold, 10**6)
-        assert states is not None
+        states = states_of(problem, threshold)
         sets = [np.array(bits, dtype=bool) for bits in product((False, True), repeat=problem.n)]
         held = [weight[s].sum() for s in sets if set_load(problem, 0, s) <= threshold]
         column = SetOracle(states, threshold)(weight)
@@ -59,8 +66,7 @@ def test_a_mixture_weighs_no_less_than_the_best_set() -> None:
         weight = rng.exponential(1.0, problem.n)
         work = problem.work()[0]
         threshold = 0.5 * float(np.where(np.isfinite(work), work, 0.0).sum())
-        states = build_states(steps_of(problem, problem.nets.cost, False), work, threshold, 10**6)
-        assert states is not None
+        states = states_of(problem, threshold)
         exact, rough = SetOracle(states, threshold), SetOracle(states, threshold)
         rough.room = rough.most = 1
         assert rough(weight).weight >= exact(weight).weight * (1 - 1e-9)
@@ -69,7 +75,8 @@ def test_a_mixture_weighs_no_less_than_the_best_set() -> None:
 def test_too_many_states_are_refused() -> None:
     """The limit on states is kept."""
     problem = problems(1, 1)[0]
-    assert build_states(steps_of(problem, problem.nets.cost, False), problem.work()[0], 1e9, 0) is None
+    steps = steps_of(problem, problem.nets.cost, False)
+    assert enumerate_ways(steps, problem.work()[0], 1e9, 0) is None
 
 
 def test_fractions_fill_the_device_with_the_best_ratio_first() -> None:
@@ -86,6 +93,5 @@ def test_the_devices_of_a_problem_without_nets() -> None:
 
     graph = Graph.from_arrays({"accelerator": [3.0, 4.0, 5.0]})
     problem = contract(graph, Devices.accelerated(2), Goal(split="free"))
-    states = build_states(steps_of(problem, problem.nets.cost, False), problem.work()[0], 8.0, 10**6)
-    assert states is not None
+    states = states_of(problem, 8.0)
     assert SetOracle(states, 8.0)(problem.work()[0]).weight == 8.0

@@ -42,7 +42,7 @@ def run_with(monkeypatch: pytest.MonkeyPatch, *backends: Capability, **settings:
     problem, limits = problem_of(hard_graph(), DEVICES), Settings(**settings)
     first = solve_single(problem, limits).parts or []
     monkeypatch.setattr(ip, "find_start", lambda search: search.offer(first))
-    monkeypatch.setattr(ip, "take_turns", lambda search: None)
+    monkeypatch.setattr(ip, "squeeze", lambda search, relaxation: None)
     return solve_ip(problem, limits)
 
 
@@ -63,7 +63,7 @@ def test_time_limit_keeps_the_incumbent(name: str) -> None:
 @every_backend
 def test_time_limit_without_a_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ip, "find_start", lambda search: None)
-    monkeypatch.setattr(ip, "take_turns", lambda search: None)
+    monkeypatch.setattr(ip, "squeeze", lambda search, relaxation: None)
     with pytest.raises(NoPlanFound, match="time_limit"):
         hard_plan(name, time_limit=0.2)
 

@@ -1,0 +1,119 @@
+"""Local search from above and the covering bound from below, side by side, until they meet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from partitioner.methods.cover.bound import Covering
+from partitioner.methods.ip.search import Search
+from partitioner.methods.local_search.rounds import Search as Annealing
+from partitioner.methods.local_search.search import improve
+from partitioner.methods.method import Part
+from partitioner.methods.relaxation import Relaxation
+
+SHARE = 0.85  # of the time that is left
+POLISH = 1e-2  # seconds for each supernode of local search from the first parts
+PATIENCE = 5e-2  # seconds for each supernode without better parts
+PROGRESS = 1e-3  # of the value: what lets the covering bound begin anew
+LOOK = 0.05  # seconds between looks when only the local search is at work
+SLICE = 0.2  # seconds in turn where one core has to do
+
+
+def squeeze(search: Search, relaxation: Relaxation) -> None:
+    """Improve parts and bound until they meet, or neither moves any more."""
+    covering, descent = Covering(search.problem, relaxation), Descent(search)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(descent.run)
+        try:
+            while not (search.over or descent.idle or running.done()):
+                stop = _stop(search, descent)
+                covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
+                while not (stop() or descent.idle or running.done()):
+                    time.sleep(LOOK)
+        finally:
+            descent.leaving = True
+    running.result()
+    search.offer(descent.parts or [])
+
+
+def _stop(search: Search, descent: Descent) -> Callable[[], bool]:
+    """Should the covering bound begin anew, or end?"""
+    value = search.value
+
+    def stop() -> bool:
+        search.look()
+        if descent.value < search.value:
+            search.offer(descent.parts or [])
+        descent.give_way(1)
+        return search.over or descent.late or search.value < value * (1 - PROGRESS)
+
+    return stop
+
+
+class Descent:
+    """Local search in a thread: from the parts known, then from nothing, as these may be far from the best.
+
+    Attributes
+    ----------
+    value, parts
+        The best found so far; the value is never less than that of the parts.
+    leaving
+        Set to end the run.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.value, self.parts = search.value, search.parts
+        self.leaving = False
+        self.began = self.moved = time.perf_counter()
+        deadline = search.settings.deadline
+        self.end = np.inf if deadline is None else self.began + SHARE * (deadline - self.began)
+
+    @property
+    def late(self) -> bool:
+        """True once its share of the time is over."""
+        return time.perf_counter() > self.end
+
+    @property
+    def idle(self) -> bool:
+        """True once it has found nothing for long."""
+        now = time.perf_counter()
+        patience = max(PATIENCE * self.search.problem.n, (self.moved - self.began) / 2)
+        return now - self.moved > patience
+
+    def run(self) -> None:
+        """Search until told to leave."""
+        problem, settings = self.search.problem, self.search.settings
+        seconds = min(POLISH * problem.n, self.end - time.perf_counter())
+        found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)
+        if found is not None:
+            self._keep(*found)
+        annealing = Annealing(problem, settings.seed)
+        annealing.run(lambda: self._goes_on(annealing))
+        self._keep(annealing.value, annealing.parts)
+
+    def give_way(self, turn: int) -> None:
+        """Wait for a turn, where one core has to do."""
+        while self.search.settings.workers == 1 and not (self.leaving or self.late):
+            if int(time.perf_counter() / SLICE) % 2 == turn:
+                return
+            time.sleep(SLICE / 10)
+
+    @property
+    def _floor(self) -> float:
+        return self.search.bound / (1 - self.search.gap)
+
+    def _goes_on(self, annealing: Annealing) -> bool:
+        self._keep(annealing.value, annealing.parts)
+        self.give_way(0)
+        ends = self.leaving or self.late or self.search.settings.expired
+        return not ends and self.value > self._floor
+
+    def _keep(self, value: float, parts: Sequence[Part] | None) -> None:
+        if value < self.value:
+            self.parts = parts
+            self.value, self.moved = value, time.perf_counter()
