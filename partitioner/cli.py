@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -16,13 +17,14 @@ from partitioner.evaluate import evaluate
 from partitioner.formats.msr import load
 from partitioner.formats.placement import load_placement
 from partitioner.graph import NodeId
+from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
 from partitioner.progress import ProgressLine
-from partitioner.report import certificate_text, evaluation_table, methods_table
+from partitioner.report import backends_table, certificate_text, evaluation_table, methods_table
 from partitioner.solve import solve
 from partitioner.workload import Workload
 
-DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED = 0, 2, 3, 4, 130
+DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         0 a plan or evaluation; 2 bad input or usage; 3 proven infeasible; 4 no plan found within
-        the limits; 130 interrupted without a plan.
+        the limits; 130 interrupted without a plan; 141 nobody reads on.
     """
     options = command_parser(COMMANDS).parse_args(arguments)
     try:
@@ -118,11 +120,18 @@ def _methods(options: argparse.Namespace) -> None:
         print(json.dumps([asdict(info) for info in METHODS.values()], indent=1))
     else:
         print(methods_table(list(METHODS.values())))
+        print(backends_table(list(BACKENDS.values()), missing_backends()))
 
 
 COMMANDS: dict[str, Command] = {"solve": _solve, "evaluate": _evaluate, "methods": _methods}
 
 
 def run() -> NoReturn:
-    """Entry point of the ``partitioner`` program."""
-    sys.exit(main())
+    """Entry point of the ``partitioner`` program; whoever reads its output may leave before the end."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        code = UNREAD
+    sys.exit(code)

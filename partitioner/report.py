@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -14,10 +14,10 @@ from rich.text import Text
 
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluate import DeviceLoad, Evaluation
-from partitioner.methods.ip.backends.catalogue import missing_backends
 
 if TYPE_CHECKING:
     from partitioner.certify import Certificate
+    from partitioner.methods.ip.backends.backend import Capability
     from partitioner.methods.registry import MethodInfo
     from partitioner.plan import Plan
 
@@ -82,7 +82,7 @@ def _yes(convex: bool) -> str:
 
 
 def methods_table(methods: Sequence[MethodInfo]) -> str:
-    """The methods as text: what each can be asked for and guarantees, and which solvers are missing here."""
+    """The methods as text: what each can be asked for and what it guarantees."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("method", no_wrap=True)
     for name in ("objectives", "splits", "backends", "guarantee"):
@@ -90,8 +90,19 @@ def methods_table(methods: Sequence[MethodInfo]) -> str:
     for info in methods:
         lists = (", ".join(names) for names in (info.objectives, info.splits, info.backends))
         table.add_row(info.name, *lists, info.guarantee)
-    missing = [f"backend {name} is not here: {remedy}" for name, remedy in missing_backends().items()]
-    return render([table, *map(Text, missing or ["all backends are present"])])
+    return render([table])
+
+
+def backends_table(backends: Sequence[Capability], missing: Collection[str]) -> str:
+    """The solvers of integer programs as text: is each here, and what can it do?"""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("backend", "here", "cores", "solutions and bounds"):
+        table.add_column(name, overflow="fold")
+    for backend in backends:
+        here = f"no: {backend.remedy}" if backend.name in missing else "yes"
+        told = "as it finds them" if backend.streams else "at its end"
+        table.add_row(backend.name, Text(here), "several" if backend.parallel else "one", told)
+    return render([table])
 
 
 def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:

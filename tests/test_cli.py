@@ -214,6 +214,16 @@ def test_an_interrupt_without_a_plan_exits_with_130(
     assert (code, out, err) == (130, "", "partitioner: interrupted before there was a plan\n")
 
 
+def test_a_reader_may_leave_before_the_end() -> None:
+    """``partitioner methods | head -1`` prints no traceback."""
+    command = [sys.executable, "-m", "partitioner", "methods"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        assert program.stdout is not None and program.stderr is not None
+        program.stdout.close()
+        assert program.stderr.read() == b""
+    assert program.returncode == 141
+
+
 def test_the_module_is_the_program(workload_file: Path) -> None:
     """``python -m partitioner`` exits with the code and keeps the streams apart."""
     command = [sys.executable, "-m", "partitioner", "solve"]

@@ -8,8 +8,9 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, solve
 from partitioner.errors import SHOWN_FLAWS
+from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.registry import METHODS
-from partitioner.report import evaluation_table, methods_table
+from partitioner.report import backends_table, evaluation_table, methods_table
 from tests.instances import chain, training, zero
 
 EXTREMES = (0.0, 1e-9, 0.003906, 0.0125, 0.9999, 1.0, 41.7458, 999.96, 123456.789, 9.9999995e6, 1.23e7, 1e12)
@@ -135,3 +136,12 @@ def test_every_method_is_in_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
     table = methods_table(list(METHODS.values()))
     assert all(f"\n {name} " in table for name in METHODS)
     assert "…" not in table and max(map(len, table.splitlines())) <= 80
+
+
+def test_every_backend_is_in_its_table_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = backends_table(list(BACKENDS.values()), ["gurobi"]).splitlines()
+    rows = {line.split()[0]: line for line in lines if line.split()}
+    assert set(BACKENDS) <= set(rows)
+    assert 'no: pip install "partitioner[gurobi]"' in rows["gurobi"]
+    assert " yes " in rows["cbc"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import cast
 
 from partitioner.errors import BackendUnavailable, OptionError
+from partitioner.methods.imported import imported
 from partitioner.methods.method import Method
 
 
@@ -35,8 +35,7 @@ class MethodInfo:
 
     def load(self) -> Method:
         """Import the method's module and return the method."""
-        module, function = self.place.split(":")
-        return cast(Method, getattr(import_module(module), function))
+        return cast(Method, imported(self.place))
 
 
 _METHODS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 
-from partitioner.methods.ip.backends.catalogue import load
+from partitioner.methods.imported import imported
 from partitioner.methods.ip.crew import Event
 from partitioner.methods.ip.messages import Job, News
 
@@ -22,7 +22,7 @@ class InlineWorker:
 
     def give(self, job: Job) -> None:
         used[job.solver] += 1
-        answer = load(job.solver)(job.program, job.limits, lambda *news: self._tell(News(*news)))
+        answer = imported(job.solver)(job.program, job.limits, lambda *news: self._tell(News(*news)))
         self._tell(answer)
 
     def kill(self) -> None:
@@ -44,8 +44,5 @@ class InlineCrew:
     def next(self, seconds: float) -> Event | None:
         return self.events.popleft() if self.events else None
 
-    def __enter__(self) -> InlineCrew:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
         """Nothing is left behind."""

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
-from types import TracebackType
 from typing import IO, Any
 
 from partitioner.methods.ip.backends.backend import Answer
@@ -78,7 +77,7 @@ class Worker:
 
 
 class Crew:
-    """Workers and the queue of what they tell; all are killed on leaving the ``with`` block."""
+    """Workers and the queue of what they tell; all are killed when it is closed."""
 
     def __init__(self) -> None:
         self.events: queue.Queue[Event] = queue.Queue()
@@ -96,14 +95,7 @@ class Crew:
         except queue.Empty:
             return None
 
-    def __enter__(self) -> Crew:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Kill all workers."""
         for worker in self.workers:
             worker.kill()

@@ -8,9 +8,10 @@ import numpy as np
 
 from partitioner.methods.ip import constraints
 from partitioner.methods.ip.program import Builder, Program
-from partitioner.methods.ip.task import Task, parts_at
+from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.variables import ABSENT, add_variables
 from partitioner.methods.method import Part
+from partitioner.methods.places import parts_at
 from partitioner.preprocess.problem import Floats, Ints
 
 

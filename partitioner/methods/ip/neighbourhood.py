@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from partitioner.methods.ip.search import Search
-from partitioner.methods.ip.task import Mask, Task, homes
+from partitioner.methods.ip.task import Mask, Task
 from partitioner.methods.loads import part_loads
+from partitioner.methods.places import places_of
 from partitioner.preprocess.problem import Floats, Ints
 
 FIRST_SIZE = 200.0
@@ -38,7 +39,7 @@ class Neighbourhoods:
         Every device whose load is the largest is part of it, or nothing could improve.
         """
         problem = search.problem
-        home = homes(problem, search.parts or ())
+        home = places_of(problem, search.parts or ())
         load = _device_loads(search, home)
         tight = np.asarray((load >= 1 - LEAST_GAIN).any(axis=0))
         by_devices = self.rng.random() < DEVICE_SHARE

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +22,10 @@ class Program:
         Shape (columns,): must the variable be whole?
     implied
         Shape (columns,): may the variable be taken as whole without loss?
-    start, column, factor
-        A by rows (CSR): row r has the factors ``factor[start[r]:start[r + 1]]``.
+    entry
+        For each row of A the columns that it has.
+    factor
+        The values of A, in the order of ``entry.items``.
     row_lower, row_upper
         Shape (rows,), infinite where a side is open.
     """
@@ -33,8 +35,7 @@ class Program:
     cost: Floats
     integer: NDArray[np.bool_]
     implied: NDArray[np.bool_]
-    start: Ints
-    column: Ints
+    entry: Rows
     factor: Floats
     row_lower: Floats
     row_upper: Floats
@@ -48,10 +49,6 @@ class Program:
     def rows(self) -> int:
         """How many constraints there are."""
         return len(self.row_lower)
-
-    def row_owner(self) -> Ints:
-        """Shape of `column`: the row of each factor."""
-        return np.repeat(np.arange(self.rows), np.diff(self.start))
 
 
 @dataclass(eq=False)
@@ -100,16 +97,13 @@ class Builder:
         key, place = np.unique(row * self.columns + column, return_inverse=True)
         total = np.bincount(place, factor, len(key))
         row, column = np.divmod(key[total != 0], self.columns)
-        start = np.zeros(self.rows + 1, dtype=np.int64)
-        np.cumsum(np.bincount(row, minlength=self.rows), out=start[1:])
         return Program(
             lower=lower,
             upper=upper,
             cost=cost,
             integer=integer,
             implied=cost == 0,
-            start=start,
-            column=column,
+            entry=rows_of(row, column, self.rows),
             factor=total[total != 0],
             row_lower=np.concatenate([low for low, _ in self._bounds]),
             row_upper=np.concatenate([up for _, up in self._bounds]),

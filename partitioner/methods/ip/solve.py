@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from partitioner.methods.ip.backends.catalogue import pick
 from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.formulate import formulate
@@ -26,7 +28,7 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
     search = Search(problem, settings, relaxation.bound)
     backends, note = pick(settings.backend, formulate(search.task()).program)
     search.notes += [note] if note else []
-    with Crew() as crew:
+    with closing(Crew()) as crew:
         race = Race(search, crew, lanes_of(backends, settings.workers, settings.seed))
         if settings.workers > 1 and not search.over:
             race.begin()

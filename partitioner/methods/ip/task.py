@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.method import Part
+from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Ints, Problem
 
 Mask = NDArray[np.bool_]
@@ -95,11 +94,6 @@ class Task:
         return may
 
 
-def device_kinds(problem: Problem) -> Ints:
-    """Shape (devices,): the kind of each device."""
-    return np.repeat(np.arange(len(problem.count)), problem.count)
-
-
 def device_indices(problem: Problem) -> Ints:
     """Shape (devices,): the index of each device among its equals."""
     return np.concatenate([np.arange(count) for count in problem.count.tolist()])
@@ -110,19 +104,3 @@ def rank(problem: Problem) -> Ints:
     work = np.where(problem.allowed, problem.work(), 0.0)
     heaviest = work[problem.count > 0].max(axis=0)
     return np.argsort(-heaviest, kind="stable")
-
-
-def homes(problem: Problem, parts: Sequence[Part]) -> Ints:
-    """Shape (n,): the device of every supernode, with the parts of a kind on its first devices."""
-    first = np.concatenate(([0], np.cumsum(problem.count)[:-1]))
-    device = np.empty(problem.n, dtype=np.int64)
-    for part in parts:
-        device[part.nodes] = first[part.kind]
-        first[part.kind] += 1
-    return device
-
-
-def parts_at(problem: Problem, home: Ints) -> list[Part]:
-    """The parts of the devices in use, given the device of every supernode."""
-    kind = device_kinds(problem)
-    return [Part(int(kind[d]), np.flatnonzero(home == d)) for d in np.unique(home).tolist()]

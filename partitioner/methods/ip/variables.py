@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.ip.program import Builder
-from partitioner.methods.ip.task import Mask, Task, device_kinds
+from partitioner.methods.ip.task import Mask, Task
+from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 ABSENT = -1

@@ -15,8 +15,8 @@ import threading
 import traceback
 from typing import IO, Any
 
+from partitioner.methods.imported import imported
 from partitioner.methods.ip.backends.backend import Answer, Solver
-from partitioner.methods.ip.backends.catalogue import load
 from partitioner.methods.ip.messages import Job, News
 
 
@@ -31,7 +31,7 @@ def serve(jobs: IO[bytes], messages: IO[bytes]) -> None:
 def answer(job: Job, messages: IO[bytes]) -> Answer:
     """Run a job; an error becomes an answer with its last words."""
     try:
-        solver: Solver = load(job.solver)
+        solver: Solver = imported(job.solver)
         return solver(job.program, job.limits, lambda values, bound: _send(messages, News(values, bound)))
     except Exception:
         return Answer("failed", native=traceback.format_exc().strip().splitlines()[-1])

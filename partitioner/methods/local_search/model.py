@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import networkx as nx
 import numpy as np
 
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.local_search.arrays import COLUMNS, Model, State
-from partitioner.methods.method import Part
+from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Floats, Ints, Problem, rows_of
 
 LARGEST_COST = 1e3
 
 
-def kind_of_device(problem: Problem) -> Ints:
-    """Shape (D,): the kind of every device, kind by kind."""
-    return np.repeat(np.arange(len(problem.count)), problem.count)
-
-
 def model_of(problem: Problem) -> Model:
     """The problem as the compiled search reads it."""
-    kind, nets = kind_of_device(problem), problem.nets
+    kind, nets = device_kinds(problem), problem.nets
     by_pin = np.argsort(nets.pins.items, kind="stable")
     owner, before_start, before = _ordered_regions(problem)
     time = _times(problem)
@@ -56,23 +49,6 @@ def new_state(model: Model) -> State:
         inside=np.zeros((nets, devices, 2), dtype=np.int32),
         ledger=np.zeros((devices, COLUMNS)),
     )
-
-
-def parts_at(problem: Problem, place: Ints) -> list[Part]:
-    """The parts of the devices in use, given the device of every supernode."""
-    kind = kind_of_device(problem)
-    return [Part(int(kind[d]), np.flatnonzero(place == d)) for d in np.unique(place).tolist()]
-
-
-def places_of(problem: Problem, parts: Sequence[Part]) -> Ints:
-    """Shape (n,): a device of its kind for every part; the last one where there are too many parts."""
-    place = np.zeros(problem.n, dtype=np.int64)
-    following = np.cumsum(problem.count) - problem.count
-    last = np.cumsum(problem.count) - 1
-    for part in parts:
-        place[part.nodes] = min(following[part.kind], last[part.kind])
-        following[part.kind] += 1
-    return np.clip(place, 0, None)
 
 
 def _times(problem: Problem) -> Floats:

@@ -11,8 +11,9 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import DEBT, Control
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.kernel import anneal
-from partitioner.methods.local_search.model import model_of, new_state, parts_at, places_of
+from partitioner.methods.local_search.model import model_of, new_state
 from partitioner.methods.method import Part
+from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys
 from partitioner.preprocess.problem import Ints, Problem
 

@@ -11,8 +11,8 @@ from partitioner import Devices, Graph
 from partitioner.methods.ip.backends.backend import Answer, Capability, Limits, Tell
 from partitioner.methods.ip.backends.catalogue import BACKENDS, is_present
 from partitioner.methods.ip.program import Program
-from partitioner.methods.ip.task import parts_at
 from partitioner.methods.loads import value_of
+from partitioner.methods.places import parts_at
 from partitioner.methods.rules import obeys
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Problem

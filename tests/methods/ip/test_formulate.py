@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
+from partitioner.methods.imported import imported
 from partitioner.methods.ip.backends.backend import Limits
-from partitioner.methods.ip.backends.catalogue import BACKENDS, load
+from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.program import Program
-from partitioner.methods.ip.task import Task, homes, parts_at
+from partitioner.methods.ip.task import Task
 from partitioner.methods.loads import value_of
+from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.relaxation import relax
 from partitioner.methods.rules import obeys
 from tests.methods.ip.cases import PRESENT, best_value, problem_of
@@ -21,7 +23,7 @@ from tests.random_problems import cases
 def solved(task: Task, backend: str) -> tuple[str, float, float]:
     """Why the backend stopped, the value of its parts (infinity without), and its bound."""
     form = formulate(task)
-    answer = load(BACKENDS[backend].place)(form.program, Limits(), lambda values, bound: None)
+    answer = imported(BACKENDS[backend].place)(form.program, Limits(), lambda values, bound: None)
     bound = answer.bound * task.scale
     if answer.values is None:
         return answer.stop, np.inf, bound
@@ -76,7 +78,7 @@ def test_homes_and_parts_are_inverse() -> None:
     """Parts move to the first devices of their kind and keep their supernodes."""
     graph = Graph.from_arrays({"accelerator": [1.0] * 4, "cpu": [1.0] * 4}, [(0, 1)], 1.0)
     problem = problem_of(graph, Devices.accelerated(3, cpus=2))
-    home = homes(problem, parts_at(problem, np.array([2, 1, 4, 1])))
+    home = places_of(problem, parts_at(problem, np.array([2, 1, 4, 1])))
     assert home.tolist() == [1, 0, 3, 0]
 
 
@@ -95,7 +97,7 @@ def test_rows_of_a_program_are_sparse_rows() -> None:
     """Every column is in range and no row names a column twice."""
     graph = Graph.from_arrays({"accelerator": [1.0, 2.0, 3.0]}, [(0, 1), (0, 2)], 1.0)
     program: Program = formulate(Task(problem_of(graph, Devices.accelerated(2)), 9.0, 0.0)).program
-    assert program.start[-1] == len(program.column) == len(program.factor)
-    assert program.column.max() < program.columns
-    pairs = set(zip(program.row_owner().tolist(), program.column.tolist(), strict=True))
-    assert len(pairs) == len(program.column)
+    assert program.entry.start[-1] == len(program.entry.items) == len(program.factor)
+    assert program.entry.items.max() < program.columns
+    pairs = set(zip(program.entry.owners().tolist(), program.entry.items.tolist(), strict=True))
+    assert len(pairs) == len(program.factor)

@@ -11,11 +11,12 @@ from partitioner import WorkloadError
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import SCORE, Control
 from partitioner.methods.local_search.kernel import anneal
-from partitioner.methods.local_search.model import model_of, new_state, parts_at, places_of
+from partitioner.methods.local_search.model import model_of, new_state
 from partitioner.methods.local_search.rounds import MIXES
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.local_search.tracking import refresh
 from partitioner.methods.method import Part, Settings
+from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.relaxation import relax
 from partitioner.methods.rules import obeys
 from partitioner.preprocess.contract import Goal, contract

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import cast
 
 from partitioner.errors import BackendUnavailable
+from partitioner.methods.imported import imported
 from partitioner.methods.ip.backends.backend import Capability
 from partitioner.methods.ip.program import Program
 
@@ -43,21 +43,15 @@ def is_present(backend: Capability) -> bool:
         return False
 
 
-def missing_backends() -> dict[str, str]:
-    """The backends that cannot run here, and what to do about it."""
-    return {backend.name: backend.remedy for backend in _BACKENDS if not is_present(backend)}
-
-
-def load(place: str) -> Any:
-    """Import a function, given as ``"module:function"``."""
-    module, function = place.split(":")
-    return getattr(import_module(module), function)
+def missing_backends() -> list[str]:
+    """The backends that cannot run here."""
+    return [backend.name for backend in _BACKENDS if not is_present(backend)]
 
 
 @cache
 def largest(backend: Capability) -> int | None:
     """Rows and columns that the licence of a present backend covers, None without limit."""
-    return cast("int | None", load(backend.licence)()) if backend.licence else None
+    return cast("int | None", imported(backend.licence)()) if backend.licence else None
 
 
 def covers(backend: Capability, program: Program) -> bool:

@@ -103,9 +103,9 @@ def _entry(name: str, row: str, value: float) -> str:
 
 
 def _column_lines(program: Program, families: list[_Rows]) -> Iterator[str]:
-    order = np.argsort(program.column, kind="stable")
-    row, factor = program.row_owner()[order].tolist(), program.factor[order].tolist()
-    start = np.cumsum([0, *np.bincount(program.column, minlength=program.columns)]).tolist()
+    order = np.argsort(program.entry.items, kind="stable")
+    row, factor = program.entry.owners()[order].tolist(), program.factor[order].tolist()
+    start = np.cumsum([0, *np.bincount(program.entry.items, minlength=program.columns)]).tolist()
     names = [[f"{rows.sense}{r}" for rows in families if rows.chosen[r]] for r in range(program.rows)]
     for c in np.argsort(~program.integer, kind="stable").tolist():
         whole = bool(program.integer[c])

@@ -70,22 +70,22 @@ def _unscaled(values: Floats, program: Program, scale: float) -> Floats:
 
 def _scale(program: Program) -> float:
     """Units of time in 1: enough for :data:`PRECISION`, few enough for 64-bit sums."""
-    sums = np.bincount(program.row_owner(), np.abs(program.factor), program.rows)
-    longest = np.diff(program.start).max(initial=1)
+    sums = np.bincount(program.entry.owners(), np.abs(program.factor), program.rows)
+    longest = np.diff(program.entry.start).max(initial=1)
     return float(np.floor(min(longest / PRECISION, LARGEST / max(sums.max(initial=1.0), 1.0))))
 
 
 def _fill(program: Program, scale: float) -> tuple[cp_model.CpModel, list[cp_model.IntVar]]:
     model = cp_model.CpModel()
-    sums = np.bincount(program.row_owner(), np.abs(program.factor), program.rows)
+    sums = np.bincount(program.entry.owners(), np.abs(program.factor), program.rows)
     top = np.ceil(np.minimum(program.upper, sums.max(initial=1.0)) * scale)
     variables = [
         model.new_bool_var("") if whole else model.new_int_var(int(np.floor(low * scale)), int(high), "")
         for whole, low, high in zip(program.implied, program.lower, top, strict=True)
     ]
     for r in range(program.rows):
-        chosen = slice(program.start[r], program.start[r + 1])
-        column, factor = program.column[chosen], program.factor[chosen]
+        chosen = slice(program.entry.start[r], program.entry.start[r + 1])
+        column, factor = program.entry.items[chosen], program.factor[chosen]
         listed = [variables[c] for c in column.tolist()]
         timed = ~program.implied[column]
         for sign, side in ((1.0, program.row_upper[r]), (-1.0, -program.row_lower[r])):

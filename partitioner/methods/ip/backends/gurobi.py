@@ -67,8 +67,8 @@ def _fill(model: gp.Model, program: Program) -> gp.MVar:
     variables = model.addMVar(program.columns, program.lower, program.upper, program.cost, kind)
     listed = variables.tolist()
     for r in range(program.rows):
-        chosen = slice(program.start[r], program.start[r + 1])
-        columns = [listed[c] for c in program.column[chosen].tolist()]
+        chosen = slice(program.entry.start[r], program.entry.start[r + 1])
+        columns = [listed[c] for c in program.entry.items[chosen].tolist()]
         row = gp.LinExpr(program.factor[chosen].tolist(), columns)
         low, high = program.row_lower[r], program.row_upper[r]
         if low == high:

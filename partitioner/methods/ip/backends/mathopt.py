@@ -100,7 +100,7 @@ def model_of(program: Program) -> model_pb2.ModelProto:
     model.linear_constraints.lower_bounds.extend(program.row_lower.tolist())
     model.linear_constraints.upper_bounds.extend(program.row_upper.tolist())
     matrix = model.linear_constraint_matrix
-    matrix.row_ids.extend(program.row_owner().tolist())
-    matrix.column_ids.extend(program.column.tolist())
+    matrix.row_ids.extend(program.entry.owners().tolist())
+    matrix.column_ids.extend(program.entry.items.tolist())
     matrix.coefficients.extend(program.factor.tolist())
     return model

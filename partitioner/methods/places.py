@@ -1,0 +1,32 @@
+"""Parts as the device of every supernode, and back; devices are numbered kind by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from partitioner.methods.method import Part
+from partitioner.preprocess.problem import Ints, Problem
+
+
+def device_kinds(problem: Problem) -> Ints:
+    """Shape (devices,): the kind of each device."""
+    return np.repeat(np.arange(len(problem.count)), problem.count)
+
+
+def parts_at(problem: Problem, place: Ints) -> list[Part]:
+    """The parts of the devices in use, given the device of every supernode."""
+    kind = device_kinds(problem)
+    return [Part(int(kind[d]), np.flatnonzero(place == d)) for d in np.unique(place).tolist()]
+
+
+def places_of(problem: Problem, parts: Sequence[Part]) -> Ints:
+    """Shape (n,): a device of its kind for every part; the last one where there are too many parts."""
+    place = np.zeros(problem.n, dtype=np.int64)
+    following = np.cumsum(problem.count) - problem.count
+    last = np.cumsum(problem.count) - 1
+    for part in parts:
+        place[part.nodes] = min(following[part.kind], last[part.kind])
+        following[part.kind] += 1
+    return np.clip(place, 0, None)
