@@ -19,7 +19,7 @@ from paper_tables.published import read_published
 from rich.console import Console
 
 from partitioner import PartitionerError
-from partitioner.evaluate import OBJECTIVES
+from partitioner.methods.registry import METHODS
 
 WRITERS = {"text": as_text, "markdown": as_markdown, "json": as_json}
 GOOD, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     splits, backends = ",".join(SPLITS), ",".join(settings())
     parser.add_argument("--splits", type=_chosen(SPLITS), default=SPLITS, metavar=splits)
     parser.add_argument("--backends", type=_chosen(settings()), default=("auto",), metavar=backends)
-    parser.add_argument("--objective", default="throughput", choices=OBJECTIVES)
+    parser.add_argument("--objective", default="throughput", choices=METHODS["ip"].objectives)
     parser.add_argument("--time-limit", type=float, default=300.0, metavar="SECONDS", help="a run (300)")
     parser.add_argument("--gap", type=float, default=0.01, metavar="FRACTION", help="when to stop (0.01)")
     parser.add_argument("--seed", type=int, default=0, metavar="N")

@@ -35,8 +35,7 @@ def transfer_times(placed: Placed) -> tuple[Floats, Floats]:
     only_backward = np.ones(len(arrival), dtype=bool)
     np.logical_and.at(only_backward, which, graph.backward[user])
     np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count])
-    pays = np.array([placed.devices.kinds[k].pays_communication for k in placed.kind])
-    return into * pays, out * pays
+    return into * placed.pays, out * placed.pays
 
 
 def _tensors(graph: Graph) -> tuple[Ints, Floats]:

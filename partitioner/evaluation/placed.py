@@ -11,7 +11,7 @@ import numpy as np
 from partitioner.checks import node_name
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.graph import Graph, Ints
+from partitioner.graph import Bools, Graph, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,11 @@ class Placed:
     device: Ints
     kind: Ints
     row: Ints
+
+    @property
+    def pays(self) -> Bools:
+        """Shape (devices,): does the device pay for communication?"""
+        return np.array([self.devices.kinds[k].pays_communication for k in self.kind], dtype=bool)
 
 
 def read_placement(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> Placed:

@@ -43,8 +43,8 @@ class Shape:
 
 def placement_shape(graph: Graph, device: NDArray[np.int64], names: Sequence[str]) -> Shape:
     """Find the shape of the placement that puts node i on ``names[device[i]]``."""
-    forward = tuple(names[d] for d in _torn(graph, device, ~graph.backward))
-    backward = tuple(names[d] for d in _torn(graph, device, graph.backward))
+    forward = tuple(names[d] for d in sorted(returns(graph, device, ~graph.backward)))
+    backward = tuple(names[d] for d in sorted(returns(graph, device, graph.backward)))
     order = _chain(graph, device)
     name = "chain" if order is not None else "free" if forward else "convex"
     return Shape(name, not forward, not backward, tuple(names[d] for d in order or ()), forward, backward)
@@ -73,21 +73,22 @@ def _orphans(graph: Graph) -> NDArray[np.bool_]:
     return graph.backward & ~with_forward[graph.color]
 
 
-def _torn(graph: Graph, device: NDArray[np.int64], part: NDArray[np.bool_]) -> list[int]:
-    """The devices whose share of `part` is not contiguous in the graph induced by `part`.
+def returns(graph: Graph, home: NDArray[np.int64], part: NDArray[np.bool_]) -> dict[int, int]:
+    """The homes whose share of `part` is not contiguous in the graph induced by `part`.
 
-    In topological order, each node learns from which devices a path has come to it *and left*
-    (as a bit set); meeting one of them again on its own device is the forbidden return.
+    Each comes with a node at which a path returns to it. In topological order, each node learns
+    from which homes a path has come to it *and left* (as a bit set); meeting one of them again in
+    its own home is the forbidden return.
     """
     inside = part[graph.edges].all(axis=1)
     induced: nx.DiGraph[int] = nx.DiGraph(graph.edges[inside].tolist())
     left = dict.fromkeys(induced, 0)
-    home = device.tolist()
-    torn = set()
+    place = home.tolist()
+    found: dict[int, int] = {}
     for node in nx.topological_sort(induced):
-        here = 1 << home[node]
+        here = 1 << place[node]
         if left[node] & here:
-            torn.add(home[node])
+            found.setdefault(place[node], node)
         for after in induced.successors(node):
-            left[after] |= left[node] | (here if home[after] != home[node] else 0)
-    return sorted(torn)
+            left[after] |= left[node] | (here if place[after] != place[node] else 0)
+    return found

@@ -1,0 +1,133 @@
+"""The time of a single sample (paper, Section 4 and Appendix A)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from partitioner.evaluation.cores import Cores
+from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
+from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.schedule import Schedule, schedule_of
+from partitioner.evaluation.subgraphs import Units, units_of
+from partitioner.evaluation.waiting import subgraph_violations, waiting_graph
+from partitioner.graph import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Latency:
+    """What one sample takes.
+
+    Parameters
+    ----------
+    value
+        The largest finish time, infinity if there is no schedule.
+    load
+        Shape (devices,): how long each device is busy.
+    compute, transfer_in, transfer_out
+        Shape (2, devices) each: the parts of the load, forward and backward.
+    violations
+        Broken rules of the subgraphs.
+    schedule
+        None if the subgraphs wait for one another in a circle.
+    """
+
+    value: float
+    load: Floats
+    compute: Floats
+    transfer_in: Floats
+    transfer_out: Floats
+    violations: tuple[str, ...]
+    schedule: Schedule | None
+
+
+def latency_of(
+    placed: Placed, limit: int, subgraphs: Mapping[Any, int] | None, limited_cpus: bool
+) -> Latency:
+    """Run the subgraphs of accelerators and the nodes of CPUs as soon as possible.
+
+    Parameters
+    ----------
+    placed
+        The placement.
+    limit
+        How many subgraphs of each pass an accelerator may hold.
+    subgraphs
+        Index of the subgraph of every node of an accelerator; None for the fewest there can be.
+    limited_cpus
+        Is each CPU one core? Else there are as many as needed.
+
+    Raises
+    ------
+    WorkloadError
+        If an index is missing or none, or an id means nothing.
+    """
+    units = units_of(placed, subgraphs)
+    parts = _parts(units)
+    length = loads_of(
+        placed.devices.communication, parts["compute"], parts["transfer_in"], parts["transfer_out"]
+    )
+    waiting = waiting_graph(units)
+    violations = subgraph_violations(units, waiting, limit)
+    device, schedule = units.device, None
+    if nx.is_directed_acyclic_graph(waiting):
+        device = _on_cores(units, waiting, length) if limited_cpus else device
+        schedule = schedule_of(units, device, waiting, length, parts)
+    value = math.inf if schedule is None else max((run.finish for run in schedule.entries), default=0.0)
+    shares = {name: _by_device(units, device, times) for name, times in parts.items()}
+    load = _by_device(units, device, length).sum(axis=0) if schedule is None else _busy(placed, schedule)
+    return Latency(value=value, load=load, violations=violations, schedule=schedule, **shares)
+
+
+def _parts(units: Units) -> dict[str, Floats]:
+    """Processing and transfers of every unit, as if it were a device of its own."""
+    apart = replace(
+        units.placed,
+        names=("",) * len(units.index),
+        device=units.of,
+        kind=units.placed.kind[units.device],
+    )
+    into, out = transfer_times(apart)
+    times = {"transfer_in": into, "compute": compute_times(apart), "transfer_out": out}
+    return {name: of_pass.sum(axis=0) for name, of_pass in times.items()}
+
+
+def _by_device(units: Units, device: Ints, times: Floats) -> Floats:
+    total = np.zeros((2, len(units.placed.names)))
+    np.add.at(total, (units.backward.astype(int), device), times)
+    return total
+
+
+def _busy(placed: Placed, schedule: Schedule) -> Floats:
+    """How long at least one entry runs on each device; entries come in order of start."""
+    number = {name: i for i, name in enumerate(placed.names)}
+    busy, until = np.zeros(len(number)), np.zeros(len(number))
+    for run in schedule.entries:
+        i = number[run.device]
+        busy[i] += max(0.0, run.finish - max(run.start, until[i]))
+        until[i] = max(until[i], run.finish)
+    return busy
+
+
+def _on_cores(units: Units, waiting: nx.DiGraph[int], length: Floats) -> Ints:
+    """Where each unit runs if CPU nodes share the cores of their kind; `waiting` learns of their order."""
+    placed = units.placed
+    pool = {u: int(placed.kind[d]) for u, d in enumerate(units.device) if units.index[u] is None}
+    cores = defaultdict(list)
+    for d, k in enumerate(placed.kind.tolist()):
+        if placed.names[d] in placed.devices.names or not placed.devices.kinds[k].count:
+            cores[k].append(d)
+    engine = Cores(waiting, length, pool, cores)
+    device, last = units.device.copy(), dict[int, int]()
+    for unit in engine.run():
+        device[unit] = engine.core[unit]
+        if device[unit] in last:
+            waiting.add_edge(last[device[unit]], unit)
+        last[device[unit]] = unit
+    return device
