@@ -93,6 +93,10 @@ def _evaluate(options: argparse.Namespace) -> None:
     certificate = _certificate(workload, placement, options) if wanted else None
     if options.format == "json":
         record = asdict(evaluation) | {"feasible": evaluation.feasible}
+        if evaluation.objective != "latency":
+            del record["schedule"]
+        elif evaluation.schedule is None:
+            record["value"] = None  # JSON has no infinity
         proven = {"bound": certificate.bound, "gap": certificate.gap} if certificate else {}
         print(json.dumps(record | proven, indent=1))
     else:

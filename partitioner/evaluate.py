@@ -187,7 +187,7 @@ def _latency(
 ) -> Evaluation:
     found = latency_of(placed, limit, subgraphs, limited_cpus)
     loads = _loads(placed, found.load, found.compute, found.transfer_in, found.transfer_out)
-    violations = violations_of(placed) + found.violations
+    violations = found.violations + violations_of(placed)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     return Evaluation("latency", found.value, loads, violations, shape, found.schedule)
 

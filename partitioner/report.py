@@ -14,6 +14,8 @@ from rich.text import Text
 
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluate import DeviceLoad, Evaluation
+from partitioner.figures import amount, figure
+from partitioner.timetable import timetable
 
 if TYPE_CHECKING:
     from partitioner.certify import Certificate
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 BAR_WIDTH = 24
 WIDE = 128
 NARROWEST = 80
+CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
 
 def plan_table(plan: Plan, width: int | None = None) -> str:
@@ -39,7 +42,7 @@ def plan_table(plan: Plan, width: int | None = None) -> str:
 
 
 def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
-    """An evaluation as text: the value, the verdict, the shape, and a line for each device."""
+    """An evaluation as text: the value, the verdict, the shape, each device, for latency the schedule."""
     verdict = "is feasible" if evaluation.feasible else "breaks the rules"
     head = f"{evaluation.objective}: {evaluation.value:.6g} per sample; the placement {verdict}"
     form = evaluation.shape
@@ -48,8 +51,10 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     broken = [f"broken: {violation}" for violation in evaluation.violations[:SHOWN_FLAWS]]
     hidden = len(evaluation.violations) - SHOWN_FLAWS
     broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
-    table = _device_table(evaluation.loads, evaluation.shape.order, width)
-    return render([Text(f"{head}\n{shape}"), table, *map(Text, broken)], width)
+    tables: list[RenderableType] = [_device_table(evaluation.loads, evaluation.shape.order, width)]
+    if evaluation.schedule is not None:
+        tables += ["", timetable(evaluation.schedule, wide=_columns(width) >= WIDE), CRITICAL]
+    return render([Text(f"{head}\n{shape}"), *tables, *map(Text, broken)], width)
 
 
 def certificate_text(certificate: Certificate) -> str:
@@ -121,9 +126,9 @@ def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: i
         row = [
             str(place.get(device.name, "-")),
             device.name,
-            _figure(device.load),
-            *(_figure(sum(part)) for part in (device.compute, device.transfer_in, device.transfer_out)),
-            _amount(device.memory),
+            figure(device.load),
+            *(figure(sum(part)) for part in (device.compute, device.transfer_in, device.transfer_out)),
+            amount(device.memory),
             _fullness(device),
             str(device.nodes),
             f"{share:.0%}",
@@ -132,25 +137,8 @@ def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: i
     return table
 
 
-def _figure(value: float) -> str:
-    """A time in at most seven characters."""
-    if value == 0 or 1 <= value < 999.95:
-        return f"{value:.4g}"
-    if 1e-3 <= value < 1:
-        return f"{value:.3g}"
-    return f"{value:.0f}" if 1 <= value < 9_999_999.5 else f"{value:.1e}"
-
-
 def _fullness(device: DeviceLoad) -> str:
     if not device.memory_limit:
         return ""
     share = device.memory / device.memory_limit
     return f"{share:.0%}" if share < 9.995 else ">999%"
-
-
-def _amount(size: float) -> str:
-    for unit in ("", "k", "M", "G", "T"):
-        if size < 999.5 or unit == "T":
-            return f"{size:.3g}{unit}"
-        size /= 1000
-    raise AssertionError

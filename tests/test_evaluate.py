@@ -23,7 +23,7 @@ def loads(evaluation: Evaluation) -> dict[str, float]:
     return {entry.name: entry.load for entry in evaluation.loads}
 
 
-def on(graph: Graph, devices: Devices, *parts: str | list[Any], **options: str) -> Evaluation:
+def on(graph: Graph, devices: Devices, *parts: str | list[Any], **options: Any) -> Evaluation:
     """Evaluate the placement that puts part i on device i."""
     placement = {node: devices.names[i] for i, part in enumerate(parts) for node in part}
     return evaluate(graph, devices, placement, **options)

@@ -63,14 +63,14 @@ def _circle(units: Units, waiting: nx.DiGraph[int]) -> list[str]:
     if nx.is_directed_acyclic_graph(waiting):
         return []
     first: dict[str, int] = {}
-    for _, unit in nx.find_cycle(waiting):
+    for unit, _ in nx.find_cycle(waiting):
         first.setdefault(_device(units, unit), unit)
     parts = [f"{device} ({_first_node(units, unit)})" for device, unit in first.items()]
     return [f"subgraphs wait for one another: {', '.join(parts)}"]
 
 
 def _device(units: Units, unit: int) -> str:
-    return units.placed.names[units.device[unit]]
+    return units.placed.names[int(units.device[unit])]
 
 
 def _pass(units: Units, unit: int) -> str:
