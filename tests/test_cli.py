@@ -93,6 +93,31 @@ def test_evaluate_takes_an_objective(capsys: Captured, workload_file: Path, tmp_
     assert (record["objective"], record["value"]) == ("gpipe", expected.value)
 
 
+def test_evaluate_tells_the_schedule_for_latency_only(
+    capsys: Captured, workload_file: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    run(capsys, "solve", workload_file, "--output", path)
+    options = ("--format", "json", "--objective", "latency")
+    code, out, _ = run(capsys, "evaluate", workload_file, path, *options)
+    record = json.loads(out)
+    assert code == 0 and record["value"] == max(run["finish"] for run in record["schedule"]["entries"])
+    assert "schedule" not in json.loads(run(capsys, "evaluate", workload_file, path, *options[:2])[1])
+
+
+def test_a_latency_without_a_schedule_is_strict_json(capsys: Captured, tmp_path: Path) -> None:
+    """With 1 -> 2 and 3 -> 4, parts 1 4 and 2 3 wait for each other."""
+    content = document()
+    node = {"supportedOnFpga": 1, "fpgaLatency": 1, "cpuLatency": 1, "isBackwardNode": 0, "size": 0}
+    content["nodes"] = [{"id": i, **node} for i in (1, 2, 3, 4)]
+    content["edges"] = [{"sourceId": u, "destId": u + 1, "cost": 0} for u in (1, 3)]
+    split = write(tmp_path, {"fpgas": [{"nodes": [1, 4]}, {"nodes": [2, 3]}], "cpus": []}, "split.json")
+    options = ("--objective", "latency", "--format", "json")
+    code, out, _ = run(capsys, "evaluate", write(tmp_path, content), split, *options)
+    record = json.loads(out)
+    assert code == 0 and (record["value"], record["schedule"], record["feasible"]) == (None, None, False)
+
+
 def test_evaluate_takes_a_split(capsys: Captured, workload_file: Path, tmp_path: Path) -> None:
     """With its backward nodes left out; what is wrong with it is said, and is no error."""
     split = {"fpgas": [{"nodes": [1, 4]}, {"nodes": [2, 3]}], "cpus": []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from partitioner.errors import SHOWN_FLAWS
 from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.registry import METHODS
 from partitioner.report import backends_table, evaluation_table, methods_table
+from partitioner.timetable import MOST_ROWS
 from tests.instances import chain, training, zero
 
 EXTREMES = (0.0, 1e-9, 0.003906, 0.0125, 0.9999, 1.0, 41.7458, 999.96, 123456.789, 9.9999995e6, 1.23e7, 1e12)
@@ -145,3 +147,67 @@ def test_every_backend_is_in_its_table_with_what_is_missing(monkeypatch: pytest.
     assert set(BACKENDS) <= set(rows)
     assert 'no: pip install "partitioner[gurobi]"' in rows["gurobi"]
     assert " yes " in rows["cbc"]
+
+
+def latency_table(width: int, nodes: int = 30, every: int = 2, **options: Any) -> str:
+    """The timetable of a chain in which every so many nodes one is on an accelerator, the rest on CPUs."""
+    times = [1.0 + i for i in range(nodes)]
+    edges = [(f"node-{i}", f"node-{i + 1}") for i in range(nodes - 1)]
+    ids = [f"node-{i}" for i in range(nodes)]
+    graph = Graph.from_arrays({"accelerator": times, "cpu": times}, edges, 0.5, ids=ids)
+    placement = {node: f"cpu{i % 2}" if i % every else "accelerator0" for i, node in enumerate(ids)}
+    evaluation = evaluate(graph, Devices.accelerated(1, cpus=2), placement, "latency", **options)
+    return evaluation_table(evaluation, width)
+
+
+@pytest.mark.parametrize("width", [80, 127, 128, 160])
+def test_the_timetable_fits_its_width(width: int) -> None:
+    table = latency_table(width)
+    assert max(map(len, table.splitlines())) <= width and "…" not in table
+    assert len([line for line in table.splitlines() if line.startswith("* ") and "node-" in line]) == 30
+
+
+def test_the_timetable_says_who_waits_for_whom() -> None:
+    """Nodes 0, 3 on the accelerator, 1 and 2 on the CPUs: these stand in one line."""
+    lines = latency_table(80, 4, 3, subgraphs_per_accelerator=2).splitlines()
+    assert lines[0] == "latency: 11 per sample; the placement is feasible"
+    assert [line.split() for line in lines if "node-" in line] == [
+        ["*", "1", "0", "1.5", "accelerator0", "-", "1:", "'node-0'"],
+        ["*", "2", "1.5", "6.5", "cpu1", "and", "1", "more", "1", "2:", "'node-1',", "'node-2'"],
+        ["*", "3", "6.5", "11", "accelerator0", "2", "1:", "'node-3'"],
+    ]
+
+
+def test_only_a_wide_timetable_has_the_parts_of_an_entry() -> None:
+    wide = next(line for line in latency_table(160, 2).splitlines() if "'node-0'" in line)
+    assert wide.split() == ["*", "1", "0", "1.5", "accelerator0", "0", "1", "0.5", "-", "1:", "'node-0'"]
+
+
+def test_what_is_not_on_the_critical_path_is_not_marked() -> None:
+    graph = Graph.from_arrays({"accelerator": [5.0, 1.0]}, ids=["a", "b"])
+    placement = {"a": "accelerator0", "b": "accelerator1"}
+    lines = evaluation_table(evaluate(graph, Devices.accelerated(2), placement, "latency"), 80).splitlines()
+    assert [line[0] for line in lines if "1: '" in line] == ["*", " "]
+
+
+def test_the_middle_of_a_long_timetable_is_left_out() -> None:
+    """120 lines: the first 20, the last 20, and how many there are between."""
+    table = latency_table(80, 120, subgraphs_per_accelerator=60)
+    lines = [line for line in table.splitlines() if "node-" in line or "more lines" in line]
+    assert len(lines) == MOST_ROWS + 1
+    assert lines[20].strip() == "... 80 more lines"
+    assert "'node-19'" in lines[19] and "'node-100'" in lines[21]
+
+
+def test_many_nodes_of_a_line_are_counted() -> None:
+    table = latency_table(80, 40, 40)
+    line = next(line for line in table.splitlines() if "39: " in line)
+    assert line.endswith("39: 'node-1', 'node-2', ...")
+
+
+def test_without_a_schedule_there_is_no_timetable() -> None:
+    graph = Graph.from_arrays({"accelerator": [1.0] * 4}, [(0, 1), (2, 3)])
+    placement = {i: f"accelerator{int(i in (1, 2))}" for i in range(4)}
+    table = evaluation_table(evaluate(graph, Devices.accelerated(2), placement, "latency"), 80)
+    assert table.startswith("latency: inf per sample; the placement breaks the rules")
+    assert "broken: subgraphs wait for one another: " in table and "after" not in table
