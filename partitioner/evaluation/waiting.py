@@ -51,11 +51,13 @@ def _too_many(units: Units, limit: int) -> list[str]:
 
 def _torn(units: Units) -> list[str]:
     graph = units.placed.graph
-    found = returns(graph, units.of, np.ones(len(graph), dtype=bool))
+    first_cpu = sum(index is not None for index in units.index)
+    found = returns(graph, np.minimum(units.of, first_cpu), np.ones(len(graph), dtype=bool))
     return [
         f"{_pass(units, unit)} subgraph {units.index[unit]} of {_device(units, unit)} is not contiguous: "
         f"a path leaves it and returns at {node_name(graph, node)}"
         for unit, node in sorted(found.items())
+        if unit != first_cpu
     ]
 
 

@@ -130,6 +130,23 @@ def test_limited_cpus_run_one_node_each_on_any_of_their_kind() -> None:
     assert on(graph, cpu0="ac", cpu1="bd", limited_cpus=True).schedule == found.schedule
 
 
+def test_cores_are_given_out_when_all_that_ends_at_a_moment_is_known() -> None:
+    """Nodes a, b (1) end together; d, f (5) after b have longer paths than c (2) after a."""
+    graph = graph_of("ac bd bf", {"a": 1, "b": 1, "c": 2, "d": 5, "f": 5})
+    found = on(graph, cpu0="abcdf", limited_cpus=True)
+    assert times(found) == {"a": (0, 1), "b": (0, 1), "d": (1, 6), "f": (1, 6), "c": (6, 8)}
+
+
+def test_a_cpu_that_does_not_exist_is_no_core() -> None:
+    """Of two CPUs one is real; where none is, the value is that of those that were named."""
+    graph, places = graph_of("", {"a": 2, "b": 3}), {"a": "cpu0", "b": "cpu1"}
+    one = evaluate(graph, Devices.accelerated(1, cpus=1), places, "latency", limited_cpus=True)
+    none = evaluate(graph, Devices.accelerated(1), places, "latency", limited_cpus=True)
+    assert (one.value, none.value) == (5, 3)
+    assert "cpu1 does not exist: there are 1 of kind accelerator, 1 of kind cpu" in one.violations
+    assert len(none.violations) == 2
+
+
 def test_a_node_that_waited_for_a_core_names_who_had_it() -> None:
     found = on(graph_of("", {"a": 2, "b": 1}), Devices.accelerated(0, cpus=1), cpu0="ab", limited_cpus=True)
     assert [run.waits_for for run in schedule_of(found).entries] == [None, 0]

@@ -160,6 +160,11 @@ def test_a_subgraph_with_a_hole_breaks_a_rule() -> None:
     assert found.schedule is None
 
 
+def test_the_first_return_is_named() -> None:
+    found = verdict(pairs("ab bc cd de"), "ABABA", dict.fromkeys("abcde", 0))
+    assert [text.rsplit(" ", 1)[1] for text in found.violations[:2]] == ["'c'", "'d'"]
+
+
 def test_a_hole_may_be_another_subgraph_of_the_same_device() -> None:
     found = verdict(pairs("ab bc"), "AAA", {"a": 0, "b": 1, "c": 0}, limit=2)
     assert "forward subgraph 0 of accelerator0 is not contiguous" in found.violations[0]
