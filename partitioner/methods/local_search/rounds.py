@@ -30,6 +30,7 @@ DOUBLINGS = (4, 5, 6)
 STRICT = 0.3
 POLISH = 2
 LARGE = 20_000
+TRIES, LONGER = 6, 2  # rounds without better parts before rounds become longer, and by how much
 
 
 class Search:
@@ -58,7 +59,7 @@ class Search:
         self.value: float = np.inf
         self.parts: list[Part] | None = None
         self.start: Ints | None = None
-        self.shifts = self.rounds = 0
+        self.shifts = self.rounds = self._idle = 0
         self._best = np.full(problem.n + 1, np.inf)
         self._length = SHIFTS_PER_NODE * problem.n
         effort = 4 + len(self.model.net) / problem.n + len(self.model.room) / 4
@@ -85,8 +86,16 @@ class Search:
             fresh = self._begin()
             length = self._length if fresh else POLISH * self._length
             warm = HOT if fresh else float(self.random.choice(WARM))
+            before = self.value
             self._round(warm, length, limit, go_on)
             self.rounds += 1
+            self._lengthen(self.value < before)
+
+    def _lengthen(self, better: bool) -> None:
+        """Cool down more slowly once rounds of this length find nothing more."""
+        self._idle = 0 if better else self._idle + 1
+        if self._idle == TRIES:
+            self._idle, self._length = 0, LONGER * self._length
 
     def _begin(self) -> bool:
         """Choose where the next round begins; True if that is a fresh start."""
