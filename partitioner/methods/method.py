@@ -135,6 +135,8 @@ class Outcome:
         Figures of the run.
     backend, native_status
         The solver, where the method can choose, and its own words on why it stopped.
+    subgraph
+        For latency: shape (n,), the index of every supernode's subgraph among those of its device.
     """
 
     problem: Problem
@@ -147,6 +149,7 @@ class Outcome:
     statistics: Mapping[str, float] = field(default_factory=dict)
     backend: str = ""
     native_status: str = ""
+    subgraph: Ints | None = None
 
 
 class Method(Protocol):

@@ -9,6 +9,7 @@ import numpy as np
 from partitioner.devices import Devices
 from partitioner.graph import Graph
 from partitioner.preprocess.colocate import colocated_groups
+from partitioner.preprocess.flow import flow_of
 from partitioner.preprocess.free_nodes import merge_free_nodes
 from partitioner.preprocess.groups import Groups, new_groups, survivors
 from partitioner.preprocess.nets import build_nets
@@ -32,6 +33,8 @@ class Goal:
         Must a convex split be contiguous on kinds that do not pay for transfers too?
     contiguous_backward
         Must the backward part of a convex split be contiguous too?
+    subgraphs
+        For latency: how many subgraphs of each pass an accelerator may hold.
     """
 
     objective: str = "throughput"
@@ -39,6 +42,7 @@ class Goal:
     layer: Ints | None = None
     contiguous_cpus: bool = True
     contiguous_backward: bool = False
+    subgraphs: int = 1
 
 
 CHAIN = Goal()
@@ -63,12 +67,15 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     -------
     Problem
         Contracted as far as nothing can be lost; for chains its `coarser` further, if there is further
-        to go; for other splits its `chain` is the contraction for chains.
+        to go; for other splits its `chain` is the contraction for chains. For latency nothing is
+        contracted: nodes of a group share a device, but on a CPU they run one by one.
     """
     group = colocated_groups(graph, goal.layer)
     if goal.split == "chain":
         return _contract_chain(graph, devices, group, goal.objective)
     chain = _contract_chain(graph, devices, group, "throughput")
+    if goal.objective == "latency":
+        return replace(flow_of(graph, devices, group, goal.subgraphs), chain=chain)
     groups = new_groups(graph, devices, group, goal.objective)
     merge_free_nodes(groups, _is_roomy(graph, devices), lossless=True)
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)

@@ -107,6 +107,11 @@ class Problem:
         Shape (K,): must the parts on devices of that kind be contiguous?
     chain
         The same graph contracted for chains, as a start for other splits; None for chains.
+    backward, group
+        For latency: shape (n,), True for nodes of the backward pass, and the class of the nodes that
+        must share a device, numbered from 0.
+    subgraphs
+        For latency: how many subgraphs of each pass a device that pays for transfers may hold.
     """
 
     time: Floats
@@ -128,6 +133,9 @@ class Problem:
     regions: tuple[Region, ...] = ()
     contiguous: NDArray[np.bool_] = field(default_factory=lambda: np.ones(0, dtype=bool))
     chain: Problem | None = None
+    backward: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    subgraphs: int = 1
 
     @property
     def n(self) -> int:
