@@ -1,0 +1,1 @@
+"""The time of a single sample (paper, Section 4, Appendices A and F)."""
