@@ -76,11 +76,9 @@ def lanes_of(backends: Sequence[Capability], workers: int, seed: int) -> list[La
     first = backends[0]
     if first.parallel or workers == 1:
         return [Lane(list(backends), workers, np.inf if first.parallel else SLICE, seed)]
-    lanes = [Lane([first], 1, np.inf, seed)]
-    for i in range(1, workers):
-        backend, share = (backends[i], SLICE) if i < len(backends) else (first, 0.0)
-        lanes.append(Lane([backend], 1, share, seed + i))
-    return lanes
+    proving = [Lane([backend], 1, SLICE, seed + i) for i, backend in enumerate(backends[:workers])]
+    searching = range(len(proving), workers)
+    return proving + [Lane([backends[i % len(backends)]], 1, 0.0, seed + i) for i in searching]
 
 
 @dataclass(eq=False)

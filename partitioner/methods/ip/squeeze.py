@@ -17,8 +17,8 @@ from partitioner.methods.relaxation import Relaxation
 
 SHARE = 0.85  # of the time that is left
 POLISH = 1e-2  # seconds for each supernode of local search from the first parts
-PATIENCE = 5e-2  # seconds for each supernode without better parts
-PROGRESS = 1e-3  # of the value: what lets the covering bound begin anew
+PATIENCE = 5e-2  # seconds for each supernode without progress
+PROGRESS = 1e-3  # of the value: what counts as progress, and lets the covering bound begin anew
 LOOK = 0.05  # seconds between looks when only the local search is at work
 SLICE = 0.2  # seconds in turn where one core has to do
 
@@ -68,6 +68,7 @@ class Descent:
     def __init__(self, search: Search) -> None:
         self.search = search
         self.value, self.parts = search.value, search.parts
+        self.landmark = self.value
         self.leaving = False
         self.began = self.moved = time.perf_counter()
         deadline = search.settings.deadline
@@ -80,7 +81,7 @@ class Descent:
 
     @property
     def idle(self) -> bool:
-        """True once it has found nothing for long."""
+        """True once it has made no progress for long."""
         now = time.perf_counter()
         patience = max(PATIENCE * self.search.problem.n, (self.moved - self.began) / 2)
         return now - self.moved > patience
@@ -114,6 +115,8 @@ class Descent:
         return not ends and self.value > self._floor
 
     def _keep(self, value: float, parts: Sequence[Part] | None) -> None:
+        if value < self.landmark * (1 - PROGRESS):
+            self.landmark, self.moved = value, time.perf_counter()
         if value < self.value:
             self.parts = parts
-            self.value, self.moved = value, time.perf_counter()
+            self.value = value
