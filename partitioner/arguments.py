@@ -30,9 +30,9 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
-    _add_model(parser, ("throughput", "gpipe", "latency"))
+    _add_model(parser, ("throughput", "gpipe", "latency"), subgraphs=None)
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
-    parser.add_argument("--split", default="chain", choices=SHAPES)
+    parser.add_argument("--split", choices=SHAPES, help="chain; for latency convex")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
     parser.add_argument(
         "--contiguous-backward", action="store_true", help="convex: the backward part must be contiguous too"
@@ -54,15 +54,22 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
-    _add_model(parser, OBJECTIVES)
+    _add_model(parser, OBJECTIVES, subgraphs=1)
     parser.add_argument(
         "--bound", type=float, metavar="SECONDS", help="search so long for how far it is from the best"
     )
     _add_format(parser)
 
 
-def _add_model(parser: argparse.ArgumentParser, objectives: Sequence[str]) -> None:
+def _add_model(parser: argparse.ArgumentParser, objectives: Sequence[str], subgraphs: int | None) -> None:
     parser.add_argument("--objective", default="throughput", choices=objectives)
+    parser.add_argument(
+        "--subgraphs-per-accelerator",
+        type=int,
+        default=subgraphs,
+        metavar="N",
+        help="of each pass, for latency (1)",
+    )
     parser.add_argument("--communication", default="sequential", choices=COMMUNICATION_MODELS)
 
 

@@ -54,6 +54,8 @@ def certify(
     time_limit: float | None = 60.0,
     gap: float = 0.0,
     on_progress: Callable[[Progress], None] | None = None,
+    subgraphs_per_accelerator: int = 1,
+    subgraphs: Mapping[Any, int] | None = None,
 ) -> Certificate:
     """Bound how far a placement is from the best one, wherever it comes from.
 
@@ -72,6 +74,8 @@ def certify(
         Stop once the best plan is proven within this fraction.
     on_progress
         Called with a :class:`partitioner.Progress` from time to time.
+    subgraphs_per_accelerator, subgraphs
+        For latency, as in :func:`partitioner.evaluate`; a plan brings its subgraphs.
 
     Raises
     ------
@@ -89,12 +93,17 @@ def certify(
     (4.5, 3.5, 3.5)
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    if isinstance(placement, Plan):
+        subgraphs = placement.subgraphs if objective == "latency" else None
+    limit = subgraphs_per_accelerator
     nodes = placement.placement if isinstance(placement, Plan) else placement
-    evaluation = evaluate(graph, devices, nodes, objective)
+    evaluation = evaluate(
+        graph, devices, nodes, objective, subgraphs_per_accelerator=limit, subgraphs=subgraphs
+    )
     if not evaluation.feasible:
         raise WorkloadError([Flaw("placement", "", "", rule) for rule in evaluation.violations])
     shape = evaluation.shape.name
-    if objective == "gpipe" and shape == "chain":
+    if objective == "latency" or (objective == "gpipe" and shape == "chain"):
         shape = "convex"
     best = solve(
         graph,
@@ -103,7 +112,8 @@ def certify(
         split=split or shape,
         time_limit=time_limit,
         gap=gap,
-        warm_start=nodes,
+        warm_start=placement,
         on_progress=on_progress,
+        subgraphs_per_accelerator=limit,
     )
     return Certificate(evaluation.value, best)

@@ -15,7 +15,7 @@ from partitioner.certify import Certificate, certify
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
 from partitioner.formats.msr import load
-from partitioner.formats.placement import load_placement
+from partitioner.formats.placement import load_placement, load_subgraphs
 from partitioner.graph import NodeId
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
@@ -24,6 +24,7 @@ from partitioner.report import backends_table, certificate_text, evaluation_tabl
 from partitioner.solve import solve
 from partitioner.workload import Workload
 
+METHOD_OPTIONS = ("granularity", "memory_budget", "orders", "subgraphs_per_accelerator")
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
 
 
@@ -62,7 +63,7 @@ def _fail(message: str, code: int) -> int:
 
 def _solve(options: argparse.Namespace) -> None:
     workload = load(options.workload, options.communication)
-    chosen = {name: getattr(options, name) for name in ("granularity", "memory_budget", "orders")}
+    chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
     chosen |= {"contiguous_backward": options.contiguous_backward or None}
     chosen |= {"contiguous_cpus": False if options.scattered_cpus else None}
     with ProgressLine() as line:
@@ -88,9 +89,17 @@ def _solve(options: argparse.Namespace) -> None:
 def _evaluate(options: argparse.Namespace) -> None:
     workload = load(options.workload, options.communication)
     placement = load_placement(options.plan, workload.graph, workload.devices)
-    evaluation = evaluate(workload.graph, workload.devices, placement, options.objective)
+    subgraphs = load_subgraphs(options.plan, workload.graph) if options.objective == "latency" else None
+    evaluation = evaluate(
+        workload.graph,
+        workload.devices,
+        placement,
+        options.objective,
+        subgraphs_per_accelerator=options.subgraphs_per_accelerator,
+        subgraphs=subgraphs,
+    )
     wanted = evaluation.feasible and options.bound is not None
-    certificate = _certificate(workload, placement, options) if wanted else None
+    certificate = _certificate(workload, placement, subgraphs, options) if wanted else None
     if options.format == "json":
         record = asdict(evaluation) | {"feasible": evaluation.feasible}
         if evaluation.objective != "latency":
@@ -106,7 +115,10 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _certificate(
-    workload: Workload, placement: Mapping[NodeId, str], options: argparse.Namespace
+    workload: Workload,
+    placement: Mapping[NodeId, str],
+    subgraphs: Mapping[NodeId, int] | None,
+    options: argparse.Namespace,
 ) -> Certificate:
     with ProgressLine() as line:
         return certify(
@@ -116,6 +128,8 @@ def _certificate(
             options.objective,
             time_limit=options.bound,
             on_progress=line.show,
+            subgraphs_per_accelerator=options.subgraphs_per_accelerator,
+            subgraphs=subgraphs,
         )
 
 

@@ -18,7 +18,9 @@ DEFAULTS = {
     "orders": Settings.orders,
     "contiguous_cpus": True,
     "contiguous_backward": False,
+    "subgraphs_per_accelerator": 1,
 }
+SPLITS = {"latency": "convex"}
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,11 @@ class Options:
     orders: int
     contiguous_cpus: bool
     contiguous_backward: bool
+    subgraphs_per_accelerator: int
 
 
 def read_options(
+    objective: str,
     time_limit: float | None,
     gap: float,
     seed: int,
@@ -57,11 +61,20 @@ def read_options(
     given = {**DEFAULTS, **method_options}
     granularities = " or ".join(GRANULARITIES)
     _require("granularity", given["granularity"], granularities, lambda value: value in GRANULARITIES)
-    for name in ("memory_budget", "step_limit", "orders"):
+    for name in ("memory_budget", "step_limit", "orders", "subgraphs_per_accelerator"):
         _require(name, given[name], "an integer of at least 1", lambda value: _is_whole(value, 1))
+    limit = given["subgraphs_per_accelerator"]
+    _require(
+        "subgraphs_per_accelerator", limit, "1 except for latency", lambda v: v == 1 or objective in SPLITS
+    )
     for name in ("contiguous_cpus", "contiguous_backward"):
         _require(name, given[name], "True or False", lambda value: isinstance(value, bool))
     return Options(by_layer=given.pop("granularity") == "layer", **given)
+
+
+def split_for(objective: str, split: str | None) -> str:
+    """The split asked for, by default chains, and for latency convex subgraphs."""
+    return SPLITS.get(objective, "chain") if split is None else split
 
 
 def _require(name: str, value: object, rule: str, holds: Any) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from partitioner.evaluate import DeviceLoad
+from partitioner.evaluation.schedule import Schedule
 from partitioner.files import write_text
 from partitioner.graph import NodeId
 
@@ -50,6 +51,10 @@ class Plan:
         Figures of the run.
     native_status
         The backend's own words on why it stopped, if it has any.
+    subgraphs
+        For latency: the index of every node's subgraph among those of its device and pass.
+    schedule
+        For latency: what runs when.
     """
 
     objective: str
@@ -70,6 +75,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     statistics: Mapping[str, float] = field(default_factory=dict)
     native_status: str = ""
+    subgraphs: Mapping[NodeId, int] | None = None
+    schedule: Schedule | None = None
 
     @property
     def gap(self) -> float:
@@ -91,6 +98,11 @@ class Plan:
         """The plan as one JSON object; :func:`partitioner.load_plan` reads it back."""
         record = asdict(self) | {"gap": self.gap, "format": "partitioner-plan-1"}
         record["placement"] = {str(node): device for node, device in self.placement.items()}
+        for name in ("subgraphs", "schedule"):
+            if record[name] is None:
+                del record[name]
+        if self.subgraphs is not None:
+            record["subgraphs"] = {str(node): index for node, index in self.subgraphs.items()}
         ambiguous = [node for node in self.placement if isinstance(node, str) and _looks_whole(node)]
         return json.dumps(record | ({"text_ids": ambiguous} if ambiguous else {}), indent=1)
 

@@ -19,6 +19,7 @@ from partitioner.timetable import timetable
 
 if TYPE_CHECKING:
     from partitioner.certify import Certificate
+    from partitioner.evaluation.schedule import Schedule
     from partitioner.methods.ip.backends.backend import Capability
     from partitioner.methods.registry import MethodInfo
     from partitioner.plan import Plan
@@ -38,7 +39,8 @@ def plan_table(plan: Plan, width: int | None = None) -> str:
         f"stopped: {plan.stop_reason}, {plan.runtime_seconds:.3g} s"
     )
     notes = [f"note: {note}" for note in plan.notes]
-    return render([Text(head), _device_table(plan.devices, plan.stages, width), *map(Text, notes)], width)
+    tables = _tables(plan.devices, plan.stages, plan.schedule, width)
+    return render([Text(head), *tables, *map(Text, notes)], width)
 
 
 def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
@@ -51,10 +53,18 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     broken = [f"broken: {violation}" for violation in evaluation.violations[:SHOWN_FLAWS]]
     hidden = len(evaluation.violations) - SHOWN_FLAWS
     broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
-    tables: list[RenderableType] = [_device_table(evaluation.loads, evaluation.shape.order, width)]
-    if evaluation.schedule is not None:
-        tables += ["", timetable(evaluation.schedule, wide=_columns(width) >= WIDE), CRITICAL]
+    tables = _tables(evaluation.loads, evaluation.shape.order, evaluation.schedule, width)
     return render([Text(f"{head}\n{shape}"), *tables, *map(Text, broken)], width)
+
+
+def _tables(
+    loads: Sequence[DeviceLoad], order: Sequence[str], schedule: Schedule | None, width: int | None
+) -> list[RenderableType]:
+    """A line for each device, and for latency the schedule."""
+    devices = _device_table(loads, order, width)
+    if schedule is None:
+        return [devices]
+    return [devices, "", timetable(schedule, wide=_columns(width) >= WIDE), CRITICAL]
 
 
 def certificate_text(certificate: Certificate) -> str:

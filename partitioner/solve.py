@@ -15,14 +15,14 @@ from partitioner.evaluate import evaluate
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.interrupt import Interruption
-from partitioner.methods.expand import expand, parts_of
-from partitioner.methods.method import Part, Progress, Settings
+from partitioner.methods.expand import expand, expand_subgraphs
+from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
-from partitioner.options import read_options
+from partitioner.options import read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.layers import whole_layers
-from partitioner.preprocess.problem import Problem
+from partitioner.warm_start import start_parts, start_subgraphs
 from partitioner.workload import Workload
 
 
@@ -32,7 +32,7 @@ def solve(
     objective: str = "throughput",
     *,
     method: str = "auto",
-    split: str = "chain",
+    split: str | None = None,
     backend: str = "auto",
     time_limit: float | None = None,
     gap: float = 0.0,
@@ -53,12 +53,13 @@ def solve(
         The hardware.
     objective
         ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
-        forward load plus the largest backward load (Section 5.3).
+        forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
+        sample, with subgraphs that run without interruption (Section 4, Appendix A).
     method
         A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
     split
         ``"chain"``: a pipeline of stages; ``"convex"``: the forward part of every device is contiguous
-        (Definition 3.1); ``"free"``: anything.
+        (Definition 3.1); ``"free"``: anything. By default chains; for latency every subgraph is convex.
     backend
         The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
     time_limit
@@ -78,7 +79,8 @@ def solve(
         ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps (two billion,
         some minutes); ``orders``: how many linear orders to try (12); ``contiguous_cpus``: must a convex
         split be contiguous on devices that pay no transfers too (True)? ``contiguous_backward``: must
-        its backward part be contiguous too (False)?
+        its backward part be contiguous too (False)? ``subgraphs_per_accelerator``: how many subgraphs of
+        each pass an accelerator may hold, for latency (1).
 
     Returns
     -------
@@ -106,10 +108,12 @@ def solve(
     started = time.perf_counter()
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     workload = Workload(graph, devices)
+    split = split_for(objective, split)
     info = choose(method, objective, split, backend)
-    options = read_options(time_limit, gap, seed, workers, method_options)
+    options = read_options(objective, time_limit, gap, seed, workers, method_options)
+    limit = options.subgraphs_per_accelerator
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
-    goal = Goal(objective, split, layer, options.contiguous_cpus, options.contiguous_backward)
+    goal = Goal(objective, split, layer, options.contiguous_cpus, options.contiguous_backward, limit)
     problem = contract(graph, devices, goal)
     interruption = Interruption()
     settings = Settings(
@@ -119,7 +123,8 @@ def solve(
         memory_budget=options.memory_budget,
         step_limit=options.step_limit,
         orders=options.orders,
-        incumbent=_incumbent(problem, graph, devices, warm_start),
+        incumbent=start_parts(problem, graph, devices, warm_start),
+        incumbent_subgraph=start_subgraphs(problem, graph, devices, warm_start),
         backend=backend,
         workers=workers or os.cpu_count() or 1,
         interruption=interruption,
@@ -131,7 +136,10 @@ def solve(
     placement = expand(graph, devices, outcome)
     if not placement:
         raise no_plan(graph, devices, outcome)
-    evaluation = evaluate(graph, devices, placement, objective)
+    subgraphs = expand_subgraphs(graph, outcome)
+    evaluation = evaluate(
+        graph, devices, placement, objective, subgraphs_per_accelerator=limit, subgraphs=subgraphs
+    )
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
     return Plan(
@@ -153,18 +161,6 @@ def solve(
         notes=(*notes, *outcome.notes),
         statistics=dict(outcome.statistics),
         native_status=outcome.native_status,
+        subgraphs=subgraphs,
+        schedule=evaluation.schedule,
     )
-
-
-def _incumbent(
-    problem: Problem, graph: Graph, devices: Devices, warm_start: Plan | Mapping[Any, str] | None
-) -> list[Part] | None:
-    """The parts of the warm start if it is feasible and of the shape asked for."""
-    if warm_start is None:
-        return None
-    placement = warm_start.placement if isinstance(warm_start, Plan) else warm_start
-    evaluation = evaluate(graph, devices, placement)
-    if not evaluation.feasible or (problem.split == "chain" and evaluation.shape.name != "chain"):
-        return None
-    order = evaluation.shape.order or [load.name for load in evaluation.loads if load.nodes]
-    return parts_of(problem, graph, devices, placement, order)

@@ -12,7 +12,13 @@ from partitioner.options import DEFAULTS, Options, read_options
 
 def read(**given: Any) -> Options:
     """Read options that are the usual ones but for those given."""
-    usual: dict[str, Any] = {"time_limit": None, "gap": 0.0, "seed": 0, "workers": None}
+    usual: dict[str, Any] = {
+        "objective": "throughput",
+        "time_limit": None,
+        "gap": 0.0,
+        "seed": 0,
+        "workers": None,
+    }
     known = {name: given.pop(name, value) for name, value in usual.items()}
     return read_options(**known, method_options=given)
 
@@ -33,7 +39,14 @@ def test_given_options_replace_the_defaults() -> None:
         orders=3,
         contiguous_cpus=True,
         contiguous_backward=False,
+        subgraphs_per_accelerator=1,
     )
+
+
+def test_subgraphs_are_for_latency() -> None:
+    assert read(objective="latency", subgraphs_per_accelerator=3).subgraphs_per_accelerator == 3
+    with pytest.raises(OptionError, match="subgraphs_per_accelerator = 2: must be 1 except for latency"):
+        read(subgraphs_per_accelerator=2)
 
 
 @pytest.mark.parametrize(

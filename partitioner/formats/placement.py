@@ -25,6 +25,7 @@ from partitioner.formats.record import (
     text,
     whole,
 )
+from partitioner.formats.schedule import read_schedule
 from partitioner.graph import Graph, NodeId
 from partitioner.plan import Plan, node_id
 
@@ -78,6 +79,27 @@ def load_placement(
     return _completed(graph, found) if complete else found
 
 
+def load_subgraphs(path: str | os.PathLike[str], graph: Graph) -> dict[NodeId, int] | None:
+    """Read the subgraphs of a plan for latency, by the ids of a graph's nodes; None if the file has none.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every place, field, value and rule that was broken.
+    """
+    flaws: list[Flaw] = []
+    found = _subgraphs(Record(read_json(path), "file", flaws))
+    by_text = {str(node): node for node in graph.ids}
+    flaws += [
+        Flaw(f"subgraphs, node {shown(node)}", "", "", "is not the id of a node of the workload")
+        for node in found or ()
+        if str(node) not in by_text
+    ]
+    if flaws:
+        raise WorkloadError(flaws, os.fspath(path))
+    return None if found is None else {by_text[str(node)]: index for node, index in found.items()}
+
+
 def load_plan(path: str | os.PathLike[str]) -> Plan:
     """Read a plan as :meth:`partitioner.Plan.save` wrote it.
 
@@ -110,6 +132,8 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         notes=tuple(top.take("notes", texts, [])),
         statistics=top.take("statistics", plain_mapping, {}),
         native_status=top.take("native_status", text, ""),
+        subgraphs=_subgraphs(top),
+        schedule=read_schedule(top),
     )
     if flaws:
         raise WorkloadError(flaws, os.fspath(path))
@@ -141,6 +165,15 @@ def _placement(top: Record) -> dict[NodeId, str]:
     given = top.take("placement", mapping, {})
     entries = Record(given, "placement", top.flaws)
     return {node_id(node, text_ids): entries.take(node, text, "") for node in given}
+
+
+def _subgraphs(top: Record) -> dict[NodeId, int] | None:
+    if "subgraphs" not in top.data:
+        return None
+    text_ids = frozenset(top.take("text_ids", texts, [], required=False))
+    given = top.take("subgraphs", mapping, {})
+    entries = Record(given, "subgraphs", top.flaws)
+    return {node_id(node, text_ids): entries.take(node, whole, 0) for node in given}
 
 
 def _device(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:

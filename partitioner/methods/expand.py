@@ -30,6 +30,14 @@ def expand(graph: Graph, devices: Devices, outcome: Outcome) -> dict[NodeId, str
     return {node: names[i] for node, i in zip(graph.ids, part_of_node, strict=True)}
 
 
+def expand_subgraphs(graph: Graph, outcome: Outcome) -> dict[NodeId, int] | None:
+    """The index of every node's subgraph among those of its device; None unless the method chose it."""
+    if outcome.subgraph is None:
+        return None
+    index = outcome.subgraph[outcome.problem.member].tolist()
+    return dict(zip(graph.ids, index, strict=True))
+
+
 def parts_of(
     problem: Problem, graph: Graph, devices: Devices, placement: Mapping[Any, str], order: Sequence[str]
 ) -> list[Part] | None:

@@ -66,8 +66,8 @@ class Settings:
         Steps up the lattice after which the exact search gives up.
     orders
         How many linear orders to try, and how many refinements of the best.
-    incumbent
-        The parts of a known plan to start from.
+    incumbent, incumbent_subgraph
+        The parts of a known plan to start from, and for latency as in :class:`Outcome`.
     backend
         The solver asked for, or ``"auto"``.
     workers
@@ -85,6 +85,7 @@ class Settings:
     step_limit: int = 2_000_000_000
     orders: int = 12
     incumbent: Sequence[Part] | None = None
+    incumbent_subgraph: Ints | None = None
     backend: str = "auto"
     workers: int = 1
     interruption: Interruption = field(default_factory=Interruption)

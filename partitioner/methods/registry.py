@@ -89,6 +89,7 @@ _METHODS = (
     ),
 )
 METHODS = {info.name: info for info in _METHODS}
+STRONGEST = {("throughput", "chain"): "dp"}
 
 
 def choose(method: str, objective: str, split: str, backend: str = "auto") -> MethodInfo:
@@ -101,8 +102,7 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
     BackendUnavailable
         If the method does not run on the backend.
     """
-    strongest = "dp" if (objective, split) == ("throughput", "chain") else "ip"
-    name = strongest if method == "auto" else method
+    name = STRONGEST.get((objective, split), "ip") if method == "auto" else method
     if not isinstance(name, str) or name not in METHODS:
         raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
     info = METHODS[name]

@@ -18,9 +18,17 @@ def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
     enough = (np.bincount(kind, minlength=len(problem.count)) <= problem.count).all()
     fits = (np.bincount(number, problem.size, len(parts)) <= problem.memory[kind]).all()
     runs = problem.allowed[kind[number], np.arange(problem.n)].all()
+    if problem.objective == "latency":
+        return bool(enough and fits and runs) and _is_together(problem, number)
     return (
         bool(enough and fits and runs) and _is_ordered(problem, number) and _is_convex(problem, kind, number)
     )
+
+
+def _is_together(problem: Problem, number: Ints) -> bool:
+    """Is every group in one part? In what order its subgraphs run is not looked at."""
+    pairs = np.unique(np.stack((problem.group, number)), axis=1)
+    return bool(pairs.shape[1] == problem.group.max(initial=-1) + 1)
 
 
 def _is_ordered(problem: Problem, number: Ints) -> bool:

@@ -1,0 +1,61 @@
+"""The schedule of a plan file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from partitioner.errors import Flaw
+from partitioner.evaluation.schedule import Run, Schedule
+from partitioner.formats.record import (
+    Record,
+    RuleBrokenError,
+    amount,
+    flag,
+    identifier,
+    listing,
+    mapping,
+    text,
+    whole,
+)
+
+
+def read_schedule(top: Record) -> Schedule | None:
+    """The schedule of a plan for latency; None if the file has none."""
+    if "schedule" not in top.data:
+        return None
+    record = Record(top.take("schedule", mapping, {}), "schedule", top.flaws)
+    entries = [
+        _run(data, f"schedule.entries[{place}]", top.flaws)
+        for place, data in enumerate(record.take("entries", listing, []))
+    ]
+    return Schedule(tuple(entries), tuple(record.take("critical_path", wholes, [])))
+
+
+def wholes(value: Any) -> list[int]:
+    """A JSON array of whole numbers."""
+    return [whole(item) for item in listing(value)]
+
+
+def identifiers(value: Any) -> list[int | str]:
+    """A JSON array of node ids."""
+    return [identifier(item) for item in listing(value)]
+
+
+def optional_whole(value: Any) -> int | None:
+    """A whole number of at least 0, or null."""
+    if value is not None and whole(value) < 0:
+        raise RuleBrokenError("must be a whole number of at least 0, or null")
+    return None if value is None else whole(value)
+
+
+def _run(data: Any, where: str, flaws: list[Flaw]) -> Run:
+    record = Record(data, where, flaws)
+    times = ("start", "finish", "transfer_in", "compute", "transfer_out")
+    return Run(
+        device=record.take("device", text, ""),
+        index=record.take("index", optional_whole, None),
+        nodes=tuple(record.take("nodes", identifiers, [])),
+        backward=record.take("backward", flag, False),
+        waits_for=record.take("waits_for", optional_whole, None),
+        **{name: record.take(name, amount, 0.0) for name in times},
+    )

@@ -1,0 +1,64 @@
+"""A plan to start from, as a method reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from partitioner.devices import Devices
+from partitioner.evaluate import Evaluation, evaluate
+from partitioner.graph import Graph
+from partitioner.methods.expand import parts_of
+from partitioner.methods.method import Part
+from partitioner.plan import Plan
+from partitioner.preprocess.problem import Ints, Problem
+
+WarmStart = Plan | Mapping[Any, str]
+
+
+def start_parts(
+    problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart | None
+) -> list[Part] | None:
+    """The parts of the warm start if it is feasible and of the shape asked for."""
+    if warm_start is None:
+        return None
+    placement = _placement(warm_start)
+    evaluation = _evaluated(problem, graph, devices, warm_start)
+    if not evaluation.feasible or (problem.split == "chain" and evaluation.shape.name != "chain"):
+        return None
+    order = evaluation.shape.order or [load.name for load in evaluation.loads if load.nodes]
+    return parts_of(problem, graph, devices, placement, order)
+
+
+def start_subgraphs(
+    problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart | None
+) -> Ints | None:
+    """Shape (n,): the subgraph of every supernode in the schedule of a warm start for latency."""
+    if warm_start is None or problem.objective != "latency":
+        return None
+    schedule = _evaluated(problem, graph, devices, warm_start).schedule
+    slot = np.zeros(problem.n, dtype=np.int64)
+    for run in schedule.entries if schedule else ():
+        slot[[problem.member[graph.position[node]] for node in run.nodes]] = run.index or 0
+    return slot
+
+
+def _placement(warm_start: WarmStart) -> Mapping[Any, str]:
+    return warm_start.placement if isinstance(warm_start, Plan) else warm_start
+
+
+def _evaluated(problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart) -> Evaluation:
+    """What the warm start is worth; only for latency does that depend on the objective."""
+    if problem.objective != "latency":
+        return evaluate(graph, devices, _placement(warm_start))
+    subgraphs = warm_start.subgraphs if isinstance(warm_start, Plan) else None
+    return evaluate(
+        graph,
+        devices,
+        _placement(warm_start),
+        "latency",
+        subgraphs_per_accelerator=problem.subgraphs,
+        subgraphs=subgraphs,
+    )
