@@ -1,7 +1,7 @@
-"""Reproduce Tables 1, 2 and 3 of the paper, side by side with the published values.
+"""Reproduce Tables 1 to 4 of the paper, side by side with the published values.
 
 With --ip, Table 1 is continued by integer programs and local search, which take minutes a workload; with
---gpipe, plans for throughput are held against plans for GPipe.
+--gpipe, plans for throughput are held against plans for GPipe; with --latency comes Table 4.
 Exit code: 0 if every value is as published or better, 1 if one is not, 2 if files are missing or bad.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from paper_tables.catalogue import CATALOGUE
+from paper_tables.latency import LatencyMeasurement, table4
 from paper_tables.measurement import Effort, Measurement
 from paper_tables.model import Table
 from paper_tables.programs import GPIPE, IP, gpipe, programs
@@ -47,10 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        sources = find_sources(options.folder, options.only)
         published = _published(options.folder, options.reference)
         effort = Effort(options.time_limit, options.gap)
-        tables = reproduce(sources, published, _wanted(options), effort)
+        tables = _tables(options, published, effort)
     except (OSError, ValueError, PartitionerError) as error:
         print(f"reproduce_tables: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -73,6 +73,17 @@ def reproduce(
             TABLES[name](measurements[-1:], published)
     tables = [TABLES[name](measurements, published) for name in wanted]
     return [table for table in tables if table.rows]
+
+
+def _tables(options: argparse.Namespace, published: Published, effort: Effort) -> list[Table]:
+    wanted = _wanted(options)
+    tables = []
+    if wanted:
+        tables += reproduce(find_sources(options.folder, options.only), published, wanted, effort)
+    if options.latency:
+        sources = find_sources(options.folder, options.only, "latency")
+        tables.append(table4([LatencyMeasurement(source, effort) for source in sources], published))
+    return tables
 
 
 def _wanted(options: argparse.Namespace) -> list[int | str]:
@@ -103,12 +114,17 @@ def _parser() -> argparse.ArgumentParser:
         "--reference",
         type=Path,
         metavar="FOLDER",
-        help="folder of table1.json and table3.json (default: reference/ beside FOLDER, if it is there)",
+        help="folder of table1.json and so on (default: reference/ beside FOLDER, if it is there)",
     )
     parser.add_argument(
-        "--tables", type=_numbers, default=tuple(NUMBERED), metavar="1,2,3", help="which tables (all)"
+        "--tables",
+        type=_numbers,
+        default=tuple(NUMBERED),
+        metavar="1,2,3",
+        help="which of the quick tables (all)",
     )
     parser.add_argument("--ip", action="store_true", help="continue Table 1 with integer programs")
+    parser.add_argument("--latency", action="store_true", help="Table 4, on the workloads for latency")
     parser.add_argument("--gpipe", action="store_true", help="compare objectives on training workloads")
     parser.add_argument(
         "--time-limit",
@@ -137,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    numbers = tuple(int(part) for part in text.split(","))
+    numbers = tuple(int(part) for part in text.split(",") if part)
     if not set(numbers) <= set(NUMBERED):
         raise argparse.ArgumentTypeError(f"{text}: choose from {', '.join(map(str, NUMBERED))}")
     return numbers

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from paper_tables.measurement import Measurement
+from paper_tables.catalogue import Entry
 from paper_tables.model import Cell
 from paper_tables.verdict import last_digit, must_agree, smaller_is_better
 
 COUNT, PERCENT, RATIO, SECONDS = ",d", ".2%", ".3f", ".1f"
 
 
-def note(text: str, measurements: Sequence[Measurement]) -> list[str]:
+class Named(Protocol):
+    """A measurement of a published workload."""
+
+    entry: Entry
+
+
+def note(text: str, measurements: Sequence[Named]) -> list[str]:
     """A remark on some workloads, if there are any."""
     names = ", ".join(m.entry.name for m in measurements)
     return [f"{names}: {text}."] if names else []

@@ -13,15 +13,16 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Published:
-    """Rows by workload of Table 1 (and 2) and of Table 3; empty where nothing is known."""
+    """Rows by workload of Table 1 (and 2), of Table 3 and of Table 4; empty where nothing is known."""
 
     table1: Rows = field(default_factory=dict)
     table3: Rows = field(default_factory=dict)
+    table4: Rows = field(default_factory=dict)
 
 
 def read_published(folder: Path) -> Published:
-    """Read ``table1.json`` and ``table3.json``; a file that is missing has no rows."""
-    return Published(_rows(folder / "table1.json"), _rows(folder / "table3.json"))
+    """Read ``table1.json``, ``table3.json`` and ``table4.json``; a file that is missing has no rows."""
+    return Published(*(_rows(folder / f"table{number}.json") for number in (1, 3, 4)))
 
 
 def _rows(path: Path) -> Rows:

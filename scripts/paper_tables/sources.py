@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paper_tables.catalogue import CATALOGUE, LAYERS, Entry
 
-PUBLIC_FOLDER = "throughput-inputs"
+PUBLIC_FOLDER = "{task}-inputs"
 
 
 @dataclass(frozen=True)
@@ -20,25 +20,27 @@ class Source:
     expert: Path | None
 
 
-def find_sources(folder: Path, only: Collection[str] = ()) -> list[Source]:
+def find_sources(folder: Path, only: Collection[str] = (), task: str = "throughput") -> list[Source]:
     """Find the workloads of a folder, in the order of the paper's tables.
 
     Parameters
     ----------
     folder
-        Either ``throughput/NAME.json`` and ``experts/NAME.json`` lie in it, or it is a checkout of
+        Either ``TASK/NAME.json`` and ``experts/NAME.json`` lie in it, or it is a checkout of
         msr-fiddle/dnn-partitioning.
     only
         Names to look for; all that are there by default.
+    task
+        ``"throughput"`` or ``"latency"``.
 
     Raises
     ------
     FileNotFoundError
         If a workload asked for, or every workload, is missing.
     """
-    locate = _public if (folder / PUBLIC_FOLDER).is_dir() else _flat
+    locate = _public if (folder / PUBLIC_FOLDER.format(task=task)).is_dir() else _flat
     wanted = [entry for entry in CATALOGUE if not only or entry.name in only]
-    sources = [locate(folder, entry) for entry in wanted]
+    sources = [locate(folder, entry, task) for entry in wanted]
     present = [source for source in sources if source.workload.is_file()]
     if not present or (only and len(present) < len(sources)):
         missing = next(source.workload for source in sources if source not in present)
@@ -46,16 +48,18 @@ def find_sources(folder: Path, only: Collection[str] = ()) -> list[Source]:
     return present
 
 
-def _flat(folder: Path, entry: Entry) -> Source:
+def _flat(folder: Path, entry: Entry, task: str) -> Source:
     experts = folder / "experts"
     expert = _expert(entry, [experts / f"{name}.json" for name in _with_inference(entry.name)])
-    return Source(entry, folder / "throughput" / f"{entry.name}.json", expert)
+    return Source(entry, folder / task / f"{entry.name}.json", expert)
 
 
-def _public(folder: Path, entry: Entry) -> Source:
+def _public(folder: Path, entry: Entry, task: str) -> Source:
     experts = folder / "human-experts"
     expert = _expert(entry, [experts / f"{stem}_expert.json" for stem in _with_inference(entry.stem)])
-    return Source(entry, folder / PUBLIC_FOLDER / entry.folder / f"{entry.stem}.json", expert)
+    return Source(
+        entry, folder / PUBLIC_FOLDER.format(task=task) / entry.folder / f"{entry.stem}.json", expert
+    )
 
 
 def _with_inference(name: str) -> list[str]:
