@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from partitioner.methods.relaxation import Relaxation
 SHARE = 0.85  # of the time that is left
 POLISH = 1e-2  # seconds for each supernode of local search from the first parts
 PATIENCE = 5e-2  # seconds for each supernode without progress
+SMALL = 100  # supernodes; of fewer each takes less
 PROGRESS = 1e-3  # of the value: what counts as progress, and lets the covering bound begin anew
 LOOK = 0.05  # seconds between looks when only the local search is at work
 SLICE = 0.2  # seconds in turn where one core has to do
@@ -33,11 +34,11 @@ def squeeze(search: Search, relaxation: Relaxation) -> None:
                 stop = _stop(search, descent)
                 covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
                 while not (stop() or descent.idle or running.done()):
-                    time.sleep(LOOK)
+                    wait([running], LOOK)
         finally:
             descent.leaving = True
     running.result()
-    search.offer(descent.parts or [])
+    _take(search, descent)
 
 
 def _stop(search: Search, descent: Descent) -> Callable[[], bool]:
@@ -46,12 +47,16 @@ def _stop(search: Search, descent: Descent) -> Callable[[], bool]:
 
     def stop() -> bool:
         search.look()
-        if descent.value < search.value:
-            search.offer(descent.parts or [])
+        _take(search, descent)
         descent.give_way(1)
         return search.over or descent.late or search.value < value * (1 - PROGRESS)
 
     return stop
+
+
+def _take(search: Search, descent: Descent) -> None:
+    if descent.parts is not None and descent.value < search.value:
+        search.offer(descent.parts)
 
 
 class Descent:
@@ -70,6 +75,7 @@ class Descent:
         self.value, self.parts = search.value, search.parts
         self.landmark = self.value
         self.leaving = False
+        self.size = search.problem.n * min(1.0, search.problem.n / SMALL)
         self.began = self.moved = time.perf_counter()
         deadline = search.settings.deadline
         self.end = np.inf if deadline is None else self.began + SHARE * (deadline - self.began)
@@ -83,13 +89,13 @@ class Descent:
     def idle(self) -> bool:
         """True once it has made no progress for long."""
         now = time.perf_counter()
-        patience = max(PATIENCE * self.search.problem.n, (self.moved - self.began) / 2)
+        patience = max(PATIENCE * self.size, (self.moved - self.began) / 2)
         return now - self.moved > patience
 
     def run(self) -> None:
         """Search until told to leave."""
         problem, settings = self.search.problem, self.search.settings
-        seconds = min(POLISH * problem.n, self.end - time.perf_counter())
+        seconds = min(POLISH * self.size, self.end - time.perf_counter())
         found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)
         if found is not None:
             self._keep(*found)
