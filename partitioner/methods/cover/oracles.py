@@ -27,6 +27,7 @@ SHARES = {
     "overlapped": Shares(0.5, 0.5),
     "duplex": Shares(0.5, 0.25),
 }
+FREE = Shares(1.0, 0.0)
 
 
 class Oracles:
@@ -52,8 +53,8 @@ class Oracles:
         self.threshold = threshold
         self.kinds = np.flatnonzero(problem.count > 0).tolist()
         self.count = problem.count[self.kinds]
-        paying = [kind for kind in self.kinds if problem.pays[kind]]
-        self.ways = {kind: _ways(problem, kind, self.time[kind], threshold) for kind in paying}
+        whole = [kind for kind in self.kinds if problem.pays[kind] or _is_contiguous(problem, kind)]
+        self.ways = {kind: _ways(problem, kind, self.time[kind], threshold) for kind in whole}
         self.ready = None not in self.ways.values()
 
     def within(self, threshold: float) -> list[Oracle]:
@@ -67,8 +68,12 @@ class Oracles:
         return SetOracle(ways.within(threshold), threshold)
 
 
+def _is_contiguous(problem: Problem, kind: int) -> bool:
+    return bool(problem.regions) and bool(problem.contiguous[kind])
+
+
 def _ways(problem: Problem, kind: int, time: Floats, threshold: float) -> Ways | None:
-    shares = SHARES[problem.communication]
+    shares = SHARES[problem.communication] if problem.pays[kind] else FREE
     transfers = problem.nets.cost * shares.transfers
-    steps = steps_of(problem, transfers, bool(problem.regions) and bool(problem.contiguous[kind]))
+    steps = steps_of(problem, transfers, _is_contiguous(problem, kind))
     return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES)

@@ -31,7 +31,7 @@ def _starts(search: Search) -> Iterator[Sequence[Part]]:
         yield settings.incumbent
     if problem.chain is not None:
         chain = _within(settings, CHAIN_SHARE, CHAIN_SECONDS)
-        parts = lifted(problem, solve_exact(problem.chain, replace(chain, incumbent=None)))
+        parts = lifted(problem, solve_exact(problem.chain, replace(chain, incumbent=None, gap=0.0)))
         if parts is not None:
             yield parts
 
