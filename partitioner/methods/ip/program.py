@@ -61,16 +61,15 @@ class Builder:
     _bounds: list[tuple[Floats, Floats]] = field(default_factory=list)
     _terms: list[tuple[Ints, Ints, Floats]] = field(default_factory=list)
 
-    def variables(self, count: int, upper: ArrayLike, lower: float = 0.0, integer: bool = False) -> Ints:
+    def variables(self, count: int, upper: ArrayLike, lower: ArrayLike = 0.0, integer: bool = False) -> Ints:
         """Shape (count,): the columns of new variables."""
-        bounds = np.full(count, lower), np.broadcast_to(np.asarray(upper, dtype=float), count)
-        self._variables.append((*bounds, integer))
+        self._variables.append((_each(lower, count), _each(upper, count), integer))
         self.columns += count
         return np.arange(self.columns - count, self.columns)
 
-    def new_rows(self, count: int, lower: float, upper: float) -> Ints:
+    def new_rows(self, count: int, lower: ArrayLike, upper: ArrayLike) -> Ints:
         """Shape (count,): new rows without terms."""
-        self._bounds.append((np.full(count, lower), np.full(count, upper)))
+        self._bounds.append((_each(lower, count), _each(upper, count)))
         self.rows += count
         return np.arange(self.rows - count, self.rows)
 
@@ -108,3 +107,8 @@ class Builder:
             row_lower=np.concatenate([low for low, _ in self._bounds]),
             row_upper=np.concatenate([up for _, up in self._bounds]),
         )
+
+
+def _each(value: ArrayLike, count: int) -> Floats:
+    """Shape (count,): the value or values as numbers."""
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), count)

@@ -1,0 +1,124 @@
+"""The integer program for latency, and from a solver's values back to a layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from partitioner.methods.ip.program import Builder, Program
+from partitioner.methods.ip.variables import ABSENT
+from partitioner.methods.latency import families
+from partitioner.methods.latency.families import Columns
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.seats import Mask, Seats, heads_and_tails, seats_of
+from partitioner.preprocess.problem import Floats, Ints, Problem, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Formulation:
+    """A problem as a program, with the columns that say where nodes sit.
+
+    Parameters
+    ----------
+    seats
+        The subgraphs and devices.
+    program
+        Its unit of time is `unit`.
+    unit
+        The time that becomes 1 in the program.
+    x
+        Shape (n, seats): columns, -1 where a node may not sit.
+    """
+
+    seats: Seats
+    program: Program
+    unit: float
+    x: Ints
+
+    def layout(self, values: Floats) -> Layout:
+        """The layout that a solution describes, each node where its variable is largest."""
+        there = np.where(self.x == ABSENT, -1.0, values[self.x])
+        return self.seats.layout(there.argmax(axis=1))
+
+
+def formulate(problem: Problem, cutoff: float = np.inf, bound: float = 0.0) -> Formulation:
+    """State the integer program (paper, Figures 5 and 6, with nets in place of edges).
+
+    Parameters
+    ----------
+    problem
+        A problem of latency.
+    cutoff
+        Largest value of interest; infinity where nothing is known yet.
+    bound
+        No layout has a smaller value.
+    """
+    horizon = min(cutoff, longest(problem))
+    unit = horizon if horizon > 0 else 1.0
+    builder = Builder()
+    c = _columns(builder, _scaled(problem, unit), seats_of(problem, horizon), horizon / unit, bound / unit)
+    families.assignment(builder, c)
+    families.colocation(builder, c)
+    families.memory(builder, c)
+    families.transfers(builder, c)
+    families.needs(builder, c)
+    families.durations(builder, c)
+    families.starts(builder, c)
+    families.single_nodes(builder, c)
+    families.finishes(builder, c)
+    families.device_order(builder, c)
+    families.ranks(builder, c)
+    families.progress(builder, c)
+    families.last_finish(builder, c)
+    return Formulation(c.seats, builder.program(c.total), unit, c.x)
+
+
+def longest(problem: Problem) -> float:
+    """No layout takes longer: everything one after another, every net into and out of each subgraph."""
+    slowest = np.where(problem.allowed, problem.work(), 0.0).max(axis=0, initial=0.0).sum()
+    pins = np.diff(problem.nets.pins.start)
+    return float(slowest + (problem.nets.cost * pins).sum())
+
+
+def _scaled(problem: Problem, unit: float) -> Problem:
+    nets = problem.nets._replace(cost=problem.nets.cost / unit)
+    return replace(problem, time=problem.time / unit, nets=nets)
+
+
+def _columns(builder: Builder, problem: Problem, seats: Seats, horizon: float, bound: float) -> Columns:
+    head, tail = (np.minimum(each, 2.0) for each in heads_and_tails(problem))
+    subgraphs = np.flatnonzero(seats.pays)
+    held = seats.open[:, subgraphs]
+    reads = _is_read(problem.nets.pins, held) & (np.diff(problem.nets.pins.start) > 1)[:, None]
+    m = len(subgraphs)
+    return Columns(
+        problem=problem,
+        seats=seats,
+        horizon=horizon,
+        head=head,
+        tail=tail,
+        subgraphs=subgraphs,
+        x=_where(builder, seats.open, integer=True),
+        into=_where(builder, reads),
+        out=_where(builder, held[problem.nets.source]),
+        need=_where(builder, _is_read(problem.successors, held)),
+        latency=builder.variables(problem.n, horizon, np.minimum(head, horizon)),
+        start=builder.variables(m, horizon),
+        finish=builder.variables(m, horizon),
+        total=builder.variables(1, horizon, min(bound * (1 - 1e-9), horizon)),
+    )
+
+
+def _is_read(rows: Rows, held: Mask) -> Mask:
+    """Shape (rows, subgraphs): may one of the row's nodes be there?"""
+    some = np.zeros((len(rows.start) - 1, held.shape[1]), dtype=bool)
+    np.logical_or.at(some, rows.owners(), held[rows.items])
+    return some
+
+
+def _where(builder: Builder, there: Mask, integer: bool = False) -> Ints:
+    """Shape of `there`: new variables between 0 and 1 where it is True."""
+    columns = np.full(there.shape, ABSENT)
+    columns[there] = builder.variables(int(there.sum()), 1.0, integer=integer)
+    return columns

@@ -1,0 +1,120 @@
+"""Where nodes may sit: the subgraphs of devices that pay for transfers, and the devices that do not pay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.places import device_kinds
+from partitioner.preprocess.problem import Floats, Ints, Problem
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Seats:
+    """Device by device, and on each device in the order in which its subgraphs run.
+
+    Parameters
+    ----------
+    device, kind
+        Shape (seats,): the device and its kind.
+    backward
+        Shape (seats,): True for subgraphs of the backward pass.
+    slot
+        Shape (seats,): the index among the subgraphs of the device and pass.
+    pays
+        Shape (seats,): is the seat a subgraph? Otherwise its nodes run one by one.
+    open
+        Shape (n, seats): may the node sit there?
+    """
+
+    device: Ints
+    kind: Ints
+    backward: Mask
+    slot: Ints
+    pays: Mask
+    open: Mask
+
+    def __len__(self) -> int:
+        return len(self.device)
+
+    def layout(self, seat: Ints) -> Layout:
+        """The layout in which node v sits at ``seat[v]``."""
+        return Layout(self.device[seat], self.slot[seat])
+
+    def of(self, problem: Problem, layout: Layout) -> Ints:
+        """Shape (n,): the seat of every node in a layout, -1 where there is none."""
+        paid = self.pays[None, :]
+        fits = self.device == layout.place[:, None]
+        fits &= ~paid | (self.slot == layout.slot[:, None])
+        fits &= ~paid | (self.backward == problem.backward[:, None])
+        return np.where(fits.any(axis=1), fits.argmax(axis=1), -1)
+
+
+def seats_of(problem: Problem, cutoff: float = np.inf) -> Seats:
+    """All seats, and who may take which so that the value is at most `cutoff`.
+
+    Devices that do not pay are as good as one as long as one has room for everything. Of the groups that
+    a kind may run, the j-th largest sits on one of its first j devices: equal devices can be exchanged.
+    """
+    passes = [False, True] if problem.backward.any() else [False]
+    rows = []
+    for device, kind in enumerate(device_kinds(problem).tolist()):
+        index = device - int(np.searchsorted(device_kinds(problem), kind))
+        if problem.pays[kind]:
+            rows += [(device, kind, index, p, s) for p in passes for s in range(problem.subgraphs)]
+        elif index == 0 or problem.memory[kind] < problem.size.sum():
+            rows.append((device, kind, index, False, 0))
+    device, kind, index, backward, slot = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    pays = problem.pays[kind]
+    may = _open(problem, cutoff).T[:, kind] & (index <= _canonical(problem).T[:, kind])
+    may &= ~pays | (problem.backward[:, None] == backward.astype(bool))
+    return Seats(device, kind, backward.astype(bool), slot, pays, may)
+
+
+def best_times(problem: Problem) -> Floats:
+    """Shape (n,): the shortest time of each node on a kind that exists; infinity where there is none."""
+    return np.asarray(
+        np.where((problem.count > 0)[:, None], problem.work(), np.inf).min(axis=0, initial=np.inf)
+    )
+
+
+def heads_and_tails(problem: Problem) -> tuple[Floats, Floats]:
+    """Shape (n,) each: the longest path that ends with the node, and what must follow it, in best times."""
+    best = best_times(problem)
+    head, tail = best.copy(), np.zeros(problem.n)
+    for v in range(problem.n):
+        before = problem.predecessors.row(v)
+        head[v] += head[before].max(initial=0.0)
+    for v in reversed(range(problem.n)):
+        after = problem.successors.row(v)
+        tail[v] = (tail[after] + best[after]).max(initial=0.0)
+    return head, tail
+
+
+def _open(problem: Problem, cutoff: float) -> Mask:
+    """Shape (K, n): may every member of the node's group run on the kind, and the node in time?"""
+    head, tail = heads_and_tails(problem)
+    with np.errstate(invalid="ignore"):
+        detour = problem.work() + (head - best_times(problem) + tail)
+    fits = problem.allowed & (detour <= cutoff * (1 + 1e-9)) & (problem.size <= problem.memory[:, None])
+    together = np.ones((len(fits), problem.group.max(initial=-1) + 1), dtype=bool)
+    for k, row in enumerate(fits):
+        np.logical_and.at(together[k], problem.group, row)
+    return together[:, problem.group]
+
+
+def _canonical(problem: Problem) -> Ints:
+    """Shape (K, n): the highest index of a device of the kind that the node's group needs."""
+    size = np.bincount(problem.group, problem.size)
+    order = np.argsort(-size, kind="stable")
+    rank = np.empty((len(problem.count), len(order)), dtype=np.int64)
+    for k in range(len(rank)):
+        runs = np.zeros(len(order), dtype=bool)
+        runs[problem.group[problem.allowed[k]]] = True
+        rank[k, order] = np.maximum(np.cumsum(runs[order]) - 1, 0)
+    return rank[:, problem.group]
