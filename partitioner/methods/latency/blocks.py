@@ -1,0 +1,192 @@
+"""How a block between two separators may be cut, and what a cut costs at least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from partitioner.methods.latency.spine import Flow, Spine
+from partitioner.preprocess.problem import Floats, Ints
+
+WIDEST = 60
+MOST_IDEALS = 6_000
+Bits = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The ideals of a block's inner nodes, as bits: what can be cut off from the rest.
+
+    Parameters
+    ----------
+    ideal
+        Shape (s,): the sets; the first is empty, the last holds all.
+    work, size
+        Shape (s,): their sums.
+    cut
+        Shape (s,): cost of the nets that leave the set (and the separator before it).
+    late
+        Shape (s,): cost of the nets that leave it, or the separator before it, for its complement (and
+        the separator after it), which is the same nets; kept apart where the set holds a net's readers.
+    between
+        Shape (s, s): what passes between the ideal i and the complement of the ideal j, if the nodes of
+        neither run elsewhere; infinity where i is not within j.
+    """
+
+    ideal: Bits
+    work: Floats
+    size: Floats
+    cut: Floats
+    between: Floats
+
+
+def block_of(flow: Flow, spine: Spine, k: int, far: set[int]) -> Block:
+    """The cuts of block `k`; nets in `far` are left out.
+
+    A block with too many ideals, or too many nodes, is cut for free: only its longest path counts.
+    """
+    inner, ends = spine.inner[k], (spine.separators[k], spine.separators[k + 1])
+    paid, size = flow.paid[inner], flow.size[inner]
+    number = {node: i + 1 for i, node in enumerate([*inner, ends[1]])} | {ends[0]: 0}
+    edges = [(number[u], number[v]) for u, v in spine.edges[k]]
+    nets = _local_nets(flow, number, far, ends[1])
+    ideals = _ideals(len(inner), edges) if len(inner) <= WIDEST else None
+    if ideals is None:
+        return _opaque(np.minimum(flow.paid, flow.free)[inner], edges, paid, size)
+    member = _members(ideals, len(inner))
+    cost = _edge_costs(len(inner), edges, nets)
+    between = _between(ideals, *_masks(len(inner), edges), flow.free[inner], paid, cost)
+    return Block(ideals, _sums(member, paid), _sums(member, size), _cuts(member, nets), between)
+
+
+def _local_nets(
+    flow: Flow, number: dict[int, int], far: set[int], last: int
+) -> list[tuple[int, list[int], float]]:
+    """The nets of the block by its own numbers: made in it or just before, read in it or just after."""
+    nets = []
+    for e, (source, readers, cost) in enumerate(flow.nets):
+        if e not in far and source in number and source != last:
+            local = [number[v] for v in readers if number.get(v, 0) > 0]
+            if local:
+                nets.append((number[source], local, cost))
+    return nets
+
+
+def _ideals(n: int, edges: list[tuple[int, int]]) -> Bits | None:
+    """All sets of inner nodes that hold the inner predecessors of their nodes; None if too many."""
+    before = [0] * n
+    for u, v in edges:
+        if u > 0 and v <= n:
+            before[v - 1] |= 1 << (u - 1)
+    found, layer = {0}, [0]
+    while layer:
+        grown = set()
+        for ideal in layer:
+            for v in range(n):
+                if not ideal >> v & 1 and before[v] & ~ideal == 0:
+                    grown.add(ideal | 1 << v)
+        found |= grown
+        layer = list(grown)
+        if len(found) > MOST_IDEALS:
+            return None
+    return np.array(sorted(found, key=lambda ideal: (ideal.bit_count(), ideal)), dtype=np.uint64)
+
+
+def _members(ideals: Bits, n: int) -> NDArray[np.bool_]:
+    """Shape (s, n): the sets as rows."""
+    return np.asarray((ideals[:, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1) == 1)
+
+
+def _sums(member: NDArray[np.bool_], value: Floats) -> Floats:
+    return np.asarray(np.where(member, value, 0.0).sum(axis=1))
+
+
+def _cuts(member: NDArray[np.bool_], nets: list[tuple[int, list[int], float]]) -> Floats:
+    first, last = np.ones((len(member), 1), dtype=bool), np.zeros((len(member), 1), dtype=bool)
+    inside = np.concatenate((first, member, last), axis=1)
+    cut = np.zeros(len(member))
+    for source, readers, cost in nets:
+        cut += cost * (inside[:, source] & ~inside[:, readers].all(axis=1))
+    return cut
+
+
+def _edge_costs(
+    n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list[int], float]]
+) -> Floats:
+    """Shape (n + 2, n + 2): what a cut of an edge costs each side, -1 where there is no edge."""
+    cost = np.full((n + 2, n + 2), -1.0)
+    for u, v in edges:
+        cost[u, v] = 0.0
+    for source, readers, amount in nets:
+        for v in readers:
+            cost[source, v] += amount if cost[source, v] >= 0 else 0.0
+    return cost
+
+
+def _masks(n: int, edges: list[tuple[int, int]]) -> tuple[Bits]:
+    after = np.zeros(n, dtype=np.uint64)
+    for u, v in edges:
+        if u > 0 and v <= n:
+            after[u - 1] |= np.uint64(1 << (v - 1))
+    return (after,)
+
+
+def _opaque(best: Floats, edges: list[tuple[int, int]], paid: Floats, size: Floats) -> Block:
+    """Two sets, nothing and everything: a cut takes the longest path, and no memory."""
+    n = len(best)
+    path = np.zeros(n + 2)
+    for u, v in sorted(edges, key=lambda edge: edge[1]):
+        path[v] = max(path[v], path[u] + (best[v - 1] if v <= n else 0.0))
+    between = np.array([[0.0, path[n + 1]], [np.inf, 0.0]])
+    between[0, 0] = between[1, 1] = path[n + 1]
+    everything = np.array([0, np.iinfo(np.uint64).max], dtype=np.uint64)
+    full = np.array([0.0, paid.sum()]), np.array([0.0, size.sum()])
+    return Block(everything, *full, np.zeros(2), between)
+
+
+@njit(cache=True, nogil=True)
+def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats) -> Floats:
+    count, n = len(ideals), len(free)
+    result = np.full((count, count), np.inf)
+    one = np.uint64(1)
+    alone, shared, last = np.zeros(n), np.zeros(n), np.zeros(n)
+    for i in range(count):
+        for v in range(n):
+            if ideals[i] >> numba.uint64(v) & one:
+                last[v] = -1.0
+                continue
+            alone[v], shared[v] = _reached(ideals[i], v, alone, shared, free, paid, cost)
+            most = 0.0
+            for w in range(v + 1, n + 1):
+                most = max(most, cost[v + 1, w + 1])
+            last[v] = min(alone[v], shared[v] + most)
+        order = np.argsort(-last)
+        for j in range(count):
+            if ideals[i] & ~ideals[j] == 0:
+                middle = ideals[j] & ~ideals[i]
+                result[i, j] = 0.0
+                for v in order:
+                    if middle >> numba.uint64(v) & one and after[v] & middle == 0:
+                        result[i, j] = last[v]
+                        break
+    return result
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _reached(ideal, v, alone, shared, free, paid, cost):  # type: ignore[no-untyped-def]
+    """When node v is done at least after the ideal, by itself, and in a subgraph that began outside."""
+    by_itself, in_subgraph = 0.0, max(cost[0, v + 1], 0.0)
+    for u in range(v):
+        moved = cost[u + 1, v + 1]
+        if moved < 0:
+            continue
+        if ideal >> numba.uint64(u) & numba.uint64(1):
+            in_subgraph = max(in_subgraph, moved)
+        else:
+            by_itself = max(by_itself, min(alone[u], shared[u] + moved))
+            in_subgraph = max(in_subgraph, min(shared[u], alone[u] + moved))
+    return by_itself + free[v], in_subgraph + paid[v]

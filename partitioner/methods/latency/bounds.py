@@ -1,0 +1,27 @@
+"""Lower bounds on the latency that take no search."""
+
+from __future__ import annotations
+
+from partitioner.methods.latency.serial import serial_bound
+from partitioner.methods.latency.spine import flow_for, heaviest_path, longest_path, spine_along
+from partitioner.preprocess.problem import Problem
+
+
+def bound_of(problem: Problem) -> float:
+    """The best of the longest path and of serial bounds along the heaviest path.
+
+    Each serial bound drops the edges that pass over more than a share of the path, and is one of a
+    weakened graph, so all of them hold.
+    """
+    best = longest_path(problem)
+    if not problem.n or best == float("inf"):
+        return best
+    flow = flow_for(problem)
+    path = heaviest_path(flow)
+    seen = set()
+    for reach in sorted({len(path), len(path) // 2, len(path) // 4, len(path) // 10, 12, 6, 2}):
+        spine = spine_along(flow, path, max(reach, 1))
+        if tuple(spine.separators) not in seen:
+            seen.add(tuple(spine.separators))
+            best = max(best, serial_bound(problem, flow, spine))
+    return best

@@ -1,0 +1,122 @@
+"""The serial bound: a graph that is nearly a series cannot avoid what its cuts cost.
+
+Take separators s_0, ..., s_m such that every path between two of them that the weakened graph keeps
+passes those between. In any layout let U_1, ..., U_r be, in order, the subgraphs and single nodes that
+hold separators. A subgraph is contiguous, so it holds a run s_a .. s_b of separators, all inner nodes of
+the blocks between them, an ideal of the block after s_b and the complement of an ideal of the block
+before s_a. It lasts for all its work and for the nets that are cut there; the next one starts after it
+has finished, and after every path through the nodes between the two, which run elsewhere: their
+subgraphs cannot hold a separator, or they would hold one of the two as well. So the latency is at least
+the length of the whole sequence, and the shortest sequence whose subgraphs each fit a device's memory,
+found by a dynamic program over separators and ideals, is a lower bound. Dropping nodes, edges or
+transfers loses no layout.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.latency.blocks import Block, block_of
+from partitioner.methods.latency.spine import Flow, Spine
+from partitioner.preprocess.problem import Floats, Problem
+
+
+def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
+    """The length of the shortest sequence along a spine."""
+    far, leaving, coming = _far_nets(flow, spine)
+    blocks = [block_of(flow, spine, k, far) for k in range(len(spine.inner))]
+    paid, free, size = (each[spine.separators] for each in (flow.paid, flow.free, flow.size))
+    memory = problem.memory[problem.pays & (problem.count > 0)].max(initial=0.0)
+    if not (problem.pays & (problem.count > 0)).any():
+        paid = np.full(len(paid), np.inf)
+    return _walk(blocks, (paid, free, size), leaving, coming, memory, problem.communication)
+
+
+def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
+    """Nets that pass over a separator, and the sum of them that a run of separators must move.
+
+    Row a and column b of the sums stand for a subgraph from separator a to b: out of it go nets made in
+    it and read beyond the next separator, into it those read in it and made before the previous one.
+    """
+    place = {node: 2 * k for k, node in enumerate(spine.separators)}
+    place |= {node: 2 * k + 1 for k, inner in enumerate(spine.inner) for node in inner}
+    m = len(spine.separators)
+    far, leaving, coming = set(), np.zeros((m, m)), np.zeros((m, m))
+    first, last = np.arange(m)[:, None], np.arange(m)[None, :]
+    for e, (source, readers, cost) in enumerate(flow.nets):
+        made, read = place.get(source, -1), max((place.get(v, -1) for v in readers), default=-1)
+        if made >= 0 and read > made // 2 * 2 + 2:
+            far.add(e)
+            leaving += cost * ((2 * first <= made) & (made <= 2 * last) & (read > 2 * last + 1))
+            coming += cost * ((2 * first <= read) & (read <= 2 * last) & (made < 2 * first - 1))
+    return far, leaving, coming
+
+
+def _walk(
+    blocks: list[Block],
+    separators: tuple[Floats, Floats, Floats],
+    leaving: Floats,
+    coming: Floats,
+    memory: float,
+    communication: str,
+) -> float:
+    paid, free, size = separators
+    model = ("sequential", "overlapped", "duplex").index(communication)
+    m = len(paid)
+    start = np.zeros((1, 5))  # value, transfers in, work, size, first separator
+    alone = free[0]
+    for b in range(m):
+        start[:, 2] += paid[b]
+        start[:, 3] += size[b]
+        start = start[(start[:, 3] <= memory) & (start[:, 2] < np.inf)]
+        if b == m - 1:
+            end = np.zeros((1, 3))
+        else:
+            end = np.stack((blocks[b].work, blocks[b].size, blocks[b].cut), axis=1)
+        first = start[:, 4].astype(np.int64)
+        value = _ends(start, leaving[first, b], coming[first, b], end, memory, model)
+        if b == m - 1:
+            return float(min(value[0], alone))
+        start, alone = _over(blocks[b], start, value, alone, free[b + 1], b + 1)
+    return 0.0
+
+
+def _over(
+    block: Block, start: Floats, value: Floats, alone: float, free: float, first: int
+) -> tuple[Floats, float]:
+    """Subgraphs that began before and go on, those that begin in the block, and the next lone separator."""
+    before = value.copy()
+    before[0] = min(before[0], alone)
+    reached = (before[:, None] + block.between).min(axis=0)
+    new = np.zeros((len(reached), 5))
+    new[:, 0] = reached
+    new[:, 1] = block.cut
+    new[:, 2] = block.work[-1] - block.work
+    new[:, 3] = block.size[-1] - block.size
+    new[:, 4] = first
+    new = new[np.isfinite(reached) & np.isfinite(new[:, 2])]
+    going = start.copy()
+    going[:, 2] += block.work[-1]
+    going[:, 3] += block.size[-1]
+    return np.concatenate((going, new)), float(reached[-1] + free)
+
+
+@njit(cache=True, nogil=True)
+def _ends(start: Floats, leaving: Floats, coming: Floats, end: Floats, memory: float, model: int) -> Floats:
+    """Shape (ideals,): the least finish of a subgraph that ends with each ideal."""
+    value = np.full(len(end), np.inf)
+    for i in range(len(start)):
+        for j in range(len(end)):
+            if start[i, 3] + end[j, 1] > memory:
+                continue
+            work = start[i, 2] + end[j, 0]
+            into, out = start[i, 1] + coming[i], end[j, 2] + leaving[i]
+            if model == 0:
+                length = work + into + out
+            elif model == 1:
+                length = max(work, into + out)
+            else:
+                length = max(work, into, out)
+            value[j] = min(value[j], start[i, 0] + length)
+    return value

@@ -1,0 +1,175 @@
+"""A series of separators through the graph, and the blocks between them: what lower bounds walk along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from partitioner.methods.latency.seats import best_times
+from partitioner.preprocess.problem import Floats, Ints, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A weakened graph: fewer nodes, edges and transfers than the problem has, none that it has not.
+
+    Parameters
+    ----------
+    paid, free
+        Shape (n,): the shortest time on a kind that pays for transfers, and on one that does not.
+    size
+        Shape (n,).
+    after, before
+        Neighbours of each node; nodes are numbered in a topological order.
+    nets
+        Source, readers and cost of every tensor.
+    """
+
+    paid: Floats
+    free: Floats
+    size: Floats
+    after: list[list[int]]
+    before: list[list[int]]
+    nets: list[tuple[int, list[int], float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Spine:
+    """Separators in order; every path between two of them that is kept passes those between.
+
+    Parameters
+    ----------
+    separators
+        Nodes, ascending.
+    inner
+        For each pair of neighbours the nodes on paths between them, ascending.
+    edges
+        For each such block the kept edges among its inner nodes and its two separators.
+    """
+
+    separators: list[int]
+    inner: list[list[int]]
+    edges: list[list[tuple[int, int]]]
+
+
+def flow_for(problem: Problem) -> Flow:
+    """The problem's graph, runs of one group in which each node is the next one's only neighbour merged.
+
+    With one subgraph a device such a run is never cut, nor does a CPU gain by cutting it.
+    """
+    head = _runs(problem) if problem.subgraphs == 1 else np.arange(problem.n)
+    kept, label = np.unique(head, return_inverse=True)
+    work = np.where((problem.count > 0)[:, None], problem.work(), np.inf)
+    paid = work[problem.pays].min(axis=0, initial=np.inf)
+    free = work[~problem.pays].min(axis=0, initial=np.inf)
+    after: list[set[int]] = [set() for _ in kept]
+    before: list[set[int]] = [set() for _ in kept]
+    owners = label[problem.successors.owners()].tolist()
+    for u, v in zip(owners, label[problem.successors.items].tolist(), strict=True):
+        if u != v:
+            after[u].add(v)
+            before[v].add(u)
+    return Flow(
+        paid=np.bincount(label, paid, len(kept)),
+        free=np.bincount(label, free, len(kept)),
+        size=np.bincount(label, problem.size, len(kept)),
+        after=[sorted(each) for each in after],
+        before=[sorted(each) for each in before],
+        nets=_nets(problem, label),
+    )
+
+
+def _runs(problem: Problem) -> Ints:
+    """Shape (n,): the first node of the run that each node is in."""
+    head = np.arange(problem.n)
+    for v in range(problem.n):
+        before = problem.predecessors.row(v)
+        if len(before) == 1 and len(problem.successors.row(before[0])) == 1:
+            u = int(before[0])
+            if problem.group[u] == problem.group[v] and problem.backward[u] == problem.backward[v]:
+                head[v] = head[u]
+    return head
+
+
+def _nets(problem: Problem, label: Ints) -> list[tuple[int, list[int], float]]:
+    nets = []
+    for e, cost in enumerate(problem.nets.cost.tolist()):
+        source = int(label[problem.nets.source[e]])
+        readers = sorted(set(label[problem.nets.pins.row(e)].tolist()) - {source})
+        if readers:
+            nets.append((source, readers, cost))
+    return nets
+
+
+def heaviest_path(flow: Flow) -> list[int]:
+    """A path that takes much time and memory: the more of both it has, the more a cut must separate."""
+    n = len(flow.size)
+    time = np.minimum(flow.paid, flow.free)
+    weight = time / max(time.sum(), 1e-300) + flow.size / max(flow.size.sum(), 1e-300) + 1e-9
+    value, best = np.zeros(n), [-1] * n
+    for v in range(n):
+        best[v] = max(flow.before[v], key=lambda u: value[u], default=-1)
+        value[v] = weight[v] + (value[best[v]] if best[v] >= 0 else 0.0)
+    path = [int(value.argmax())]
+    while best[path[-1]] >= 0:
+        path.append(best[path[-1]])
+    return path[::-1]
+
+
+def spine_along(flow: Flow, path: list[int], reach: int) -> Spine:
+    """The separators on a path, once edges that pass over more than `reach` of its nodes are dropped."""
+    low, high = _spans(flow, path, flow.after, len(path))
+    after = [
+        [v for v in flow.after[u] if low[u] >= 0 and high[v] < len(path) and high[v] - low[u] <= reach]
+        for u in range(len(flow.size))
+    ]
+    low, high = _spans(flow, path, after, len(path))
+    kept = [
+        (u, v) for u, targets in enumerate(after) for v in targets if low[u] >= 0 and high[v] < len(path)
+    ]
+    covered = np.zeros(len(path) + 1, dtype=np.int64)
+    for u, v in kept:
+        if high[v] - low[u] > 1:
+            covered[low[u] + 1] += 1
+            covered[high[v]] -= 1
+    separators = [i for i, passing in enumerate(np.cumsum(covered)[:-1].tolist()) if not passing]
+    block = np.zeros(len(path) + 1, dtype=np.int64)
+    block[separators] = 1
+    block = np.cumsum(block) - 1
+    edges: list[list[tuple[int, int]]] = [[] for _ in separators[1:]]
+    for u, v in kept:
+        edges[block[low[u]]].append((u, v))
+    nodes = [path[i] for i in separators]
+    inner = [
+        sorted({node for edge in listed for node in edge} - set(ends))
+        for listed, ends in zip(edges, pairwise(nodes), strict=True)
+    ]
+    return Spine(nodes, inner, edges)
+
+
+def _spans(flow: Flow, path: list[int], after: list[list[int]], length: int) -> tuple[list[int], list[int]]:
+    """The last position of the path that leads to each node, and the first that it leads to."""
+    n = len(flow.size)
+    low, high = [-1] * n, [length] * n
+    for i, v in enumerate(path):
+        low[v] = high[v] = i
+    on_path = set(path)
+    for u in range(n):
+        for v in after[u]:
+            if v not in on_path:
+                low[v] = max(low[v], low[u])
+    for u in reversed(range(n)):
+        if u not in on_path:
+            high[u] = min((high[v] for v in after[u]), default=length)
+    return low, high
+
+
+def longest_path(problem: Problem) -> float:
+    """The longest path with best times: every layout runs its nodes one after another."""
+    best = best_times(problem)
+    head = np.zeros(problem.n)
+    for v in range(problem.n):
+        head[v] = best[v] + head[problem.predecessors.row(v)].max(initial=0.0)
+    return float(head.max(initial=0.0))
