@@ -15,6 +15,7 @@ from partitioner.preprocess.problem import Floats, Ints
 WIDEST = 60
 MOST_IDEALS = 6_000
 Bits = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +28,14 @@ class Block:
         Shape (s,): the sets; the first is empty, the last holds all.
     work, size
         Shape (s,): their sums.
+    rest
+        Shape (s,): the work of their complements.
     cut
-        Shape (s,): cost of the nets that leave the set (and the separator before it).
-    late
-        Shape (s,): cost of the nets that leave it, or the separator before it, for its complement (and
-        the separator after it), which is the same nets; kept apart where the set holds a net's readers.
+        Shape (s,): cost of the nets between the set (and the separator before it) and its complement (and
+        the separator after it).
+    ends, begins
+        Shape (s,): may a subgraph end with the set, may one begin with its complement? Not if that tears
+        a group whose nodes share a subgraph.
     between
         Shape (s, s): what passes between the ideal i and the complement of the ideal j, if the nodes of
         neither run elsewhere; infinity where i is not within j.
@@ -40,27 +44,49 @@ class Block:
     ideal: Bits
     work: Floats
     size: Floats
+    rest: Floats
     cut: Floats
+    ends: Mask
+    begins: Mask
     between: Floats
 
 
-def block_of(flow: Flow, spine: Spine, k: int, far: set[int]) -> Block:
+def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) -> Block:
     """The cuts of block `k`; nets in `far` are left out.
 
-    A block with too many ideals, or too many nodes, is cut for free: only its longest path counts.
+    Where transfers do not add to processing, `between` counts none of them. A block with too many ideals, or too many nodes, is cut for free: only its longest path counts.
     """
-    inner, ends = spine.inner[k], (spine.separators[k], spine.separators[k + 1])
+    inner, ends_of = spine.inner[k], (spine.separators[k], spine.separators[k + 1])
     paid, size = flow.paid[inner], flow.size[inner]
-    number = {node: i + 1 for i, node in enumerate([*inner, ends[1]])} | {ends[0]: 0}
+    number = {node: i + 1 for i, node in enumerate([*inner, ends_of[1]])} | {ends_of[0]: 0}
     edges = [(number[u], number[v]) for u, v in spine.edges[k]]
-    nets = _local_nets(flow, number, far, ends[1])
+    nets = _local_nets(flow, number, far, ends_of[1])
     ideals = _ideals(len(inner), edges) if len(inner) <= WIDEST else None
     if ideals is None:
         return _opaque(np.minimum(flow.paid, flow.free)[inner], edges, paid, size)
     member = _members(ideals, len(inner))
-    cost = _edge_costs(len(inner), edges, nets)
-    between = _between(ideals, *_masks(len(inner), edges), flow.free[inner], paid, cost)
-    return Block(ideals, _sums(member, paid), _sums(member, size), _cuts(member, nets), between)
+    ends, begins = _untorn(flow, spine, k, member)
+    lone = np.isin(flow.unit[inner], flow.unit[list(ends_of)])
+    cost = _edge_costs(len(inner), edges, nets if additive else [])
+    middle = np.where(lone, np.inf, paid)
+    between = _between(ideals, _after(len(inner), edges), flow.free[inner], middle, cost)
+    work, rest = _sums(member, paid), _sums(~member, paid)
+    return Block(ideals, work, _sums(member, size), rest, _cuts(member, nets), ends, begins, between)
+
+
+def _untorn(flow: Flow, spine: Spine, k: int, member: Mask) -> tuple[Mask, Mask]:
+    """Shape (s,) each: is no group on both sides of the cut, that is on this side for sure?"""
+    inner, (left, right) = spine.inner[k], spine.separators[k : k + 2]
+    place = flow.position(spine)
+    ends, begins = np.ones(len(member), dtype=bool), np.ones(len(member), dtype=bool)
+    for unit in np.unique(flow.unit[[left, right, *inner]]).tolist():
+        places = place[flow.unit == unit]
+        mine = member[:, flow.unit[inner] == unit]
+        here = mine.any(axis=1) | (flow.unit[left] == unit)
+        there = ~mine.all(axis=1) | (flow.unit[right] == unit)
+        ends &= ~(here & (there | bool((places > 2 * k + 1).any())))
+        begins &= ~(there & (here | bool(((places >= 0) & (places < 2 * k + 1)).any())))
+    return ends, begins
 
 
 def _local_nets(
@@ -96,16 +122,16 @@ def _ideals(n: int, edges: list[tuple[int, int]]) -> Bits | None:
     return np.array(sorted(found, key=lambda ideal: (ideal.bit_count(), ideal)), dtype=np.uint64)
 
 
-def _members(ideals: Bits, n: int) -> NDArray[np.bool_]:
+def _members(ideals: Bits, n: int) -> Mask:
     """Shape (s, n): the sets as rows."""
     return np.asarray((ideals[:, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1) == 1)
 
 
-def _sums(member: NDArray[np.bool_], value: Floats) -> Floats:
+def _sums(member: Mask, value: Floats) -> Floats:
     return np.asarray(np.where(member, value, 0.0).sum(axis=1))
 
 
-def _cuts(member: NDArray[np.bool_], nets: list[tuple[int, list[int], float]]) -> Floats:
+def _cuts(member: Mask, nets: list[tuple[int, list[int], float]]) -> Floats:
     first, last = np.ones((len(member), 1), dtype=bool), np.zeros((len(member), 1), dtype=bool)
     inside = np.concatenate((first, member, last), axis=1)
     cut = np.zeros(len(member))
@@ -127,12 +153,13 @@ def _edge_costs(
     return cost
 
 
-def _masks(n: int, edges: list[tuple[int, int]]) -> tuple[Bits]:
+def _after(n: int, edges: list[tuple[int, int]]) -> Bits:
+    """Shape (n,): the inner successors of each inner node, as bits."""
     after = np.zeros(n, dtype=np.uint64)
     for u, v in edges:
         if u > 0 and v <= n:
             after[u - 1] |= np.uint64(1 << (v - 1))
-    return (after,)
+    return after
 
 
 def _opaque(best: Floats, edges: list[tuple[int, int]], paid: Floats, size: Floats) -> Block:
@@ -144,8 +171,9 @@ def _opaque(best: Floats, edges: list[tuple[int, int]], paid: Floats, size: Floa
     between = np.array([[0.0, path[n + 1]], [np.inf, 0.0]])
     between[0, 0] = between[1, 1] = path[n + 1]
     everything = np.array([0, np.iinfo(np.uint64).max], dtype=np.uint64)
-    full = np.array([0.0, paid.sum()]), np.array([0.0, size.sum()])
-    return Block(everything, *full, np.zeros(2), between)
+    full = np.array([0.0, paid.sum()]), np.array([0.0, size.sum()]), np.array([paid.sum(), 0.0])
+    may = np.ones(2, dtype=bool)
+    return Block(everything, *full, np.zeros(2), may, may, between)
 
 
 @njit(cache=True, nogil=True)

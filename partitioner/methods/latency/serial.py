@@ -18,14 +18,16 @@ import numpy as np
 from numba import njit
 
 from partitioner.methods.latency.blocks import Block, block_of
-from partitioner.methods.latency.spine import Flow, Spine
+from partitioner.methods.latency.spine import Flow, Spine, with_passengers
 from partitioner.preprocess.problem import Floats, Problem
 
 
 def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
     """The length of the shortest sequence along a spine."""
+    flow = with_passengers(flow, spine)
     far, leaving, coming = _far_nets(flow, spine)
-    blocks = [block_of(flow, spine, k, far) for k in range(len(spine.inner))]
+    additive = problem.communication == "sequential"
+    blocks = [block_of(flow, spine, k, far, additive) for k in range(len(spine.inner))]
     paid, free, size = (each[spine.separators] for each in (flow.paid, flow.free, flow.size))
     memory = problem.memory[problem.pays & (problem.count > 0)].max(initial=0.0)
     if not (problem.pays & (problem.count > 0)).any():
@@ -39,13 +41,12 @@ def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
     Row a and column b of the sums stand for a subgraph from separator a to b: out of it go nets made in
     it and read beyond the next separator, into it those read in it and made before the previous one.
     """
-    place = {node: 2 * k for k, node in enumerate(spine.separators)}
-    place |= {node: 2 * k + 1 for k, inner in enumerate(spine.inner) for node in inner}
+    place = flow.position(spine).tolist()
     m = len(spine.separators)
     far, leaving, coming = set(), np.zeros((m, m)), np.zeros((m, m))
     first, last = np.arange(m)[:, None], np.arange(m)[None, :]
     for e, (source, readers, cost) in enumerate(flow.nets):
-        made, read = place.get(source, -1), max((place.get(v, -1) for v in readers), default=-1)
+        made, read = place[source], max((place[v] for v in readers), default=-1)
         if made >= 0 and read > made // 2 * 2 + 2:
             far.add(e)
             leaving += cost * ((2 * first <= made) & (made <= 2 * last) & (read > 2 * last + 1))
@@ -74,6 +75,7 @@ def _walk(
             end = np.zeros((1, 3))
         else:
             end = np.stack((blocks[b].work, blocks[b].size, blocks[b].cut), axis=1)
+            end[~blocks[b].ends, 1] = np.inf
         first = start[:, 4].astype(np.int64)
         value = _ends(start, leaving[first, b], coming[first, b], end, memory, model)
         if b == m - 1:
@@ -92,10 +94,10 @@ def _over(
     new = np.zeros((len(reached), 5))
     new[:, 0] = reached
     new[:, 1] = block.cut
-    new[:, 2] = block.work[-1] - block.work
+    new[:, 2] = block.rest
     new[:, 3] = block.size[-1] - block.size
     new[:, 4] = first
-    new = new[np.isfinite(reached) & np.isfinite(new[:, 2])]
+    new = new[np.isfinite(reached) & np.isfinite(new[:, 2]) & block.begins]
     going = start.copy()
     going[:, 2] += block.work[-1]
     going[:, 3] += block.size[-1]

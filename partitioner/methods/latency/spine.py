@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.latency.seats import best_times
+from partitioner.methods.latency.seats import Mask, best_times
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 
@@ -25,6 +25,10 @@ class Flow:
         Neighbours of each node; nodes are numbered in a topological order.
     nets
         Source, readers and cost of every tensor.
+    group, backward
+        Shape (n,): nodes of one group share a device; does the node belong to the backward pass?
+    together
+        Are nodes of a group and pass in one subgraph?
     """
 
     paid: Floats
@@ -33,6 +37,22 @@ class Flow:
     after: list[list[int]]
     before: list[list[int]]
     nets: list[tuple[int, list[int], float]]
+    group: Ints
+    backward: Mask
+    together: bool
+
+    @property
+    def unit(self) -> Ints:
+        """Shape (n,): nodes of equal number are in one subgraph, if they are in any."""
+        return 2 * self.group + self.backward if self.together else np.arange(len(self.size))
+
+    def position(self, spine: Spine) -> Ints:
+        """Shape (n,): 2 k for separator k, 2 k + 1 for inner nodes of the block after it, -1 for others."""
+        place = np.full(len(self.size), -1)
+        place[spine.separators] = 2 * np.arange(len(spine.separators))
+        for k, inner in enumerate(spine.inner):
+            place[inner] = 2 * k + 1
+        return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +98,9 @@ def flow_for(problem: Problem) -> Flow:
         after=[sorted(each) for each in after],
         before=[sorted(each) for each in before],
         nets=_nets(problem, label),
+        group=problem.group[kept],
+        backward=problem.backward[kept],
+        together=problem.subgraphs == 1,
     )
 
 
@@ -164,6 +187,31 @@ def _spans(flow: Flow, path: list[int], after: list[list[int]], length: int) -> 
         if u not in on_path:
             high[u] = min((high[v] for v in after[u]), default=length)
     return low, high
+
+
+def with_passengers(flow: Flow, spine: Spine) -> Flow:
+    """What nodes of the spine bring with them: the nodes off it of their group.
+
+    A device that runs the one holds the other too; with one subgraph a device they run together, and the
+    nets of the one are nets of the other.
+    """
+    core = np.zeros(len(flow.size), dtype=bool)
+    core[[*spine.separators, *(v for inner in spine.inner for v in inner)]] = True
+    host = {int(flow.group[v]): v for v in np.flatnonzero(core).tolist()}
+    same = {(int(flow.group[v]), bool(flow.backward[v])): v for v in np.flatnonzero(core).tolist()}
+    paid, size, label = flow.paid.copy(), flow.size.copy(), list(range(len(flow.size)))
+    for v in np.flatnonzero(~core).tolist():
+        group = int(flow.group[v])
+        if group in host:
+            size[same.get((group, bool(flow.backward[v])), host[group])] += flow.size[v]
+        if flow.together and (group, bool(flow.backward[v])) in same:
+            label[v] = same[group, bool(flow.backward[v])]
+            paid[label[v]] += flow.paid[v]
+    nets = [
+        (label[source], sorted({label[v] for v in readers} - {label[source]}), cost)
+        for source, readers, cost in flow.nets
+    ]
+    return replace(flow, paid=paid, size=size, nets=nets)
 
 
 def longest_path(problem: Problem) -> float:
