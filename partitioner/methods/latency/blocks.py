@@ -140,9 +140,7 @@ def _cuts(member: Mask, nets: list[tuple[int, list[int], float]]) -> Floats:
     return cut
 
 
-def _edge_costs(
-    n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list[int], float]]
-) -> Floats:
+def _edge_costs(n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list[int], float]]) -> Floats:
     """Shape (n + 2, n + 2): what a cut of an edge costs each side, -1 where there is no edge."""
     cost = np.full((n + 2, n + 2), -1.0)
     for u, v in edges:

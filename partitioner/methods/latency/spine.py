@@ -149,9 +149,7 @@ def spine_along(flow: Flow, path: list[int], reach: int) -> Spine:
         for u in range(len(flow.size))
     ]
     low, high = _spans(flow, path, after, len(path))
-    kept = [
-        (u, v) for u, targets in enumerate(after) for v in targets if low[u] >= 0 and high[v] < len(path)
-    ]
+    kept = [(u, v) for u, targets in enumerate(after) for v in targets if low[u] >= 0 and high[v] < len(path)]
     covered = np.zeros(len(path) + 1, dtype=np.int64)
     for u, v in kept:
         if high[v] - low[u] > 1:
