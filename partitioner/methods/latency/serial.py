@@ -9,7 +9,8 @@ has finished, and after every path through the nodes between the two, which run 
 subgraphs cannot hold a separator, or they would hold one of the two as well. So the latency is at least
 the length of the whole sequence, and the shortest sequence whose subgraphs each fit a device's memory,
 found by a dynamic program over separators and ideals, is a lower bound. Dropping nodes, edges or
-transfers loses no layout.
+transfers loses no layout. A node that no separator precedes but that one of these nodes reads (an
+embedding, say) is in the same subgraph as its reader, where it takes memory, or its net is moved in.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from partitioner.methods.latency.blocks import Block, block_of
 from partitioner.methods.latency.spine import Flow, Spine, with_passengers
 from partitioner.preprocess.problem import Floats, Problem
 
+SMALLEST = 0.01  # share of a device's memory
+MOST_SIDES = 5
+
 
 def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
     """The length of the shortest sequence along a spine."""
@@ -29,10 +33,39 @@ def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
     additive = problem.communication == "sequential"
     blocks = [block_of(flow, spine, k, far, additive) for k in range(len(spine.inner))]
     paid, free, size = (each[spine.separators] for each in (flow.paid, flow.free, flow.size))
-    memory = problem.memory[problem.pays & (problem.count > 0)].max(initial=0.0)
+    memory = problem.memory[problem.pays & (problem.count > 0)].max(initial=0.0) * (1 + 1e-12)
     if not (problem.pays & (problem.count > 0)).any():
         paid = np.full(len(paid), np.inf)
-    return _walk(blocks, (paid, free, size), leaving, coming, memory, problem.communication)
+    sides = _sides(flow, spine, memory)
+    return _walk(blocks, (paid, free, size), (leaving, coming), sides, memory, problem.communication)
+
+
+def _sides(flow: Flow, spine: Spine, memory: float) -> dict[int, list[Floats]]:
+    """By the position of their first reader, the largest nodes off the spine: a choice for its subgraph.
+
+    The two rows say what it adds to a subgraph's transfers in, work and size.
+    """
+    place = flow.position(spine)
+    moved: dict[tuple[int, int], float] = {}
+    for source, readers, cost in flow.nets:
+        first = min((int(place[v]) for v in readers if place[v] >= 0), default=-1)
+        if place[source] < 0 <= first and flow.size[source] > SMALLEST * memory:
+            moved[source, first] = moved.get((source, first), 0.0) + cost
+    chosen = sorted(moved, key=lambda side: -flow.size[side[0]])[:MOST_SIDES]
+    sides: dict[int, list[Floats]] = {}
+    for source, first in {source: (source, first) for source, first in reversed(chosen)}.values():
+        choice = np.array([[moved[source, first], 0, 0], [0, flow.paid[source], flow.size[source]]])
+        sides.setdefault(first, []).append(choice)
+    return sides
+
+
+def _with_sides(start: Floats, sides: list[Floats]) -> Floats:
+    """Every row once for each choice."""
+    for choice in sides:
+        rows = np.repeat(start, 2, axis=0)
+        rows[:, 1:4] += np.tile(choice, (len(start), 1))
+        start = rows
+    return start
 
 
 def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
@@ -57,12 +90,12 @@ def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
 def _walk(
     blocks: list[Block],
     separators: tuple[Floats, Floats, Floats],
-    leaving: Floats,
-    coming: Floats,
+    far: tuple[Floats, Floats],
+    sides: dict[int, list[Floats]],
     memory: float,
     communication: str,
 ) -> float:
-    paid, free, size = separators
+    (paid, free, size), (leaving, coming) = separators, far
     model = ("sequential", "overlapped", "duplex").index(communication)
     m = len(paid)
     start = np.zeros((1, 5))  # value, transfers in, work, size, first separator
@@ -70,6 +103,7 @@ def _walk(
     for b in range(m):
         start[:, 2] += paid[b]
         start[:, 3] += size[b]
+        start = _with_sides(start, sides.get(2 * b, []))
         start = start[(start[:, 3] <= memory) & (start[:, 2] < np.inf)]
         if b == m - 1:
             end = np.zeros((1, 3))
@@ -80,14 +114,15 @@ def _walk(
         value = _ends(start, leaving[first, b], coming[first, b], end, memory, model)
         if b == m - 1:
             return float(min(value[0], alone))
-        start, alone = _over(blocks[b], start, value, alone, free[b + 1], b + 1)
+        new, alone = _over(blocks[b], value, alone, free[b + 1], b + 1)
+        start[:, 2] += blocks[b].work[-1]
+        start[:, 3] += blocks[b].size[-1]
+        start = np.concatenate((_with_sides(start, sides.get(2 * b + 1, [])), new))
     return 0.0
 
 
-def _over(
-    block: Block, start: Floats, value: Floats, alone: float, free: float, first: int
-) -> tuple[Floats, float]:
-    """Subgraphs that began before and go on, those that begin in the block, and the next lone separator."""
+def _over(block: Block, value: Floats, alone: float, free: float, first: int) -> tuple[Floats, float]:
+    """The subgraphs that begin in the block, and when the next separator ends by itself."""
     before = value.copy()
     before[0] = min(before[0], alone)
     reached = (before[:, None] + block.between).min(axis=0)
@@ -98,10 +133,7 @@ def _over(
     new[:, 3] = block.size[-1] - block.size
     new[:, 4] = first
     new = new[np.isfinite(reached) & np.isfinite(new[:, 2]) & block.begins]
-    going = start.copy()
-    going[:, 2] += block.work[-1]
-    going[:, 3] += block.size[-1]
-    return np.concatenate((going, new)), float(reached[-1] + free)
+    return new, float(reached[-1] + free)
 
 
 @njit(cache=True, nogil=True)

@@ -202,6 +202,7 @@ def with_passengers(flow: Flow, spine: Spine) -> Flow:
         group = int(flow.group[v])
         if group in host:
             size[same.get((group, bool(flow.backward[v])), host[group])] += flow.size[v]
+            size[v] = 0.0
         if flow.together and (group, bool(flow.backward[v])) in same:
             label[v] = same[group, bool(flow.backward[v])]
             paid[label[v]] += flow.paid[v]
