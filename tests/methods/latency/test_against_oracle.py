@@ -1,0 +1,67 @@
+"""The integer program, CP-SAT and all placements agree on the least latency, and no bound exceeds it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partitioner import Devices, Graph
+from partitioner.methods.ip.backends.backend import Limits
+from partitioner.methods.ip.backends.scip import solve_scip
+from partitioner.methods.latency.bounds import bound_of
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.program import formulate
+from partitioner.methods.latency.scheduling import solve_schedule
+from partitioner.preprocess.contract import Goal, contract
+from partitioner.preprocess.problem import Problem
+from tests.oracle_latency import best_latency, latency
+from tests.random_workloads import random_workload
+
+LIMITS = Limits(30.0)
+
+
+def by_program(problem: Problem, cutoff: float = np.inf) -> tuple[Layout | None, float]:
+    """The layout that SCIP finds, and its bound."""
+    form = formulate(problem, cutoff)
+    answer = solve_scip(form.program, LIMITS, lambda values, bound: None)
+    assert answer.stop in ("optimal", "infeasible")
+    found = None if answer.values is None else form.layout(answer.values)
+    return found, answer.bound * form.unit
+
+
+def by_schedule(problem: Problem, cutoff: float = np.inf) -> tuple[Layout | None, float]:
+    """The layout that CP-SAT finds, and its bound."""
+    answer = solve_schedule(problem, cutoff, 0.0, None, LIMITS, lambda layout, bound: None)
+    assert answer.stop in ("optimal", "infeasible")
+    return answer.layout, answer.bound
+
+
+def check(graph: Graph, devices: Devices, subgraphs: int, where: str) -> bool:
+    """Hold both searches and the bound to the exhaustive optimum; is there one?"""
+    best = best_latency(graph, devices, subgraphs)
+    problem = contract(graph, devices, Goal("latency", "convex", subgraphs=subgraphs))
+    assert bound_of(problem) <= best * (1 + 1e-9), where
+    for solve in (by_program, by_schedule):
+        layout, bound = solve(problem)
+        value = np.inf if layout is None else latency(graph, devices, problem, layout)
+        assert value == pytest.approx(best, rel=1e-5, abs=1e-9), where
+        assert bound <= best * (1 + 1e-5) + 1e-9, where
+        if 0 < best < np.inf:
+            assert solve(problem, best * (1 + 1e-4))[0] is not None, where
+            assert solve(problem, best * (1 - 1e-3))[0] is None, where
+    return bool(np.isfinite(best))
+
+
+def test_small_workloads() -> None:
+    feasible = 0
+    for seed in range(60):
+        graph, devices = random_workload(np.random.default_rng(seed), most_nodes=4)
+        feasible += check(graph, devices, 1 + seed % 2, f"seed {seed}")
+    assert feasible > 40
+
+
+@pytest.mark.slow
+def test_more_workloads() -> None:
+    for seed in range(1_000, 1_260):
+        graph, devices = random_workload(np.random.default_rng(seed), most_nodes=5 + seed % 2)
+        check(graph, devices, 1 + seed // 2 % 2, f"seed {seed}")

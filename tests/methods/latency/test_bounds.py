@@ -1,0 +1,69 @@
+"""Bounds hold on graphs that are nearly series, are often tight there, and prove the published inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partitioner import DeviceKind, Devices, Graph, load
+from partitioner.methods.ip.backends.backend import Limits
+from partitioner.methods.latency.bounds import bound_of
+from partitioner.methods.latency.scheduling import solve_schedule
+from partitioner.methods.latency.spine import flow_for, heaviest_path, longest_path, spine_along
+from partitioner.preprocess.contract import Goal, contract
+from tests.near_serial import near_serial_workload
+from tests.oracle_latency import latency
+
+PUBLISHED = {
+    "bert3_inference": 408.47,
+    "bert6_inference": 438.06,
+    "bert24_inference": 100.22,
+    "gnmt_inference": 225.65,
+}
+
+
+def test_bounds_on_graphs_that_are_nearly_series() -> None:
+    """None exceeds the optimum that CP-SAT proves; many reach it, where the longest path rarely does."""
+    compared, tight, by_path = 0, 0, 0
+    for seed in range(60):
+        graph, devices = near_serial_workload(np.random.default_rng(seed))
+        problem = contract(graph, devices, Goal("latency", "convex", subgraphs=1 + seed % 2))
+        answer = solve_schedule(problem, np.inf, 0.0, None, Limits(10.0), lambda layout, bound: None)
+        if answer.stop == "optimal" and answer.layout is not None:
+            value = latency(graph, devices, problem, answer.layout)
+            bound = bound_of(problem)
+            assert bound <= value * (1 + 1e-9), f"seed {seed}"
+            compared += 1
+            tight += bound >= value * (1 - 1e-9)
+            by_path += longest_path(problem) >= value * (1 - 1e-9)
+    assert compared > 40
+    assert tight > compared / 3 > by_path
+
+
+def test_a_chain_that_does_not_fit_pays_its_cheapest_cut() -> None:
+    """Times 1, sizes 1, memory 2, transfers 5, 1, 7: the cut in the middle, in and out, 4 + 2."""
+    graph = Graph.from_arrays(
+        {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], [5.0, 1.0, 7.0], size=[1.0] * 4
+    )
+    devices = Devices((DeviceKind("accelerator", 2, memory=2.0),))
+    assert bound_of(contract(graph, devices, Goal("latency", "convex"))) == 6.0
+
+
+def test_separators_of_a_diamond() -> None:
+    """In a -> b, c -> d -> e every path passes a, d and e."""
+    edges = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]
+    graph = Graph.from_arrays({"accelerator": [1.0] * 5}, edges, 1.0, ids="abcde")
+    flow = flow_for(contract(graph, Devices.accelerated(2), Goal("latency", "convex")))
+    path = heaviest_path(flow)
+    spine = spine_along(flow, path, len(path))
+    assert len(spine.separators) == 3
+    assert [len(inner) for inner in spine.inner] == [2, 0]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_inputs_are_proven_within_one_percent(name: str, workloads: Path) -> None:
+    workload = load(workloads / "latency" / f"{name}.json")
+    bound = bound_of(contract(workload.graph, workload.devices, Goal("latency", "convex")))
+    assert PUBLISHED[name] * 0.99 <= bound <= PUBLISHED[name] + 0.005
