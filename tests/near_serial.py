@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph
@@ -40,7 +42,7 @@ def _edges(rng: np.random.Generator) -> tuple[Edges, int]:
         ends = []
         for length in rng.integers(0, 3, int(rng.integers(1, 3))).tolist():
             nodes = [last, *range(n, n + length)]
-            edges |= set(zip(nodes, nodes[1:], strict=False))
+            edges |= set(pairwise(nodes))
             ends.append(nodes[-1])
             n += length
         edges |= {(end, n) for end in ends}

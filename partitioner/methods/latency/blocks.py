@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from partitioner.methods.latency.between import Bits, times_between
 from partitioner.methods.latency.spine import Flow, Spine
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.problem import Floats
 
 WIDEST = 60
 MOST_IDEALS = 6_000
-Bits = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 
 
@@ -54,7 +52,8 @@ class Block:
 def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) -> Block:
     """The cuts of block `k`; nets in `far` are left out.
 
-    Where transfers do not add to processing, `between` counts none of them. A block with too many ideals, or too many nodes, is cut for free: only its longest path counts.
+    Where transfers do not add to processing, `between` counts none of them. A block with too many
+    ideals, or too many nodes, is cut for free: only its longest path counts.
     """
     inner, ends_of = spine.inner[k], (spine.separators[k], spine.separators[k + 1])
     paid, size = flow.paid[inner], flow.size[inner]
@@ -67,9 +66,8 @@ def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) ->
     member = _members(ideals, len(inner))
     ends, begins = _untorn(flow, spine, k, member)
     lone = np.isin(flow.unit[inner], flow.unit[list(ends_of)])
-    cost = _edge_costs(len(inner), edges, nets if additive else [])
     middle = np.where(lone, np.inf, paid)
-    between = _between(ideals, _after(len(inner), edges), flow.free[inner], middle, cost)
+    between = times_between(ideals, flow.free[inner], middle, edges, nets if additive else [])
     work, rest = _sums(member, paid), _sums(~member, paid)
     return Block(ideals, work, _sums(member, size), rest, _cuts(member, nets), ends, begins, between)
 
@@ -140,26 +138,6 @@ def _cuts(member: Mask, nets: list[tuple[int, list[int], float]]) -> Floats:
     return cut
 
 
-def _edge_costs(n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list[int], float]]) -> Floats:
-    """Shape (n + 2, n + 2): what a cut of an edge costs each side, -1 where there is no edge."""
-    cost = np.full((n + 2, n + 2), -1.0)
-    for u, v in edges:
-        cost[u, v] = 0.0
-    for source, readers, amount in nets:
-        for v in readers:
-            cost[source, v] += amount if cost[source, v] >= 0 else 0.0
-    return cost
-
-
-def _after(n: int, edges: list[tuple[int, int]]) -> Bits:
-    """Shape (n,): the inner successors of each inner node, as bits."""
-    after = np.zeros(n, dtype=np.uint64)
-    for u, v in edges:
-        if u > 0 and v <= n:
-            after[u - 1] |= np.uint64(1 << (v - 1))
-    return after
-
-
 def _opaque(best: Floats, edges: list[tuple[int, int]], paid: Floats, size: Floats) -> Block:
     """Two sets, nothing and everything: a cut takes the longest path, and no memory."""
     n = len(best)
@@ -172,47 +150,3 @@ def _opaque(best: Floats, edges: list[tuple[int, int]], paid: Floats, size: Floa
     full = np.array([0.0, paid.sum()]), np.array([0.0, size.sum()]), np.array([paid.sum(), 0.0])
     may = np.ones(2, dtype=bool)
     return Block(everything, *full, np.zeros(2), may, may, between)
-
-
-@njit(cache=True, nogil=True)
-def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats) -> Floats:
-    count, n = len(ideals), len(free)
-    result = np.full((count, count), np.inf)
-    one = np.uint64(1)
-    alone, shared, last = np.zeros(n), np.zeros(n), np.zeros(n)
-    for i in range(count):
-        for v in range(n):
-            if ideals[i] >> numba.uint64(v) & one:
-                last[v] = -1.0
-                continue
-            alone[v], shared[v] = _reached(ideals[i], v, alone, shared, free, paid, cost)
-            most = 0.0
-            for w in range(v + 1, n + 1):
-                most = max(most, cost[v + 1, w + 1])
-            last[v] = min(alone[v], shared[v] + most)
-        order = np.argsort(-last)
-        for j in range(count):
-            if ideals[i] & ~ideals[j] == 0:
-                middle = ideals[j] & ~ideals[i]
-                result[i, j] = 0.0
-                for v in order:
-                    if middle >> numba.uint64(v) & one and after[v] & middle == 0:
-                        result[i, j] = last[v]
-                        break
-    return result
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _reached(ideal, v, alone, shared, free, paid, cost):  # type: ignore[no-untyped-def]
-    """When node v is done at least after the ideal, by itself, and in a subgraph that began outside."""
-    by_itself, in_subgraph = 0.0, max(cost[0, v + 1], 0.0)
-    for u in range(v):
-        moved = cost[u + 1, v + 1]
-        if moved < 0:
-            continue
-        if ideal >> numba.uint64(u) & numba.uint64(1):
-            in_subgraph = max(in_subgraph, moved)
-        else:
-            by_itself = max(by_itself, min(alone[u], shared[u] + moved))
-            in_subgraph = max(in_subgraph, min(shared[u], alone[u] + moved))
-    return by_itself + free[v], in_subgraph + paid[v]

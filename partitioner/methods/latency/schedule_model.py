@@ -10,7 +10,7 @@ from ortools.sat.python import cp_model
 
 from partitioner.methods.latency.program import longest
 from partitioner.methods.latency.seats import Seats, heads_and_tails, seats_of
-from partitioner.preprocess.problem import Floats, Problem
+from partitioner.preprocess.problem import Floats, Ints, Problem
 
 UNITS = 10**8
 LARGEST = 2**52
@@ -66,17 +66,13 @@ class _Maker:
             zip(problem.successors.owners().tolist(), problem.successors.items.tolist(), strict=True)
         )
 
-    def units(self, times: Floats) -> np.ndarray:
+    def units(self, times: Floats) -> Ints:
         """Times in whole units, rounded down."""
         return np.asarray(np.floor(np.asarray(times) * self.scale * (1 - 1e-12)).astype(np.int64))
 
     def time(self) -> cp_model.IntVar:
         """A new point in time."""
         return self.cp.new_int_var(0, self.top, "")
-
-    def held(self, v: int, s: int) -> Literal | int:
-        """The Boolean of a node and seat, 0 where it may not sit there."""
-        return self.x[v].get(s, 0)
 
     def not_held(self, v: int, s: int) -> list[cp_model.LiteralT]:
         """The literals that say that a node sits elsewhere; none where it always does."""
@@ -109,8 +105,9 @@ def _placement(m: _Maker) -> None:
         leader = int(first[group])
         for device in devices if leader != v else []:
             seats = np.flatnonzero(m.seats.device == device).tolist()
-            mine, his = (sum(m.held(w, s) for s in seats) for w in (v, leader))
-            m.cp.add(mine == his)
+            mine = [(m.x[v][s], 1) for s in seats if s in m.x[v]]
+            other = [(m.x[leader][s], 1) for s in seats if s in m.x[leader]]
+            m.cp.add(_sum(mine) == _sum(other))
 
 
 def _memory(m: _Maker) -> None:
@@ -213,6 +210,9 @@ def _ranks(m: _Maker) -> None:
             m.cp.add(of_seat[s] <= of_seat[following])
 
 
-def _sum(listed: Sequence[tuple[Literal, int]]) -> cp_model.LinearExprT:
+def _sum(listed: Sequence[tuple[Literal, int]]) -> cp_model.LinearExpr:
     """The sum of factors times variables."""
-    return cp_model.LinearExpr.weighted_sum([x for x, _ in listed], [t for _, t in listed])
+    total: cp_model.LinearExpr = cp_model.LinearExpr.weighted_sum(
+        [x for x, _ in listed], [t for _, t in listed]
+    )
+    return total

@@ -63,13 +63,14 @@ def seats_of(problem: Problem, cutoff: float = np.inf) -> Seats:
     """
     passes = [False, True] if problem.backward.any() else [False]
     rows = []
-    for device, kind in enumerate(device_kinds(problem).tolist()):
-        index = device - int(np.searchsorted(device_kinds(problem), kind))
-        if problem.pays[kind]:
-            rows += [(device, kind, index, p, s) for p in passes for s in range(problem.subgraphs)]
-        elif index == 0 or problem.memory[kind] < problem.size.sum():
-            rows.append((device, kind, index, False, 0))
-    device, kind, index, backward, slot = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    for d, k in enumerate(device_kinds(problem).tolist()):
+        i = d - int(np.searchsorted(device_kinds(problem), k))
+        if problem.pays[k]:
+            rows += [(d, k, i, p, s) for p in passes for s in range(problem.subgraphs)]
+        elif i == 0 or problem.memory[k] < problem.size.sum():
+            rows.append((d, k, i, False, 0))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 5)
+    device, kind, index, backward, slot = (table[:, i] for i in range(5))
     pays = problem.pays[kind]
     may = _open(problem, cutoff).T[:, kind] & (index <= _canonical(problem).T[:, kind])
     may &= ~pays | (problem.backward[:, None] == backward.astype(bool))

@@ -92,9 +92,9 @@ def flow_for(problem: Problem) -> Flow:
             after[u].add(v)
             before[v].add(u)
     return Flow(
-        paid=np.bincount(label, paid, len(kept)),
-        free=np.bincount(label, free, len(kept)),
-        size=np.bincount(label, problem.size, len(kept)),
+        paid=_added(paid, label),
+        free=_added(free, label),
+        size=_added(problem.size, label),
         after=[sorted(each) for each in after],
         before=[sorted(each) for each in before],
         nets=_nets(problem, label),
@@ -102,6 +102,10 @@ def flow_for(problem: Problem) -> Flow:
         backward=problem.backward[kept],
         together=problem.subgraphs == 1,
     )
+
+
+def _added(value: Floats, label: Ints) -> Floats:
+    return np.asarray(np.bincount(label, value, label.max() + 1), dtype=np.float64)
 
 
 def _runs(problem: Problem) -> Ints:

@@ -63,7 +63,7 @@ def test_separators_of_a_diamond() -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_inputs_are_proven_within_one_percent(name: str, workloads: Path) -> None:
-    workload = load(workloads / "latency" / f"{name}.json")
+def test_published_inputs_are_proven_within_one_percent(name: str, published: Path) -> None:
+    workload = load(published / "latency" / f"{name}.json")
     bound = bound_of(contract(workload.graph, workload.devices, Goal("latency", "convex")))
     assert PUBLISHED[name] * 0.99 <= bound <= PUBLISHED[name] + 0.005

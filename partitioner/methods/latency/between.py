@@ -1,0 +1,103 @@
+"""What passes at least between two subgraphs on either side of a block, through nodes of neither."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from partitioner.preprocess.problem import Floats
+
+Bits = NDArray[np.uint64]
+
+
+def times_between(
+    ideals: Bits,
+    free: Floats,
+    paid: Floats,
+    edges: list[tuple[int, int]],
+    nets: list[tuple[int, list[int], float]],
+) -> Floats:
+    """Shape (s, s): the longest path through the nodes of ideal j that are not in ideal i.
+
+    A path's nodes run by themselves, or in subgraphs that begin and end outside the two ideals' sides;
+    each node's time is the least over its predecessors' choices, so that no choice is forced.
+
+    Parameters
+    ----------
+    ideals
+        Shape (s,): sets of inner nodes as bits.
+    free, paid
+        Shape (n,): time of each inner node by itself and in a subgraph.
+    edges
+        The block's edges; inner nodes are 1 to n, the separators 0 and n + 1.
+    nets
+        Source, readers and cost of what is paid where an edge is cut; empty if that does not add up.
+    """
+    n = len(free)
+    return np.asarray(_between(ideals, _after(n, edges), free, paid, _edge_costs(n, edges, nets)))
+
+
+def _edge_costs(n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list[int], float]]) -> Floats:
+    """Shape (n + 2, n + 2): what a cut of an edge costs each side, -1 where there is no edge."""
+    cost = np.full((n + 2, n + 2), -1.0)
+    for u, v in edges:
+        cost[u, v] = 0.0
+    for source, readers, amount in nets:
+        for v in readers:
+            cost[source, v] += amount if cost[source, v] >= 0 else 0.0
+    return cost
+
+
+def _after(n: int, edges: list[tuple[int, int]]) -> Bits:
+    """Shape (n,): the inner successors of each inner node, as bits."""
+    after = np.zeros(n, dtype=np.uint64)
+    for u, v in edges:
+        if u > 0 and v <= n:
+            after[u - 1] |= np.uint64(1 << (v - 1))
+    return after
+
+
+@njit(cache=True, nogil=True)
+def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats) -> Floats:
+    count, n = len(ideals), len(free)
+    result = np.full((count, count), np.inf)
+    one = np.uint64(1)
+    alone, shared, last = np.zeros(n), np.zeros(n), np.zeros(n)
+    for i in range(count):
+        for v in range(n):
+            if ideals[i] >> numba.uint64(v) & one:
+                last[v] = -1.0
+                continue
+            alone[v], shared[v] = _reached(ideals[i], v, alone, shared, free, paid, cost)
+            most = 0.0
+            for w in range(v + 1, n + 1):
+                most = max(most, cost[v + 1, w + 1])
+            last[v] = min(alone[v], shared[v] + most)
+        order = np.argsort(-last)
+        for j in range(count):
+            if ideals[i] & ~ideals[j] == 0:
+                middle = ideals[j] & ~ideals[i]
+                result[i, j] = 0.0
+                for v in order:
+                    if middle >> numba.uint64(v) & one and after[v] & middle == 0:
+                        result[i, j] = last[v]
+                        break
+    return result
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _reached(ideal, v, alone, shared, free, paid, cost):  # type: ignore[no-untyped-def]
+    """When node v is done at least after the ideal, by itself, and in a subgraph that began outside."""
+    by_itself, in_subgraph = 0.0, max(cost[0, v + 1], 0.0)
+    for u in range(v):
+        moved = cost[u + 1, v + 1]
+        if moved < 0:
+            continue
+        if ideal >> numba.uint64(u) & numba.uint64(1):
+            in_subgraph = max(in_subgraph, moved)
+        else:
+            by_itself = max(by_itself, min(alone[u], shared[u] + moved))
+            in_subgraph = max(in_subgraph, min(shared[u], alone[u] + moved))
+    return by_itself + free[v], in_subgraph + paid[v]
