@@ -16,6 +16,7 @@ UNITS = 10**8
 LARGEST = 2**52
 
 Literal = cp_model.IntVar
+Term = tuple[Literal, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,19 +128,32 @@ def _memory(m: _Maker) -> None:
 
 def _lengths(m: _Maker) -> None:
     """A subgraph lasts for its transfers and its work (7)."""
-    cost = m.units(m.problem.nets.cost).tolist()
     work = m.units(np.where(m.problem.allowed, m.problem.time.sum(axis=1), 0.0))
     for s in m.subgraphs:
         busy = [(m.x[v][s], int(work[m.seats.kind[s], v])) for v in range(m.problem.n) if s in m.x[v]]
-        into, out = [], []
-        for e, amount in enumerate(cost):
-            source = int(m.problem.nets.source[e])
-            readers = [v for v in m.problem.nets.pins.row(e).tolist() if v != source]
-            into += [(_moved(m, [(v, source) for v in readers], s), amount)]
-            out += [(_moved(m, [(source, v) for v in readers], s), amount)]
-        families = {"sequential": [busy + into + out], "overlapped": [busy, into + out]}
-        for family in families.get(m.problem.communication, [busy, into, out]):
-            m.cp.add(m.finish[s] >= m.start[s] + _sum([(x, t) for x, t in family if t and x is not None]))
+        into, out = _transfers(m, s)
+        for family in _apart(m.problem.communication, busy, into, out):
+            m.cp.add(m.finish[s] >= m.start[s] + _sum(family))
+
+
+def _apart(communication: str, busy: list[Term], into: list[Term], out: list[Term]) -> list[list[Term]]:
+    """What takes time by itself (Appendix H.1); the longest counts."""
+    if communication == "sequential":
+        return [busy + into + out]
+    return [busy, into + out] if communication == "overlapped" else [busy, into, out]
+
+
+def _transfers(m: _Maker, s: int) -> tuple[list[Term], list[Term]]:
+    """The nets that may be moved into a subgraph, and out of it."""
+    into: list[Term] = []
+    out: list[Term] = []
+    for e, cost in enumerate(m.units(m.problem.nets.cost).tolist()):
+        source = int(m.problem.nets.source[e])
+        readers = [v for v in m.problem.nets.pins.row(e).tolist() if v != source]
+        for terms, pairs in ((into, [(v, source) for v in readers]), (out, [(source, v) for v in readers])):
+            moved = _moved(m, pairs, s)
+            terms += [(moved, cost)] if moved is not None else []
+    return into, out
 
 
 def _moved(m: _Maker, pairs: Sequence[tuple[int, int]], s: int) -> Literal | None:
@@ -210,7 +224,7 @@ def _ranks(m: _Maker) -> None:
             m.cp.add(of_seat[s] <= of_seat[following])
 
 
-def _sum(listed: Sequence[tuple[Literal, int]]) -> cp_model.LinearExpr:
+def _sum(listed: Sequence[Term]) -> cp_model.LinearExpr:
     """The sum of factors times variables."""
     total: cp_model.LinearExpr = cp_model.LinearExpr.weighted_sum(
         [x for x, _ in listed], [t for _, t in listed]

@@ -27,7 +27,7 @@ PUBLISHED = {
 def test_bounds_on_graphs_that_are_nearly_series() -> None:
     """None exceeds the optimum that CP-SAT proves; many reach it, where the longest path rarely does."""
     compared, tight, by_path = 0, 0, 0
-    for seed in range(60):
+    for seed in range(24):
         graph, devices = near_serial_workload(np.random.default_rng(seed))
         problem = contract(graph, devices, Goal("latency", "convex", subgraphs=1 + seed % 2))
         answer = solve_schedule(problem, np.inf, 0.0, None, Limits(10.0), lambda layout, bound: None)
@@ -38,7 +38,7 @@ def test_bounds_on_graphs_that_are_nearly_series() -> None:
             compared += 1
             tight += bound >= value * (1 - 1e-9)
             by_path += longest_path(problem) >= value * (1 - 1e-9)
-    assert compared > 40
+    assert compared > 16
     assert tight > compared / 3 > by_path
 
 
