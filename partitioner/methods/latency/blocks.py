@@ -12,7 +12,7 @@ from partitioner.methods.latency.spine import Flow, Spine
 from partitioner.preprocess.problem import Floats
 
 WIDEST = 60
-MOST_IDEALS = 6_000
+MOST_IDEALS = 4_000
 Mask = NDArray[np.bool_]
 
 
@@ -55,17 +55,20 @@ def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) ->
     Where transfers do not add to processing, `between` counts none of them. A block with too many
     ideals, or too many nodes, is cut for free: only its longest path counts.
     """
-    inner, ends_of = spine.inner[k], (spine.separators[k], spine.separators[k + 1])
+    inner, two = spine.inner[k], (spine.separators[k], spine.separators[k + 1])
     paid, size = flow.paid[inner], flow.size[inner]
-    number = {node: i + 1 for i, node in enumerate([*inner, ends_of[1]])} | {ends_of[0]: 0}
+    number = {node: i + 1 for i, node in enumerate([*inner, two[1]])} | {two[0]: 0}
     edges = [(number[u], number[v]) for u, v in spine.edges[k]]
-    nets = _local_nets(flow, number, far, ends_of[1])
+    nets = _local_nets(flow, number, far, two[1])
     ideals = _ideals(len(inner), edges) if len(inner) <= WIDEST else None
     if ideals is None:
         return _opaque(np.minimum(flow.paid, flow.free)[inner], edges, paid, size)
+    ends, begins = _untorn(flow, spine, k, _members(ideals, len(inner)))
+    kept = ends | begins
+    kept[[0, -1]] = True
+    ideals, ends, begins = ideals[kept], ends[kept], begins[kept]
     member = _members(ideals, len(inner))
-    ends, begins = _untorn(flow, spine, k, member)
-    lone = np.isin(flow.unit[inner], flow.unit[list(ends_of)])
+    lone = np.isin(flow.unit[inner], flow.unit[list(two)])
     middle = np.where(lone, np.inf, paid)
     between = times_between(ideals, flow.free[inner], middle, edges, nets if additive else [])
     work, rest = _sums(member, paid), _sums(~member, paid)
@@ -145,7 +148,6 @@ def _opaque(best: Floats, edges: list[tuple[int, int]], paid: Floats, size: Floa
     for u, v in sorted(edges, key=lambda edge: edge[1]):
         path[v] = max(path[v], path[u] + (best[v - 1] if v <= n else 0.0))
     between = np.array([[0.0, path[n + 1]], [np.inf, 0.0]])
-    between[0, 0] = between[1, 1] = path[n + 1]
     everything = np.array([0, np.iinfo(np.uint64).max], dtype=np.uint64)
     full = np.array([0.0, paid.sum()]), np.array([0.0, size.sum()]), np.array([paid.sum(), 0.0])
     may = np.ones(2, dtype=bool)

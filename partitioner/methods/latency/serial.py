@@ -15,6 +15,8 @@ embedding, say) is in the same subgraph as its reader, where it takes memory, or
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numba import njit
 
@@ -31,7 +33,7 @@ def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
     flow = with_passengers(flow, spine)
     far, leaving, coming = _far_nets(flow, spine)
     additive = problem.communication == "sequential"
-    blocks = [block_of(flow, spine, k, far, additive) for k in range(len(spine.inner))]
+    blocks = (block_of(flow, spine, k, far, additive) for k in range(len(spine.inner)))
     paid, free, size = (each[spine.separators] for each in (flow.paid, flow.free, flow.size))
     memory = problem.memory[problem.pays & (problem.count > 0)].max(initial=0.0) * (1 + 1e-12)
     if not (problem.pays & (problem.count > 0)).any():
@@ -88,7 +90,7 @@ def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
 
 
 def _walk(
-    blocks: list[Block],
+    blocks: Iterator[Block],
     separators: tuple[Floats, Floats, Floats],
     far: tuple[Floats, Floats],
     sides: dict[int, list[Floats]],
@@ -105,20 +107,20 @@ def _walk(
         start[:, 3] += size[b]
         start = _with_sides(start, sides.get(2 * b, []))
         start = start[(start[:, 3] <= memory) & (start[:, 2] < np.inf)]
-        if b == m - 1:
-            end = np.zeros((1, 3))
-        else:
-            end = np.stack((blocks[b].work, blocks[b].size, blocks[b].cut), axis=1)
-            end[~blocks[b].ends, 1] = np.inf
+        block = next(blocks, None)
+        end = np.zeros((1, 3))
+        if block is not None:
+            end = np.stack((block.work, block.size, block.cut), axis=1)
+            end[~block.ends, 1] = np.inf
         first = start[:, 4].astype(np.int64)
         value = _ends(start, leaving[first, b], coming[first, b], end, memory, model)
-        if b == m - 1:
-            return float(min(value[0], alone))
-        new, alone = _over(blocks[b], value, alone, free[b + 1], b + 1)
-        start[:, 2] += blocks[b].work[-1]
-        start[:, 3] += blocks[b].size[-1]
+        if block is None:
+            break
+        new, alone = _over(block, value, alone, free[b + 1], b + 1)
+        start[:, 2] += block.work[-1]
+        start[:, 3] += block.size[-1]
         start = np.concatenate((_with_sides(start, sides.get(2 * b + 1, [])), new))
-    return 0.0
+    return float(min(value[0], alone))
 
 
 def _over(block: Block, value: Floats, alone: float, free: float, first: int) -> tuple[Floats, float]:
