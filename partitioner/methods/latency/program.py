@@ -99,7 +99,7 @@ def _columns(builder: Builder, problem: Problem, seats: Seats, horizon: float, b
         head=head,
         tail=tail,
         subgraphs=subgraphs,
-        x=_where(builder, seats.open, integer=True),
+        x=_placed(builder, problem, seats.open),
         into=_where(builder, reads),
         out=_where(builder, held[problem.nets.source]),
         need=_where(builder, _is_read(problem.successors, held)),
@@ -108,6 +108,14 @@ def _columns(builder: Builder, problem: Problem, seats: Seats, horizon: float, b
         finish=builder.variables(m, horizon),
         total=builder.variables(1, horizon, min(bound * (1 - 1e-9), horizon)),
     )
+
+
+def _placed(builder: Builder, problem: Problem, may: Mask) -> Ints:
+    """Shape (n, seats): with one subgraph a device, nodes of a group and pass share their variables."""
+    if problem.subgraphs > 1:
+        return _where(builder, may, integer=True)
+    _, first, label = np.unique(2 * problem.group + problem.backward, return_index=True, return_inverse=True)
+    return np.asarray(_where(builder, may[first], integer=True)[label])
 
 
 def _is_read(rows: Rows, held: Mask) -> Mask:
