@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.latency.between import Bits, times_between
-from partitioner.methods.latency.spine import Flow, Spine
+from partitioner.methods.latency.flow import Flow
+from partitioner.methods.latency.spine import Spine
 from partitioner.preprocess.problem import Floats
 
 WIDEST = 60
@@ -78,7 +79,7 @@ def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) ->
 def _untorn(flow: Flow, spine: Spine, k: int, member: Mask) -> tuple[Mask, Mask]:
     """Shape (s,) each: is no group on both sides of the cut, that is on this side for sure?"""
     inner, (left, right) = spine.inner[k], spine.separators[k : k + 2]
-    place = flow.position(spine)
+    place = spine.places(len(flow.size))
     ends, begins = np.ones(len(member), dtype=bool), np.ones(len(member), dtype=bool)
     for unit in np.unique(flow.unit[[left, right, *inner]]).tolist():
         places = place[flow.unit == unit]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from partitioner.methods.latency.flow import flow_for
+from partitioner.methods.latency.seats import best_times
 from partitioner.methods.latency.serial import serial_bound
-from partitioner.methods.latency.spine import flow_for, heaviest_path, longest_path, spine_along
+from partitioner.methods.latency.spine import heaviest_path, spine_along
 from partitioner.preprocess.problem import Problem
 
 
@@ -14,7 +18,7 @@ def bound_of(problem: Problem) -> float:
     weakened graph, so all of them hold.
     """
     best = longest_path(problem)
-    if not problem.n or best == float("inf"):
+    if not problem.n or best == np.inf:
         return best
     flow = flow_for(problem)
     path = heaviest_path(flow)
@@ -25,3 +29,12 @@ def bound_of(problem: Problem) -> float:
             seen.add(tuple(spine.separators))
             best = max(best, serial_bound(problem, flow, spine))
     return best
+
+
+def longest_path(problem: Problem) -> float:
+    """The longest path with best times: every layout runs its nodes one after another."""
+    best = best_times(problem)
+    head = np.zeros(problem.n)
+    for v in range(problem.n):
+        head[v] = best[v] + head[problem.predecessors.row(v)].max(initial=0.0)
+    return float(head.max(initial=0.0))

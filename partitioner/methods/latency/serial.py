@@ -21,7 +21,8 @@ import numpy as np
 from numba import njit
 
 from partitioner.methods.latency.blocks import Block, block_of
-from partitioner.methods.latency.spine import Flow, Spine, with_passengers
+from partitioner.methods.latency.flow import Flow
+from partitioner.methods.latency.spine import Spine, with_passengers
 from partitioner.preprocess.problem import Floats, Problem
 
 SMALLEST = 0.01  # share of a device's memory
@@ -47,7 +48,7 @@ def _sides(flow: Flow, spine: Spine, memory: float) -> dict[int, list[Floats]]:
 
     The two rows say what it adds to a subgraph's transfers in, work and size.
     """
-    place = flow.position(spine)
+    place = spine.places(len(flow.size))
     moved: dict[tuple[int, int], float] = {}
     for source, readers, cost in flow.nets:
         first = min((int(place[v]) for v in readers if place[v] >= 0), default=-1)
@@ -76,7 +77,7 @@ def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
     Row a and column b of the sums stand for a subgraph from separator a to b: out of it go nets made in
     it and read beyond the next separator, into it those read in it and made before the previous one.
     """
-    place = flow.position(spine).tolist()
+    place = spine.places(len(flow.size)).tolist()
     m = len(spine.separators)
     far, leaving, coming = set(), np.zeros((m, m)), np.zeros((m, m))
     first, last = np.arange(m)[:, None], np.arange(m)[None, :]

@@ -10,9 +10,10 @@ import pytest
 from partitioner import DeviceKind, Devices, Graph, load
 from partitioner.methods.ip.backends.backend import Limits
 from partitioner.methods.latency import blocks
-from partitioner.methods.latency.bounds import bound_of
+from partitioner.methods.latency.bounds import bound_of, longest_path
+from partitioner.methods.latency.flow import flow_for
 from partitioner.methods.latency.scheduling import solve_schedule
-from partitioner.methods.latency.spine import flow_for, heaviest_path, longest_path, spine_along
+from partitioner.methods.latency.spine import heaviest_path, spine_along
 from partitioner.preprocess.contract import Goal, contract
 from tests.near_serial import near_serial_workload
 from tests.oracle_latency import latency

@@ -1,0 +1,102 @@
+"""The graph of a problem as lower bounds see it: the best times, and no more than it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.latency.seats import Mask
+from partitioner.preprocess.problem import Floats, Ints, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A weakened graph: fewer nodes, edges and transfers than the problem has, none that it has not.
+
+    Parameters
+    ----------
+    paid, free
+        Shape (n,): the shortest time on a kind that pays for transfers, and on one that does not.
+    size
+        Shape (n,).
+    after, before
+        Neighbours of each node; nodes are numbered in a topological order.
+    nets
+        Source, readers and cost of every tensor.
+    group, backward
+        Shape (n,): nodes of one group share a device; does the node belong to the backward pass?
+    together
+        Are nodes of a group and pass in one subgraph?
+    """
+
+    paid: Floats
+    free: Floats
+    size: Floats
+    after: list[list[int]]
+    before: list[list[int]]
+    nets: list[tuple[int, list[int], float]]
+    group: Ints
+    backward: Mask
+    together: bool
+
+    @property
+    def unit(self) -> Ints:
+        """Shape (n,): nodes of equal number are in one subgraph, if they are in any."""
+        return 2 * self.group + self.backward if self.together else np.arange(len(self.size))
+
+
+def flow_for(problem: Problem) -> Flow:
+    """The problem's graph, runs of one group in which each node is the next one's only neighbour merged.
+
+    With one subgraph a device such a run is never cut, nor does a CPU gain by cutting it.
+    """
+    head = _runs(problem) if problem.subgraphs == 1 else np.arange(problem.n)
+    kept, label = np.unique(head, return_inverse=True)
+    work = np.where((problem.count > 0)[:, None], problem.work(), np.inf)
+    paid = work[problem.pays].min(axis=0, initial=np.inf)
+    free = work[~problem.pays].min(axis=0, initial=np.inf)
+    after: list[set[int]] = [set() for _ in kept]
+    before: list[set[int]] = [set() for _ in kept]
+    owners = label[problem.successors.owners()].tolist()
+    for u, v in zip(owners, label[problem.successors.items].tolist(), strict=True):
+        if u != v:
+            after[u].add(v)
+            before[v].add(u)
+    return Flow(
+        paid=_added(paid, label),
+        free=_added(free, label),
+        size=_added(problem.size, label),
+        after=[sorted(each) for each in after],
+        before=[sorted(each) for each in before],
+        nets=_nets(problem, label),
+        group=problem.group[kept],
+        backward=problem.backward[kept],
+        together=problem.subgraphs == 1,
+    )
+
+
+def _added(value: Floats, label: Ints) -> Floats:
+    return np.asarray(np.bincount(label, value, label.max() + 1), dtype=np.float64)
+
+
+def _runs(problem: Problem) -> Ints:
+    """Shape (n,): the first node of the run that each node is in."""
+    head = np.arange(problem.n)
+    for v in range(problem.n):
+        before = problem.predecessors.row(v)
+        if len(before) == 1 and len(problem.successors.row(before[0])) == 1:
+            u = int(before[0])
+            if problem.group[u] == problem.group[v] and problem.backward[u] == problem.backward[v]:
+                head[v] = head[u]
+    return head
+
+
+def _nets(problem: Problem, label: Ints) -> list[tuple[int, list[int], float]]:
+    nets = []
+    for e, cost in enumerate(problem.nets.cost.tolist()):
+        source = int(label[problem.nets.source[e]])
+        readers = sorted(set(label[problem.nets.pins.row(e)].tolist()) - {source})
+        if readers:
+            nets.append((source, readers, cost))
+    return nets

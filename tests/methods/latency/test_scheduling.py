@@ -1,0 +1,39 @@
+"""CP-SAT takes a start, tells of layouts and bounds on its way, and keeps to the cutoff."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner import DeviceKind, Devices, Graph
+from partitioner.methods.ip.backends.backend import Limits
+from partitioner.methods.latency.layout import Layout, one_subgraph_each
+from partitioner.methods.latency.scheduling import solve_schedule
+from partitioner.preprocess.contract import Goal, contract
+
+GRAPH = Graph.from_arrays(
+    {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], [5.0, 1.0, 7.0], size=[1.0] * 4
+)
+PROBLEM = contract(
+    GRAPH, Devices((DeviceKind("accelerator", 2, memory=2.0),)), Goal("latency", "convex", subgraphs=1)
+)
+
+
+def test_the_start_is_taken_and_news_is_told() -> None:
+    told: list[tuple[Layout | None, float]] = []
+    start = one_subgraph_each(np.array([0, 0, 1, 1]))
+    answer = solve_schedule(
+        PROBLEM, 7.0, 4.0, start, Limits(10.0), lambda layout, bound: told.append((layout, bound))
+    )
+    assert answer.stop == "optimal"
+    assert answer.layout is not None
+    assert answer.layout.place.tolist() == [0, 0, 1, 1]
+    assert abs(answer.value - 6.0) < 1e-6
+    assert abs(answer.bound - 6.0) < 1e-6
+    assert any(layout is not None for layout, _ in told)
+
+
+def test_nothing_is_found_below_the_optimum() -> None:
+    answer = solve_schedule(PROBLEM, 5.9, 0.0, None, Limits(10.0), lambda layout, bound: None)
+    assert answer.stop == "infeasible"
+    assert answer.layout is None
+    assert answer.bound == np.inf
