@@ -22,7 +22,7 @@ class InlineWorker:
 
     def give(self, job: Job) -> None:
         used[job.solver] += 1
-        answer = imported(job.solver)(job.program, job.limits, lambda *news: self._tell(News(*news)))
+        answer = imported(job.solver)(job.payload, job.limits, lambda *news: self._tell(News(*news)))
         self._tell(answer)
 
     def kill(self) -> None:

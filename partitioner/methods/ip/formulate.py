@@ -33,7 +33,22 @@ class Formulation:
     program: Program
     x: Ints
 
-    def parts(self, values: Floats) -> list[Part]:
+    @property
+    def payload(self) -> Program:
+        """What a solver is given."""
+        return self.program
+
+    @property
+    def unit(self) -> float:
+        """The time that is 1 in the program."""
+        return self.task.scale
+
+    @property
+    def cutoff(self) -> float:
+        """The program has no solution above this value."""
+        return self.task.cutoff
+
+    def solution(self, values: Floats) -> list[Part]:
         """The parts that a solution describes, each supernode where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])
         return parts_at(self.task.problem, there.argmax(axis=1))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from partitioner.methods.ip.backends.backend import Limits
-from partitioner.methods.ip.program import Program
-from partitioner.preprocess.problem import Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A program for a solver, given as ``"module:function"``."""
+    """A program, or what else it takes, for a solver given as ``"module:function"``."""
 
     solver: str
-    program: Program
+    payload: Any
     limits: Limits
 
 
@@ -22,5 +21,5 @@ class Job:
 class News:
     """What a solver tells on its way: a better solution, a bound, or both."""
 
-    values: Floats | None
+    values: Any
     bound: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -33,19 +34,20 @@ class Neighbourhoods:
     rng: np.random.Generator
     size: float = FIRST_SIZE
 
-    def task(self, search: Search) -> Task:
+    def task(self, search: Search[Any]) -> Task:
         """Improve the incumbent: free some devices, or a window of the supernodes' order.
 
         Every device whose load is the largest is part of it, or nothing could improve.
         """
         problem = search.problem
-        home = places_of(problem, search.parts or ())
+        home = places_of(problem, search.best or ())
         load = _device_loads(search, home)
         tight = np.asarray((load >= 1 - LEAST_GAIN).any(axis=0))
         by_devices = self.rng.random() < DEVICE_SHARE
         loose = self._devices(home, tight, load.max(axis=0)) if by_devices else self._window(home, tight)
         cutoff = search.value * (1 - LEAST_GAIN)
-        return replace(search.task(), cutoff=cutoff, home=home, loose=loose)
+        task: Task = search.task()
+        return replace(task, cutoff=cutoff, home=home, loose=loose)
 
     def learn(self, searched: bool) -> None:
         """Grow after a neighbourhood that was searched to the end, shrink after one that was not."""
@@ -70,9 +72,9 @@ class Neighbourhoods:
         return np.repeat(inside[:, None], len(tight), axis=1)
 
 
-def _device_loads(search: Search, home: Ints) -> Floats:
+def _device_loads(search: Search[Any], home: Ints) -> Floats:
     """Shape (passes, devices): the load of each device as a fraction of the largest of its pass."""
-    parts = search.parts or ()
+    parts = search.best or ()
     loads = part_loads(search.problem, parts)
     share = np.zeros((len(loads), int(search.problem.count.sum())))
     largest = np.maximum(loads.max(axis=1, keepdims=True), 1e-300)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from partitioner.methods.ip.backends.backend import Answer, Capability, Limits
 from partitioner.methods.ip.crew import Crew, Event, Worker
-from partitioner.methods.ip.formulate import Formulation, formulate
 from partitioner.methods.ip.messages import Job
 from partitioner.methods.ip.neighbourhood import Neighbourhoods
 from partitioner.methods.ip.search import MARGIN, PRECISION, Search
-from partitioner.methods.ip.task import Task
 
 LOOK = 0.05  # seconds between looks at the clock
 GRACE = 2.0  # seconds by which a solver may overrun its own limit
@@ -24,11 +23,30 @@ SEARCH_GAP = 1e-3
 STALE = 1.01  # a proof starts anew when the value has fallen by this factor
 
 
+class Statement(Protocol):
+    """A task as a solver takes it."""
+
+    @property
+    def payload(self) -> Any:
+        """What the solver is given."""
+
+    @property
+    def unit(self) -> float:
+        """The time that is 1 to the solver."""
+
+    @property
+    def cutoff(self) -> float:
+        """The solver finds no solution above this value."""
+
+    def solution(self, values: Any) -> Any:
+        """What the solver's values stand for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Lap:
     """One solve, of the whole program or of a neighbourhood, and what was known when it began."""
 
-    formulation: Formulation
+    statement: Statement
     backend: Capability
     whole: bool
     known: tuple[float, float, int]
@@ -83,11 +101,12 @@ def lanes_of(backends: Sequence[Capability], workers: int, seed: int) -> list[La
 
 @dataclass(eq=False)
 class Race:
-    """Lanes at work on one search."""
+    """Lanes at work on one search; `state` says how a task is put to a backend."""
 
-    search: Search
+    search: Search[Any]
     crew: Crew
     lanes: list[Lane]
+    state: Callable[[Any, Capability], Statement]
 
     def begin(self) -> None:
         """Let the first lane prove what it can while others look for first parts."""
@@ -122,7 +141,7 @@ class Race:
     def _keep_busy(self, lane: Lane) -> None:
         lap = lane.lap
         if lap is not None:
-            stale = lap.whole and lap.formulation.task.cutoff > STALE * self.search.target
+            stale = lap.whole and lap.statement.cutoff > STALE * self.search.target
             if stale or time.perf_counter() > lap.ends + GRACE:
                 self._abandon(lane)
         if lane.lap is None and not lane.done:
@@ -135,7 +154,7 @@ class Race:
 
     def _start(self, lane: Lane) -> None:
         search, now = self.search, time.perf_counter()
-        may_search = search.parts is not None and lane.slice < np.inf
+        may_search = search.best is not None and lane.slice < np.inf
         whole = not may_search or (now >= lane.search_until and lane.slice > 0)
         task = search.task() if whole else lane.near.task(search)
         seconds = min(max(lane.slice, SLICE) if whole else SEARCH_SECONDS, self._left())
@@ -143,8 +162,8 @@ class Race:
         lane.laps += whole
         gap = max(0.0, search.settings.gap - 2 * PRECISION) if whole else SEARCH_GAP
         limits = Limits(None if np.isinf(seconds) else seconds, gap, lane.seed, lane.threads)
-        lane.lap = Lap(formulate(task), backend, whole, self._known(), now + seconds)
-        job = Job(backend.place, lane.lap.formulation.program, limits)
+        lane.lap = Lap(self.state(task, backend), backend, whole, self._known(), now + seconds)
+        job = Job(backend.place, lane.lap.statement.payload, limits)
         if lane.worker is None or not lane.worker.alive:
             lane.worker = self.crew.hire()
         lane.worker.give(job)
@@ -156,17 +175,17 @@ class Race:
         return max(left - min(2.0, 0.1 + 0.02 * left), 0.01) if np.isfinite(left) else left
 
     def _known(self) -> tuple[float, float, int]:
-        return self.search.value, self.search.bound, len(self.search.covers)
+        return self.search.value, self.search.bound, self.search.refused
 
     def _take(self, lane: Lane, lap: Lap, event: Event) -> None:
         """Learn from a message, and end the lap if it is an answer."""
         message = event.message
         if message.values is not None:
-            parts = lap.formulation.parts(message.values)
-            if not self.search.offer(parts):
-                self.search.refuse(parts)
+            solution = lap.statement.solution(message.values)
+            if not self.search.offer(solution):
+                self.search.refuse(solution)
         if lap.whole:
-            self.search.raise_bound(_unscaled(message.bound, lap.formulation.task))
+            self.search.raise_bound(_unscaled(message.bound, lap.statement))
         if isinstance(message, Answer):
             lane.lap = None
             self._conclude(lane, lap, message)
@@ -192,6 +211,6 @@ class Race:
         lane.done = not lane.backends
 
 
-def _unscaled(bound: float, task: Task) -> float:
+def _unscaled(bound: float, statement: Statement) -> float:
     """A solver's bound in the graph's unit; a solver knows nothing of what is above the cutoff."""
-    return min(bound * task.scale * (1 - MARGIN), task.cutoff) if bound > 0 else 0.0
+    return min(bound * statement.unit * (1 - MARGIN), statement.cutoff) if bound > 0 else 0.0

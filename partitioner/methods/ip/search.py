@@ -1,36 +1,36 @@
-"""What a run knows so far: the best parts, the bound, and what the backends said."""
+"""What a run knows so far: the best solution, the bound, and what the backends said."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from partitioner.methods.ip.task import Task
-from partitioner.methods.loads import value_of
-from partitioner.methods.method import Outcome, Part, Settings, meets
-from partitioner.methods.rules import obeys
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.preprocess.problem import Problem
+
+Solution = TypeVar("Solution")
 
 PRECISION = 1e-6  # solvers prove no closer than this
 MARGIN = 6e-7  # a solver's bound may be too large by that fraction: logs show seven digits
 
 
 @dataclass(eq=False)
-class Search:
-    """The incumbent and the bound of one run.
+class Search(Generic[Solution]):
+    """The incumbent and the bound of one run; what a solution is, subclasses know.
 
     Parameters
     ----------
     problem, settings
         As given to the method.
     bound
-        No parts of the shape asked for have a smaller value; infinity if there are none at all.
-    value, parts
-        The best parts found.
-    covers
-        See :class:`partitioner.methods.ip.task.Task`.
+        No solution has a smaller value; infinity if there is none at all.
+    value, best
+        The best solution found.
+    refused
+        How many solutions of solvers broke a rule.
     notes
         For the user.
     words
@@ -43,8 +43,8 @@ class Search:
     settings: Settings
     bound: float
     value: float = np.inf
-    parts: Sequence[Part] | None = None
-    covers: tuple[tuple[int, Ints], ...] = ()
+    best: Solution | None = None
+    refused: int = 0
     notes: list[str] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
     look: Callable[[], None] = lambda: None
@@ -75,30 +75,36 @@ class Search:
         """True once the run should end."""
         return self.closed or self.settings.expired
 
-    def offer(self, parts: Sequence[Part]) -> bool:
-        """Keep parts if they obey the rules and are better than the best ones; say whether they are."""
-        value = value_of(self.problem, parts)
-        if value >= self.value or not obeys(self.problem, parts):
+    def worth(self, solution: Solution) -> float:
+        """The value of a solution; infinity if it breaks a rule."""
+        raise NotImplementedError
+
+    def task(self) -> Any:
+        """What is left to prove or to find."""
+        raise NotImplementedError
+
+    def found(self, stop_reason: str) -> Outcome:
+        """The outcome, as far as it depends on what a solution is."""
+        raise NotImplementedError
+
+    def offer(self, solution: Solution) -> bool:
+        """Keep a solution if it obeys the rules and is better than the best one; say whether it is."""
+        value = self.worth(solution)
+        if value >= self.value:
             return False
-        self.value, self.parts = value, list(parts)
+        self.value, self.best = value, solution
         self.report()
         return True
 
-    def refuse(self, parts: Sequence[Part]) -> None:
-        """Remember which parts of a solver's solution do not fit their memory."""
-        size, memory = self.problem.size, self.problem.memory
-        heavy = [part for part in parts if size[part.nodes].sum() > memory[part.kind]]
-        self.covers += tuple((part.kind, part.nodes) for part in heavy)
+    def refuse(self, solution: Solution) -> None:
+        """Take note of a solver's solution that was not kept."""
+        self.refused += not np.isfinite(self.worth(solution))
 
     def raise_bound(self, bound: float) -> None:
-        """Learn of a bound; infinity says that there are no parts at all."""
+        """Learn of a bound; infinity says that there is no solution at all."""
         if bound > self.bound:
             self.bound = bound if np.isinf(bound) else min(bound, self.value)
             self.report()
-
-    def task(self) -> Task:
-        """What is left to prove or to find."""
-        return Task(self.problem, self.target, self.bound, self.covers)
 
     def report(self) -> None:
         """Tell whoever listens."""
@@ -107,13 +113,9 @@ class Search:
     def outcome(self, backend: str = "") -> Outcome:
         """What the run found."""
         native = "; ".join(f"{name}: {word}" for name, word in self.words.items())
-        return Outcome(
-            self.problem,
-            self.parts,
-            self.value,
-            min(self.bound, self.value),
-            self._stop_reason(),
-            infeasible=self.parts is None and self.bound == np.inf,
+        return replace(
+            self.found(self._stop_reason()),
+            infeasible=self.best is None and self.bound == np.inf,
             notes=tuple(self.notes),
             backend=backend,
             native_status=native,

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import numpy as np
 
 from partitioner.methods.cover.bound import Covering
-from partitioner.methods.ip.search import Search
+from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import Search as Annealing
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
@@ -24,7 +24,7 @@ LOOK = 0.05  # seconds between looks when only the local search is at work
 SLICE = 0.2  # seconds in turn where one core has to do
 
 
-def squeeze(search: Search, relaxation: Relaxation) -> None:
+def squeeze(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound until they meet, or neither moves any more."""
     covering, descent = Covering(search.problem, relaxation), Descent(search)
     with ThreadPoolExecutor(1) as pool:
@@ -41,7 +41,7 @@ def squeeze(search: Search, relaxation: Relaxation) -> None:
     _take(search, descent)
 
 
-def _stop(search: Search, descent: Descent) -> Callable[[], bool]:
+def _stop(search: SplitSearch, descent: Descent) -> Callable[[], bool]:
     """Should the covering bound begin anew, or end?"""
     value = search.value
 
@@ -54,7 +54,7 @@ def _stop(search: Search, descent: Descent) -> Callable[[], bool]:
     return stop
 
 
-def _take(search: Search, descent: Descent) -> None:
+def _take(search: SplitSearch, descent: Descent) -> None:
     if descent.parts is not None and descent.value < search.value:
         search.offer(descent.parts)
 
@@ -70,9 +70,9 @@ class Descent:
         Set to end the run.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: SplitSearch) -> None:
         self.search = search
-        self.value, self.parts = search.value, search.parts
+        self.value, self.parts = search.value, search.best
         self.landmark = self.value
         self.leaving = False
         self.size = search.problem.n * min(1.0, search.problem.n / SMALL)

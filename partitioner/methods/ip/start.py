@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.dp.exact import solve_exact
-from partitioner.methods.ip.search import Search
+from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.method import Outcome, Part, Settings, part_numbers
 from partitioner.preprocess.problem import Problem
 
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
 
 
-def find_start(search: Search) -> None:
+def find_start(search: SplitSearch) -> None:
     """Offer the search what can be had quickly, until it is over."""
     for parts in _starts(search):
         search.offer(parts)
@@ -25,7 +25,7 @@ def find_start(search: Search) -> None:
             return
 
 
-def _starts(search: Search) -> Iterator[Sequence[Part]]:
+def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
     problem, settings = search.problem, search.settings
     if settings.incumbent is not None:
         yield settings.incumbent

@@ -32,7 +32,7 @@ def answer(job: Job, messages: IO[bytes]) -> Answer:
     """Run a job; an error becomes an answer with its last words."""
     try:
         solver: Solver = imported(job.solver)
-        return solver(job.program, job.limits, lambda values, bound: _send(messages, News(values, bound)))
+        return solver(job.payload, job.limits, lambda values, bound: _send(messages, News(values, bound)))
     except Exception:
         return Answer("failed", native=traceback.format_exc().strip().splitlines()[-1])
 

@@ -27,7 +27,7 @@ def solved(task: Task, backend: str) -> tuple[str, float, float]:
     bound = answer.bound * task.scale
     if answer.values is None:
         return answer.stop, np.inf, bound
-    parts = form.parts(answer.values)
+    parts = form.solution(answer.values)
     assert obeys(task.problem, parts)
     return answer.stop, value_of(task.problem, parts), bound
 

@@ -22,8 +22,8 @@ from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.ip.crew import Crew, Worker
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.messages import Job
-from partitioner.methods.ip.search import Search
 from partitioner.methods.ip.solve import solve_ip
+from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.task import Task
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.single import solve_single
@@ -132,7 +132,7 @@ def test_nonsense_from_a_solver_is_not_believed(monkeypatch: pytest.MonkeyPatch)
 def test_a_plan_that_breaks_memory_by_a_tolerance_is_refused() -> None:
     """What a solver takes for feasible is kept only if the sizes really fit."""
     graph = Graph.from_arrays({"accelerator": [1.0, 1.0]}, [(0, 1)], 1.0, size=0.5 + 5e-8)
-    search = Search(problem_of(graph, Devices.accelerated(2, memory=1.0)), Settings(), 0.0)
+    search = SplitSearch(problem_of(graph, Devices.accelerated(2, memory=1.0)), Settings(), 0.0)
     parts = [Part(0, np.arange(2))]
     assert not search.offer(parts)
     search.refuse(parts)

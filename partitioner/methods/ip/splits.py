@@ -1,0 +1,48 @@
+"""A run that looks for the parts of a convex or free split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.ip.search import Search
+from partitioner.methods.ip.task import Task
+from partitioner.methods.loads import value_of
+from partitioner.methods.method import Outcome, Part
+from partitioner.methods.rules import obeys
+from partitioner.preprocess.problem import Ints
+
+
+@dataclass(eq=False)
+class SplitSearch(Search[Sequence[Part]]):
+    """A search for parts.
+
+    Parameters
+    ----------
+    covers
+        See :class:`partitioner.methods.ip.task.Task`.
+    """
+
+    covers: tuple[tuple[int, Ints], ...] = ()
+
+    def worth(self, solution: Sequence[Part]) -> float:
+        """The objective; infinity if the parts break a rule. What is no improvement need not be checked."""
+        value = value_of(self.problem, solution)
+        return value if value >= self.value or obeys(self.problem, solution) else np.inf
+
+    def refuse(self, solution: Sequence[Part]) -> None:
+        """Remember which parts of a solver's solution do not fit their memory."""
+        size, memory = self.problem.size, self.problem.memory
+        heavy = [part for part in solution if size[part.nodes].sum() > memory[part.kind]]
+        self.covers += tuple((part.kind, part.nodes) for part in heavy)
+        self.refused += bool(heavy)
+
+    def task(self) -> Task:
+        """The parts that are still of interest."""
+        return Task(self.problem, self.target, self.bound, self.covers)
+
+    def found(self, stop_reason: str) -> Outcome:
+        """The parts."""
+        return Outcome(self.problem, self.best, self.value, min(self.bound, self.value), stop_reason)
