@@ -1,0 +1,94 @@
+"""From a problem and a layout to the arrays of the compiled search, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.methods.latency.kernel.arrays import Model, Scratch, State
+from partitioner.methods.latency.kernel.tracking import refresh
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.places import device_kinds
+from partitioner.preprocess.problem import Floats, Ints, Problem, rows_of
+
+
+def model_of(problem: Problem, slots: int) -> Model:
+    """The problem as the compiled search reads it, with room for `slots` subgraphs of each pass."""
+    kind, nets = device_kinds(problem), problem.nets
+    pays = problem.pays[kind]
+    each = slots * (2 if problem.backward.any() else 1)
+    mates = rows_of(problem.group, np.arange(problem.n), int(problem.group.max(initial=-1)) + 1)
+    lumps = np.bincount(problem.group, problem.size)
+    return Model(
+        time=np.ascontiguousarray(problem.time.sum(axis=1)[kind].T),
+        size=problem.size,
+        allowed=np.ascontiguousarray(problem.allowed[kind].T),
+        room=problem.memory[kind],
+        lump=float(lumps[lumps > 0].mean()) if (lumps > 0).any() else 1.0,
+        base=np.where(pays, (np.cumsum(pays) - 1) * each, -1),
+        home=np.repeat(np.flatnonzero(pays), each),
+        late=problem.backward.astype(np.int64),
+        sites=_sites(problem, kind),
+        group=problem.group,
+        mate_start=mates.start,
+        mate=mates.items,
+        before_start=problem.predecessors.start,
+        before=problem.predecessors.items,
+        after_start=problem.successors.start,
+        after=problem.successors.items,
+        net_start=nets.of_node.start,
+        net=nets.of_node.items,
+        pin_start=nets.pins.start,
+        pin=nets.pins.items,
+        cost=nets.cost,
+        source=nets.source,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        slots=slots,
+    )
+
+
+def _sites(problem: Problem, kind: Ints) -> Ints:
+    """The devices worth drawing: of CPUs that hold everything the first one is as good as all."""
+    first = np.cumsum(problem.count) - problem.count
+    roomy = ~problem.pays & (problem.memory >= problem.size.sum())
+    device = np.arange(len(kind))
+    return device[~roomy[kind] | (device == first[kind])]
+
+
+def state_of(model: Model, layout: Layout) -> State:
+    """The state of a layout; its slots must be below the model's."""
+    n, units, nets = len(model.size), len(model.home), len(model.cost)
+    state = State(
+        place=layout.place.astype(np.int64),
+        unit=units_at(model, layout),
+        inside=np.zeros((nets, units), dtype=np.int32),
+        ledger=np.zeros((units, 3)),
+        held=np.zeros(len(model.room)),
+        head=np.zeros(units + n, dtype=np.int64),
+        following=np.zeros(n, dtype=np.int64),
+        previous=np.zeros(n, dtype=np.int64),
+        outer=np.zeros(units + n, dtype=np.int64),
+    )
+    refresh(model, state)
+    return state
+
+
+def units_at(model: Model, layout: Layout) -> Ints:
+    """Shape (n,): the unit of every node."""
+    base = model.base[layout.place]
+    alone = len(model.home) + np.arange(len(base))
+    return np.where(base < 0, alone, base + model.late * model.slots + layout.slot)
+
+
+def layout_of(model: Model, place: Ints, unit: Ints) -> Layout:
+    """The layout of nodes on these devices and in these units."""
+    base = model.base[place]
+    return Layout(place.copy(), np.where(base < 0, 0, (unit - base) % model.slots))
+
+
+def scratch_of(model: Model) -> Scratch:
+    """Arrays for the longest path."""
+    total = len(model.home) + len(model.size)
+    numbers: list[Ints] = [np.zeros(total, dtype=np.int64) for _ in range(3)]
+    ready: Floats = np.zeros(total)
+    return Scratch(numbers[0], ready, numbers[1], numbers[2])

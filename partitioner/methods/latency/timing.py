@@ -1,0 +1,58 @@
+"""How long one sample takes with a layout, and whether the layout obeys (paper, Appendix A)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.latency.kernel.model import model_of, scratch_of, state_of
+from partitioner.methods.latency.kernel.span import timed
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.places import device_kinds
+from partitioner.preprocess.problem import Ints, Problem
+
+def latency(problem: Problem, layout: Layout) -> float:
+    """The last finish if everything starts as early as it can; infinity if units wait in a circle.
+
+    Limits are not looked at: any number of subgraphs has a latency.
+    """
+    slot = ranked(problem, layout)
+    model = model_of(problem, int(slot.max(initial=0)) + 1)
+    return float(timed(model, state_of(model, Layout(layout.place, slot)), scratch_of(model))[0])
+
+
+def obeys(problem: Problem, layout: Layout) -> bool:
+    """Does the layout keep to memory, allowed kinds, groups and the number of subgraphs?"""
+    kind = device_kinds(problem)
+    if layout.place.min(initial=0) < 0 or layout.place.max(initial=-1) >= len(kind):
+        return False
+    held = np.bincount(layout.place, problem.size, len(kind))
+    fits = (held <= problem.memory[kind]).all()
+    runs = problem.allowed[kind[layout.place], np.arange(problem.n)].all()
+    leader = np.zeros(problem.n, dtype=np.int64)
+    leader[problem.group] = layout.place
+    together = (leader[problem.group] == layout.place).all()
+    return bool(fits and runs and together and (ranked(problem, layout) < problem.subgraphs).all())
+
+
+def ranked(problem: Problem, layout: Layout) -> Ints:
+    """Shape (n,): the slots numbered without holes on every device and pass; 0 on CPUs."""
+    pays = problem.pays[device_kinds(problem)[layout.place]]
+    keys = np.stack([layout.place, problem.backward, np.where(pays, layout.slot, 0)], axis=1)
+    unique, at = np.unique(keys.astype(np.int64), axis=0, return_inverse=True)
+    fresh = np.ones(len(unique), dtype=bool)
+    fresh[1:] = (unique[1:, :2] != unique[:-1, :2]).any(axis=1)
+    number = np.arange(len(unique))
+    return np.asarray((number - np.maximum.accumulate(np.where(fresh, number, 0)))[at.ravel()])
+
+
+def critical_path(problem: Problem) -> float:
+    """The longest path if every node runs where it is fastest and transfers cost nothing: a lower bound.
+
+    Infinity if a node may run nowhere.
+    """
+    available = problem.allowed & (problem.count > 0)[:, None]
+    time = np.where(available, problem.time.sum(axis=1), np.inf).min(axis=0, initial=np.inf)
+    finish = np.zeros(problem.n)
+    for v in range(problem.n):
+        finish[v] = time[v] + finish[problem.predecessors.row(v)].max(initial=0.0)
+    return float(finish.max(initial=0.0))

@@ -1,0 +1,31 @@
+"""A layout's latency is the evaluator's, and it obeys the rules exactly where the evaluator finds none broken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partitioner.methods.latency.timing import critical_path, latency, obeys
+from partitioner.methods.places import device_kinds
+from tests.methods.latency.workloads import judged, random_layout, random_problems
+
+WORKLOADS = 900
+
+
+def test_latency_and_rules_agree_with_the_evaluator() -> None:
+    """With one to three subgraphs, and with layouts that break any rule."""
+    seen: dict[str, int] = {"feasible": 0, "circles": 0, "broken": 0}
+    for seed, graph, devices, problem in random_problems(0, WORKLOADS):
+        layout = random_layout(problem, np.random.default_rng(seed))
+        found, value = judged(graph, devices, problem, layout), latency(problem, layout)
+        kind = device_kinds(problem)[layout.place]
+        if problem.allowed[kind, np.arange(problem.n)].all():
+            assert value == pytest.approx(found.value, rel=1e-9, abs=1e-9), seed
+        keeps = obeys(problem, layout)
+        assert (keeps and np.isfinite(value)) == found.feasible, (seed, found.violations)
+        if found.feasible:
+            assert critical_path(problem) <= value * (1 + 1e-9), seed
+        seen["feasible"] += found.feasible
+        seen["circles"] += np.isinf(value)
+        seen["broken"] += not keeps
+    assert min(seen.values()) > 100, seen
