@@ -1,0 +1,112 @@
+"""The paper's greedy split: fill one accelerator after another (Appendix F)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+
+from partitioner.methods.latency.layout import Layout, one_subgraph_each, outcome_of
+from partitioner.methods.latency.timing import critical_path, latency, obeys
+from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.methods.places import device_kinds
+from partitioner.preprocess.problem import Floats, Ints, Problem
+
+
+def solve_greedy(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``greedy``: supernodes in a topological order, as many to each accelerator as fit."""
+    bound = critical_path(problem)
+    if np.isinf(bound):
+        return outcome_of(problem, None, np.inf, bound, "optimal", infeasible=True)
+    layout = fill(problem, file_order(problem))
+    if layout is None:
+        return outcome_of(problem, None, np.inf, bound, "heuristic")
+    value = latency(problem, layout)
+    return outcome_of(problem, layout, value, bound, "optimal" if meets(bound, value) else "heuristic")
+
+
+def supernodes(problem: Problem) -> Ints:
+    """Shape (n,): the supernode of the contraction for chains that holds each node."""
+    assert problem.chain is not None
+    return np.asarray(problem.chain.member[np.argsort(problem.member)])
+
+
+def file_order(problem: Problem) -> list[int]:
+    """A topological order of the supernodes.
+
+    Of those that may come next, the one comes first whose last node comes last in the user's graph.
+    """
+    chain = problem.chain
+    assert chain is not None
+    last = np.zeros(chain.n, dtype=np.int64)
+    np.maximum.at(last, chain.member, np.arange(problem.n))
+    flow: nx.DiGraph[int] = nx.DiGraph()
+    flow.add_nodes_from(range(chain.n))
+    flow.add_edges_from(zip(chain.successors.owners().tolist(), chain.successors.items.tolist(), strict=True))
+    return list(nx.lexicographical_topological_sort(flow, key=lambda s: -int(last[s])))
+
+
+def fill(problem: Problem, order: Sequence[int]) -> Layout | None:
+    """Place supernodes in a topological order; None if some fit nowhere.
+
+    Where a supernode is beyond the accelerators left, or may not run on them, it goes to a CPU. What
+    comes after one on a CPU goes behind all accelerators that this one depends on.
+
+    Parameters
+    ----------
+    problem
+        For latency.
+    order
+        All supernodes of the contraction for chains.
+    """
+    stages = _Stages(problem)
+    for s in order:
+        if not stages.add(s):
+            return None
+    layout = one_subgraph_each(stages.place[supernodes(problem)])
+    sound = obeys(problem, layout) and np.isfinite(latency(problem, layout))
+    return layout if sound else None
+
+
+class _Stages:
+    """Accelerators in a row, each with the room that is left."""
+
+    def __init__(self, problem: Problem) -> None:
+        assert problem.chain is not None
+        self.chain, kind = problem.chain, device_kinds(problem)
+        pays = problem.pays[kind]
+        self.row, self.cpus = np.flatnonzero(pays).tolist(), np.flatnonzero(~pays).tolist()
+        member = supernodes(problem)
+        self.size = np.bincount(member, problem.size, self.chain.n)
+        self.allowed = np.ones((len(kind), self.chain.n), dtype=bool)
+        np.logical_and.at(self.allowed.T, member, problem.allowed[kind].T)
+        self.room: Floats = problem.memory[kind].copy()
+        self.place = np.zeros(self.chain.n, dtype=np.int64)
+        self.after = np.zeros(self.chain.n, dtype=np.int64)  # the first stage that successors may be on
+        self.current = 0
+
+    def add(self, s: int) -> bool:
+        """Place a supernode; False if there is no room for it."""
+        earliest = int(self.after[self.chain.predecessors.row(s)].max(initial=0))
+        now = max(self.current, earliest)
+        for stage in range(now, len(self.row)):
+            if self._put(s, self.row[stage]):
+                self.current = self.after[s] = stage
+                return True
+        if any(self._put(s, cpu) for cpu in self.cpus):
+            below = [t for t in self.chain.predecessors.row(s).tolist() if self.place[t] in self.row]
+            self.after[s] = max([earliest, *(self.after[t] + 1 for t in below)])
+            return True
+        for stage in range(earliest, now):
+            if self._put(s, self.row[stage]):
+                self.after[s] = stage
+                return True
+        return False
+
+    def _put(self, s: int, device: int) -> bool:
+        fits = bool(self.allowed[device, s]) and self.size[s] <= self.room[device]
+        if fits:
+            self.place[s] = device
+            self.room[device] -= self.size[s]
+        return fits

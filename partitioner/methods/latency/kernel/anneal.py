@@ -1,0 +1,122 @@
+"""The compiled search: annealing over the units of nodes."""
+
+# mypy: allow-untyped-decorators, allow-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.latency.kernel.proposals import propose
+from partitioner.methods.latency.kernel.span import span
+from partitioner.methods.latency.kernel.tracking import refresh, shift
+from partitioner.methods.local_search.proposals import draw_below, draw_unit
+
+ROUNDING = 1e-9
+LINKS = 4
+SWAP = 0.1
+BACK = 0.4
+
+
+@njit(cache=True, inline="always")
+def debt_of(held, room, lump):
+    """Memory above the devices' room, in lumps."""
+    debt = 0.0
+    for d in range(len(held)):
+        debt += max(0.0, held[d] - room[d])
+    return debt / lump
+
+
+@njit(cache=True, nogil=True)
+def anneal(model, state, scratch, control, mix, rng, best, value, budget):
+    """Propose moves and accept them as annealing does.
+
+    What overfills a device mostly drives out something else from there, at once. A move after which
+    units wait in a circle is taken back.
+
+    Parameters
+    ----------
+    model, state, scratch, control
+        See the classes; the state is changed.
+    mix
+        Shape (5,): the shares of the kinds of moves, cumulated; what is missing to 1 is that of the sixth.
+    rng
+        Shape (1,): the state of the random numbers; changed.
+    best, value
+        Shape (2, n) and (1,): the devices and units of the best layout that obeys, and its latency; replaced by
+        a better one.
+    budget
+        How many moves.
+    """
+    refresh(model, state)
+    time, size, allowed, room, lump = model.time, model.size, model.allowed, model.room, model.lump
+    base, home, late, sites, slots = model.base, model.home, model.late, model.sites, model.slots
+    group, mate_start, mate = model.group, model.mate_start, model.mate
+    before_start, before, after_start, after = (
+        model.before_start, model.before, model.after_start, model.after,
+    )  # fmt: skip
+    net_start, net, pin_start, pin = model.net_start, model.net, model.pin_start, model.pin
+    cost, source, communication = model.cost, model.source, model.communication
+    place, unit, inside, ledger, held = state.place, state.unit, state.inside, state.ledger, state.held
+    head, following, previous, outer = state.head, state.following, state.previous, state.outer
+    missing, ready, behind, stack = scratch.missing, scratch.ready, scratch.behind, scratch.stack
+    temperature, strict, tie = control.temperature, control.strict, control.tie
+    n = len(place)
+    who, where, what = (np.empty(LINKS * n, np.int64) for _ in range(3))
+    mark = np.zeros(n, np.int64)
+    latest, total = span(
+        place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
+        ready, behind, stack,
+    )  # fmt: skip
+    energy = latest + tie * total + strict * debt_of(held, room, lump)
+    for stamp in range(1, budget + 1):
+        v, back, moves = draw_below(rng, n), -1, 0
+        a = place[v]
+        for _ in range(LINKS):
+            end = propose(
+                v, back, rng, mix, sites, slots, base, home, allowed, place, unit, late, group, mate_start,
+                mate, before_start, before, after_start, after, net_start, net, pin_start, pin, head,
+                following, mark, stamp, who, where, what, moves,
+            )  # fmt: skip
+            if end == moves:
+                break
+            b = where[moves]
+            for i in range(moves, end):
+                v, d, u = who[i], where[i], what[i]
+                where[i], what[i] = place[v], unit[v]
+                shift(
+                    v, d, u, place, unit, inside, ledger, held, head, following, previous, outer, time, size,
+                    net_start, net, pin_start, cost, source, before_start, before, after_start, after,
+                )  # fmt: skip
+            moves = end
+            if held[b] <= room[b] and draw_unit(rng) > SWAP:
+                break
+            v = -1
+            for _ in range(4 * len(sites)):
+                u = draw_below(rng, n)
+                if place[u] == b and mark[group[u]] != stamp:
+                    v = u
+                    break
+            if v < 0:
+                break
+            back = a if draw_unit(rng) < BACK and a != b else -1
+        if moves == 0:
+            continue
+        latest, total = span(
+            place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
+            missing, ready, behind, stack,
+        )  # fmt: skip
+        debt = debt_of(held, room, lump)
+        fresh = latest + tie * total + strict * debt
+        if fresh <= energy - temperature * np.log(draw_unit(rng)):
+            energy = fresh
+            if latest < value[0] * (1 - ROUNDING) and debt <= 0.0:
+                value[0] = latest
+                best[0], best[1] = place, unit
+            continue
+        for i in range(moves - 1, -1, -1):
+            shift(
+                who[i], where[i], what[i], place, unit, inside, ledger, held, head, following, previous,
+                outer, time, size, net_start, net, pin_start, cost, source, before_start, before,
+                after_start, after,
+            )  # fmt: skip

@@ -1,0 +1,140 @@
+"""Compiled proposals of moves: which nodes, and to which unit."""
+
+# mypy: allow-untyped-decorators, allow-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.local_search.proposals import draw_below, draw_unit
+
+AFTER, BEFORE, AROUND = 1, -1, 0
+THROUGH_DOOR = 0.7
+
+
+@njit(cache=True, inline="always")
+def enrol(v, moves, who, mark, stamp, group, mate_start, mate):
+    """Add the group of node `v` to those that move; returns their number."""
+    mark[group[v]] = stamp
+    for i in range(mate_start[group[v]], mate_start[group[v] + 1]):
+        who[moves] = mate[i]
+        moves += 1
+    return moves
+
+
+@njit(cache=True)
+def gather(
+    v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before, after_start,
+    after, mark, stamp, who, begin,
+):  # fmt: skip
+    """Fill `who` from `begin` with the group of node `v` and what goes along, up to about `goal` nodes.
+
+    Along go the successors in the same unit (`way` is AFTER), the predecessors (BEFORE) or both; in the
+    other pass it is the other way round. On a CPU, neighbours on the same CPU go along.
+
+    Returns
+    -------
+    tuple of int
+        The end of the nodes in `who`, and a neighbour of theirs in another unit, -1 if there is none.
+    """
+    end, i, doors, door = enrol(v, begin, who, mark, stamp, group, mate_start, mate), begin, 0, -1
+    while i < end:
+        x = who[i]
+        i += 1
+        turn = way if late[x] == late[v] else -way
+        for side in (AFTER, BEFORE):
+            if turn == -side:
+                continue
+            first = after_start[x] if side == AFTER else before_start[x]
+            last = after_start[x + 1] if side == AFTER else before_start[x + 1]
+            for k in range(first, last):
+                y = after[k] if side == AFTER else before[k]
+                if mark[group[y]] == stamp:
+                    continue
+                if unit[y] == unit[x] or (unit[x] >= units and place[y] == place[x]):
+                    if end - begin < goal:
+                        end = enrol(y, end, who, mark, stamp, group, mate_start, mate)
+                else:
+                    doors += 1
+                    if draw_below(rng, doors) == 0:
+                        door = y
+    return end, door
+
+
+@njit(cache=True)
+def propose(
+    v, back, rng, mix, sites, slots, base, home, allowed, place, unit, late, group, mate_start, mate,
+    before_start, before, after_start, after, net_start, net, pin_start, pin, head, following, mark, stamp,
+    who, where, what, begin,
+):  # fmt: skip
+    """Draw a move that takes node `v` elsewhere.
+
+    The shares in `mix` say what moves: the group of `v`; with all that comes after or before it in its
+    unit; a connected cluster; the whole unit; all that share a net with it. Mostly it goes to a unit
+    next to what moves.
+
+    Parameters
+    ----------
+    back
+        The device to go to, -1 for any.
+    rng, mix
+        See `anneal`.
+    who, where, what, begin
+        Written from `begin` on: the nodes, their new devices and units.
+
+    Returns
+    -------
+    int
+        The end of the move in `who`; `begin` if there is none.
+    """
+    units, n, a = len(home), len(place), place[v]
+    pick, door, end = draw_unit(rng), -1, begin
+    by_net = pick > mix[4] and net_start[v] < net_start[v + 1]
+    if by_net:
+        e = net[net_start[v] + draw_below(rng, net_start[v + 1] - net_start[v])]
+        door = pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]
+        for i in range(pin_start[e], pin_start[e + 1]):
+            if mark[group[pin[i]]] != stamp and place[pin[i]] != place[door]:
+                end = enrol(pin[i], end, who, mark, stamp, group, mate_start, mate)
+        if end == begin:
+            return begin
+    elif pick > mix[3] and unit[v] < units:
+        x = head[unit[v]]
+        while x >= 0:
+            if mark[group[x]] != stamp:
+                end = enrol(x, end, who, mark, stamp, group, mate_start, mate)
+            x = following[x]
+    else:
+        way, goal = AROUND, 1
+        if mix[0] < pick <= mix[2]:
+            way, goal = (AFTER if pick < mix[1] else BEFORE), n
+        elif pick > mix[2]:
+            goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n + 1) - 1)))
+        end, door = gather(
+            v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before,
+            after_start, after, mark, stamp, who, begin,
+        )  # fmt: skip
+    slot = draw_below(rng, slots)
+    if back >= 0:
+        b = back
+    elif door >= 0 and (by_net or draw_unit(rng) < THROUGH_DOOR):
+        b = place[door]
+        if unit[door] < units:
+            slot = (unit[door] - base[b]) % slots
+    else:
+        b = sites[draw_below(rng, len(sites))]
+    other = slots - 1 - slot if draw_below(rng, 2) == 0 else draw_below(rng, slots)
+    kept = begin
+    for i in range(begin, end):
+        x = who[i]
+        u = units + x
+        if base[b] >= 0:
+            u = base[b] + late[x] * slots + (slot if late[x] == late[v] else other)
+        if not allowed[x, b]:
+            return begin
+        stays = place[x] == b and (a != b or by_net or unit[x] != unit[v])
+        if u != unit[x] and not stays:
+            who[kept], where[kept], what[kept] = x, b, u
+            kept += 1
+    return kept

@@ -1,0 +1,32 @@
+"""The split for the largest throughput, run one sample at a time (paper, Appendix F)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.dp.exact import solve_exact
+from partitioner.methods.latency.layout import Layout, one_subgraph_each, outcome_of
+from partitioner.methods.latency.timing import critical_path, latency, obeys
+from partitioner.methods.method import Outcome, Part, Settings
+from partitioner.methods.places import places_of
+from partitioner.preprocess.problem import Problem
+
+
+def solve_max_load(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``max_load``: the chain with the least largest load, one subgraph of each pass a device."""
+    assert problem.chain is not None
+    bound = critical_path(problem)
+    chain = solve_exact(problem.chain, settings)
+    layout = None if chain.parts is None else layout_of_chain(problem, chain)
+    value = np.inf if layout is None else latency(problem, layout)
+    stop = "heuristic" if chain.stop_reason in ("optimal", "gap") else chain.stop_reason
+    return outcome_of(problem, layout, value, bound, stop, notes=chain.notes, statistics=chain.statistics)
+
+
+def layout_of_chain(problem: Problem, chain: Outcome) -> Layout | None:
+    """The stages of a chain as subgraphs; None if they break a rule of the problem."""
+    assert chain.parts is not None
+    member = chain.problem.member[np.argsort(problem.member)]
+    parts = [Part(part.kind, np.flatnonzero(np.isin(member, part.nodes))) for part in chain.parts]
+    layout = one_subgraph_each(places_of(problem, parts))
+    return layout if obeys(problem, layout) else None
