@@ -62,7 +62,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
     missing, ready, behind, stack = scratch.missing, scratch.ready, scratch.behind, scratch.stack
     temperature, strict, tie = control.temperature, control.strict, control.tie
     n = len(place)
-    who, where, what = (np.empty(LINKS * n, np.int64) for _ in range(3))
+    who, where, what = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     mark = np.zeros(n, np.int64)
     latest, total = span(
         place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,

@@ -1,0 +1,107 @@
+"""Local search for latency: annealing on the exact time of one sample, in rounds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.latency.greedy import file_order, fill
+from partitioner.methods.latency.kernel.anneal import anneal
+from partitioner.methods.latency.kernel.arrays import Control
+from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.timing import latency, obeys, ranked
+from partitioner.preprocess.orders import depth_first
+from partitioner.preprocess.problem import Problem
+
+MOVES_PER_NODE = 2_000
+CHUNK = 5_000
+HOT, COLD = 0.02, 0.0002
+WARM = (0.002, 0.006, 0.02)
+TIES = (0.003, 0.01, 0.03, 0.1)
+STRICT = 0.02
+MIXES = np.cumsum([[0.3, 0.2, 0.2, 0.15, 0.05], [0.15, 0.3, 0.3, 0.15, 0.05]], axis=1)
+
+
+class Search:
+    """A search in progress.
+
+    Parameters
+    ----------
+    problem
+        For latency.
+    seed
+        Of everything random.
+
+    Attributes
+    ----------
+    value, layout
+        The best that obeys the limits; the layout is None as long as there is none.
+    moves, rounds
+        Moves tried, and rounds, so far.
+    """
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        self.problem, self.random = problem, np.random.default_rng(seed)
+        self.model = model_of(problem, problem.subgraphs)
+        self.bits = self.random.integers(1, 2**63, 1, dtype=np.uint64)
+        self.value: float = np.inf
+        self.layout: Layout | None = None
+        self.moves = self.rounds = 0
+        self._length = MOVES_PER_NODE * problem.n
+
+    def offer(self, layout: Layout) -> None:
+        """Keep a layout if it obeys the rules and is best so far."""
+        if obeys(self.problem, layout):
+            value = latency(self.problem, layout)
+            if value < self.value:
+                self.value, self.layout = value, Layout(layout.place, ranked(self.problem, layout))
+
+    def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
+        """Round after round while `go_on` says so, up to a limit on the moves."""
+        limit = sys.maxsize if limit is None else limit
+        while self.moves < limit and self.problem.n and go_on():
+            fresh = self.layout is None or self.rounds % 3 == 2
+            start = self._fresh() if fresh else self.layout
+            if start is None:
+                return
+            warm = HOT if fresh else float(self.random.choice(WARM))
+            self._round(start, warm, limit, go_on)
+            self.rounds += 1
+
+    def _round(self, start: Layout, warm: float, limit: int, go_on: Callable[[], bool]) -> None:
+        """Cool down from `warm` to `COLD`, with an energy and a mix of moves at random."""
+        self.offer(start)
+        model, state, scratch = self.model, state_of(self.model, start), scratch_of(self.model)
+        begin, end = self.moves, min(self.moves + self._length, limit)
+        tie, mix, strict = float(self.random.choice(TIES)), self.random.choice(MIXES), STRICT
+        scale = latency(self.problem, start)
+        best, value = np.stack([state.place, state.unit]), np.array([self.value])
+        while self.moves < end and go_on():
+            temperature = scale * warm * (COLD / warm) ** ((self.moves - begin) / self._length)
+            control = Control(temperature, strict * scale, tie)
+            budget = min(CHUNK, end - self.moves)
+            anneal(model, state, scratch, control, mix, self.bits, best, value, budget)
+            self.moves += budget
+            owes = (state.held > model.room).any()
+            strict = min(strict * 1.3, 1e6) if owes else max(strict * 0.9, STRICT)
+            if value[0] < self.value:
+                self.offer(layout_of(model, best[0], best[1]))
+                value[0] = self.value
+
+    def _fresh(self) -> Layout | None:
+        """A greedy split along an order at random, as full as devices may be; at worst with too much memory."""
+        chain = self.problem.chain
+        assert chain is not None
+        order = depth_first(chain.successors, chain.predecessors, self.random.random(chain.n)).tolist()
+        if self.layout is None and self.rounds == 0:
+            order = file_order(self.problem)
+        share = self.random.uniform(0.7, 1.0) if self.rounds else 1.0
+        for factor in (share, 1.0, 2.0, 4.0, np.inf):
+            found = fill(replace(self.problem, memory=self.problem.memory * factor), order)
+            if found is not None:
+                return found
+        return None
