@@ -11,6 +11,7 @@ from partitioner.methods.local_search.proposals import draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
 THROUGH_DOOR = 0.7
+TRIES = 4
 
 
 @njit(cache=True, inline="always")
@@ -28,10 +29,11 @@ def gather(
     v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before, after_start,
     after, mark, stamp, who, begin,
 ):  # fmt: skip
-    """Fill `who` from `begin` with the group of node `v` and what goes along, up to about `goal` nodes.
+    """Fill `who` from `begin` with the group of node `v` and what goes along, in the order of a search.
 
     Along go the successors in the same unit (`way` is AFTER), the predecessors (BEFORE) or both; in the
-    other pass it is the other way round. On a CPU, neighbours on the same CPU go along.
+    other pass it is the other way round. On a CPU, neighbours on the same CPU go along. Above `goal` nodes
+    a cluster ends, and a closure is given up.
 
     Returns
     -------
@@ -53,6 +55,8 @@ def gather(
                 if mark[group[y]] == stamp:
                     continue
                 if unit[y] == unit[x] or (unit[x] >= units and place[y] == place[x]):
+                    if end - begin >= goal and way != AROUND:
+                        return begin, -1
                     if end - begin < goal:
                         end = enrol(y, end, who, mark, stamp, group, mate_start, mate)
                 else:
@@ -60,6 +64,27 @@ def gather(
                     if draw_below(rng, doors) == 0:
                         door = y
     return end, door
+
+
+@njit(cache=True, inline="always")
+def _is_torn(
+    v, units, unit, group, before_start, before, after_start, after, mark, stamp, who, begin, end
+):  # fmt: skip
+    """Does what stays in the unit of `v` lead to what moves and back?"""
+    enters, leaves = False, False
+    if unit[v] < units:
+        for i in range(begin, end):
+            x = who[i]
+            if unit[x] == unit[v]:
+                for k in range(before_start[x], before_start[x + 1]):
+                    y = before[k]
+                    enters = enters or (unit[y] == unit[v] and mark[group[y]] != stamp)
+                for k in range(after_start[x], after_start[x + 1]):
+                    y = after[k]
+                    leaves = leaves or (unit[y] == unit[v] and mark[group[y]] != stamp)
+                if enters and leaves:
+                    return True
+    return False
 
 
 @njit(cache=True)
@@ -93,12 +118,13 @@ def propose(
     by_net = pick > mix[4] and net_start[v] < net_start[v + 1]
     if by_net:
         e = net[net_start[v] + draw_below(rng, net_start[v + 1] - net_start[v])]
-        door = pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]
+        for _ in range(TRIES):
+            door = pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]
+            if unit[door] != unit[v]:
+                break
         for i in range(pin_start[e], pin_start[e + 1]):
             if mark[group[pin[i]]] != stamp and place[pin[i]] != place[door]:
                 end = enrol(pin[i], end, who, mark, stamp, group, mate_start, mate)
-        if end == begin:
-            return begin
     elif pick > mix[3] and unit[v] < units:
         x = head[unit[v]]
         while x >= 0:
@@ -107,14 +133,17 @@ def propose(
             x = following[x]
     else:
         way, goal = AROUND, 1
-        if mix[0] < pick <= mix[2]:
-            way, goal = (AFTER if pick < mix[1] else BEFORE), n
-        elif pick > mix[2]:
+        if pick > mix[0]:
             goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n + 1) - 1)))
+            way = AFTER if pick <= mix[1] else BEFORE if pick <= mix[2] else AROUND
         end, door = gather(
             v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before,
             after_start, after, mark, stamp, who, begin,
         )  # fmt: skip
+    if end == begin or _is_torn(
+        v, units, unit, group, before_start, before, after_start, after, mark, stamp, who, begin, end
+    ):
+        return begin
     slot = draw_below(rng, slots)
     if back >= 0:
         b = back
