@@ -17,12 +17,13 @@ from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.preprocess.orders import depth_first
 from partitioner.preprocess.problem import Problem
 
-MOVES_PER_NODE = 2_000
+MOVES_PER_NODE = 300
 CHUNK = 5_000
 HOT, COLD = 0.02, 0.0002
 WARM = (0.002, 0.006, 0.02)
 TIES = (0.003, 0.01, 0.03, 0.1)
 STRICT = 0.02
+TRIES, LONGER = 6, 2  # rounds without a better layout before rounds become longer, and by how much
 MIXES = np.cumsum([[0.3, 0.2, 0.2, 0.15, 0.05], [0.15, 0.3, 0.3, 0.15, 0.05]], axis=1)
 
 
@@ -50,7 +51,7 @@ class Search:
         self.bits = self.random.integers(1, 2**63, 1, dtype=np.uint64)
         self.value: float = np.inf
         self.layout: Layout | None = None
-        self.moves = self.rounds = 0
+        self.moves = self.rounds = self._idle = 0
         self._length = MOVES_PER_NODE * problem.n
 
     def offer(self, layout: Layout) -> None:
@@ -69,8 +70,16 @@ class Search:
             if start is None:
                 return
             warm = HOT if fresh else float(self.random.choice(WARM))
+            before = self.value
             self._round(start, warm, limit, go_on)
             self.rounds += 1
+            self._lengthen(self.value < before)
+
+    def _lengthen(self, better: bool) -> None:
+        """Cool down more slowly once rounds of this length find nothing more."""
+        self._idle = 0 if better else self._idle + 1
+        if self._idle == TRIES:
+            self._idle, self._length = 0, LONGER * self._length
 
     def _round(self, start: Layout, warm: float, limit: int, go_on: Callable[[], bool]) -> None:
         """Cool down from `warm` to `COLD`, with an energy and a mix of moves at random."""

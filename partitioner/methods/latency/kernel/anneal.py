@@ -9,13 +9,14 @@ from numba import njit
 
 from partitioner.methods.latency.kernel.proposals import propose
 from partitioner.methods.latency.kernel.span import span
-from partitioner.methods.latency.kernel.tracking import refresh, shift
+from partitioner.methods.latency.kernel.tracking import recost, refresh, shift
 from partitioner.methods.local_search.proposals import draw_below, draw_unit
 
 ROUNDING = 1e-9
 LINKS = 4
 SWAP = 0.1
 BACK = 0.4
+LARGEST_GAIN = 0.05  # no single move is hoped to save more than this share
 
 
 @njit(cache=True, inline="always")
@@ -58,6 +59,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
     net_start, net, pin_start, pin = model.net_start, model.net, model.pin_start, model.pin
     cost, source, communication = model.cost, model.source, model.communication
     place, unit, inside, ledger, held = state.place, state.unit, state.inside, state.ledger, state.held
+    seat = state.seat
     head, following, previous, outer = state.head, state.following, state.previous, state.outer
     missing, ready, behind, stack = scratch.missing, scratch.ready, scratch.behind, scratch.stack
     temperature, strict, tie = control.temperature, control.strict, control.tie
@@ -68,7 +70,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
         ready, behind, stack,
     )  # fmt: skip
-    energy = latest + tie * total + strict * debt_of(held, room, lump)
+    owed = debt_of(held, room, lump)
+    energy = latest + tie * total + strict * owed
     for stamp in range(1, budget + 1):
         v, back, moves = draw_below(rng, n), -1, 0
         a = place[v]
@@ -85,8 +88,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
                 v, d, u = who[i], where[i], what[i]
                 where[i], what[i] = place[v], unit[v]
                 shift(
-                    v, d, u, place, unit, inside, ledger, held, head, following, previous, outer, time, size,
-                    net_start, net, pin_start, cost, source, before_start, before, after_start, after,
+                    v, d, u, place, unit, held, head, following, previous, outer, size, before_start, before,
+                    after_start, after,
                 )  # fmt: skip
             moves = end
             if held[b] <= room[b] and draw_unit(rng) > SWAP:
@@ -102,21 +105,41 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
             back = a if draw_unit(rng) < BACK and a != b else -1
         if moves == 0:
             continue
-        latest, total = span(
-            place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
-            missing, ready, behind, stack,
-        )  # fmt: skip
+        limit = energy - temperature * np.log(draw_unit(rng))
         debt = debt_of(held, room, lump)
-        fresh = latest + tie * total + strict * debt
-        if fresh <= energy - temperature * np.log(draw_unit(rng)):
-            energy = fresh
+        accepted = strict * (debt - owed) < limit - energy * (1 - LARGEST_GAIN)
+        if accepted:
+            latest, total = span(
+                place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
+                missing, ready, behind, stack,
+            )  # fmt: skip
+            accepted = latest < np.inf
+        if accepted:
+            for i in range(moves):
+                recost(
+                    who[i], unit[who[i]], seat, inside, ledger, time, home, net_start, net, pin_start, cost,
+                    source,
+                )  # fmt: skip
+            latest, total = span(
+                place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
+                missing, ready, behind, stack,
+            )  # fmt: skip
+            fresh = latest + tie * total + strict * debt
+            accepted = fresh <= limit
+            if not accepted:
+                for i in range(moves - 1, -1, -1):
+                    recost(
+                        who[i], what[i], seat, inside, ledger, time, home, net_start, net, pin_start, cost,
+                        source,
+                    )  # fmt: skip
+        if accepted:
+            energy, owed = fresh, debt
             if latest < value[0] * (1 - ROUNDING) and debt <= 0.0:
                 value[0] = latest
                 best[0], best[1] = place, unit
             continue
         for i in range(moves - 1, -1, -1):
             shift(
-                who[i], where[i], what[i], place, unit, inside, ledger, held, head, following, previous,
-                outer, time, size, net_start, net, pin_start, cost, source, before_start, before,
-                after_start, after,
+                who[i], where[i], what[i], place, unit, held, head, following, previous, outer, size,
+                before_start, before, after_start, after,
             )  # fmt: skip

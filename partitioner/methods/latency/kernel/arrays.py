@@ -83,6 +83,8 @@ class State(NamedTuple):
     ----------
     place, unit
         Shape (n,): the device and the unit of every node.
+    seat
+        Shape (n,): the unit of every node that `inside` and `ledger` know of.
     inside
         Shape (E, A): how many pins of a net are in a unit.
     ledger
@@ -97,6 +99,7 @@ class State(NamedTuple):
 
     place: Ints
     unit: Ints
+    seat: Ints
     inside: NDArray[np.int32]
     ledger: Floats
     held: Floats

@@ -61,6 +61,7 @@ def state_of(model: Model, layout: Layout) -> State:
     state = State(
         place=layout.place.astype(np.int64),
         unit=units_at(model, layout),
+        seat=np.zeros(n, dtype=np.int64),
         inside=np.zeros((nets, units), dtype=np.int32),
         ledger=np.zeros((units, 3)),
         held=np.zeros(len(model.room)),

@@ -14,6 +14,7 @@ def refresh(model, state):
     """Compute everything from the places and the units of the nodes."""
     place, unit, inside, ledger = state.place, state.unit, state.inside, state.ledger
     units = len(ledger)
+    state.seat[:] = unit
     inside[:], ledger[:], state.held[:], state.head[:], state.outer[:] = 0, 0.0, 0.0, -1, 0
     for v in range(len(place)):
         u = unit[v]
@@ -55,28 +56,11 @@ def strike(v, u, head, following, previous):
 
 @njit(cache=True, inline="always")
 def shift(
-    v, d, b, place, unit, inside, ledger, held, head, following, previous, outer, time, size, net_start, net,
-    pin_start, cost, source, before_start, before, after_start, after,
+    v, d, b, place, unit, held, head, following, previous, outer, size, before_start, before, after_start,
+    after,
 ):  # fmt: skip
-    """Move node `v` to device `d` and unit `b`; only the two units change."""
-    a, units = unit[v], len(ledger)
-    for i in range(net_start[v], net_start[v + 1]):
-        e = net[i]
-        c, pins, home = cost[e], pin_start[e + 1] - pin_start[e], unit[source[e]]
-        if a < units:
-            if inside[e, a] < pins:
-                ledger[a, OUT if home == a else INTO] -= c
-            inside[e, a] -= 1
-        if b < units:
-            if inside[e, b] > 0:
-                ledger[b, OUT if home == b else INTO] -= c
-            inside[e, b] += 1
-        if source[e] == v:
-            home = b
-        if a < units and inside[e, a] > 0:
-            ledger[a, OUT if home == a else INTO] += c
-        if b < units and inside[e, b] < pins:
-            ledger[b, OUT if home == b else INTO] += c
+    """Move node `v` to device `d` and unit `b`; what units take is left to `recost`."""
+    a = unit[v]
     for i in range(before_start[v], before_start[v + 1]):
         u = unit[before[i]]
         outer[a] -= u != a
@@ -84,12 +68,38 @@ def shift(
     for i in range(after_start[v], after_start[v + 1]):
         u = unit[after[i]]
         outer[u] += int(u != b) - int(u != a)
-    if a < units:
-        ledger[a, BUSY] -= time[v, place[v]]
-    if b < units:
-        ledger[b, BUSY] += time[v, d]
     held[place[v]] -= size[v]
     held[d] += size[v]
     strike(v, a, head, following, previous)
     enlist(v, b, head, following, previous)
     place[v], unit[v] = d, b
+
+
+@njit(cache=True, inline="always")
+def recost(
+    v, b, seat, inside, ledger, time, home, net_start, net, pin_start, cost, source
+):  # fmt: skip
+    """Bring the ledger up to date with the move of node `v` to unit `b`."""
+    a, units = seat[v], len(ledger)
+    for i in range(net_start[v], net_start[v + 1]):
+        e = net[i]
+        c, pins, maker = cost[e], pin_start[e + 1] - pin_start[e], seat[source[e]]
+        if a < units:
+            if inside[e, a] < pins:
+                ledger[a, OUT if maker == a else INTO] -= c
+            inside[e, a] -= 1
+        if b < units:
+            if inside[e, b] > 0:
+                ledger[b, OUT if maker == b else INTO] -= c
+            inside[e, b] += 1
+        if source[e] == v:
+            maker = b
+        if a < units and inside[e, a] > 0:
+            ledger[a, OUT if maker == a else INTO] += c
+        if b < units and inside[e, b] < pins:
+            ledger[b, OUT if maker == b else INTO] += c
+    if a < units:
+        ledger[a, BUSY] -= time[v, home[a]]
+    if b < units:
+        ledger[b, BUSY] += time[v, home[b]]
+    seat[v] = b
