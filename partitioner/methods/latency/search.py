@@ -102,7 +102,7 @@ class Search:
                 value[0] = self.value
 
     def _fresh(self) -> Layout | None:
-        """A greedy split along an order at random, as full as devices may be; at worst with too much memory."""
+        """A greedy split along an order at random; with too much memory if there is no other."""
         chain = self.problem.chain
         assert chain is not None
         order = depth_first(chain.successors, chain.predecessors, self.random.random(chain.n)).tolist()

@@ -10,6 +10,7 @@ from partitioner.methods.latency.layout import Layout
 from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Ints, Problem
 
+
 def latency(problem: Problem, layout: Layout) -> float:
     """The last finish if everything starts as early as it can; infinity if units wait in a circle.
 

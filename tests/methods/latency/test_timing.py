@@ -1,4 +1,4 @@
-"""A layout's latency is the evaluator's, and it obeys the rules exactly where the evaluator finds none broken."""
+"""A layout's latency is the evaluator's, and it obeys where the evaluator finds no rule broken."""
 
 from __future__ import annotations
 

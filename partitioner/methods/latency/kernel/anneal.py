@@ -40,12 +40,12 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
     model, state, scratch, control
         See the classes; the state is changed.
     mix
-        Shape (5,): the shares of the kinds of moves, cumulated; what is missing to 1 is that of the sixth.
+        Shape (5,): the shares of the kinds of moves, cumulated; the sixth has the rest.
     rng
         Shape (1,): the state of the random numbers; changed.
     best, value
-        Shape (2, n) and (1,): the devices and units of the best layout that obeys, and its latency; replaced by
-        a better one.
+        Shape (2, n) and (1,): the devices and units of the best layout that obeys, and its latency;
+        replaced by a better one.
     budget
         How many moves.
     """

@@ -52,7 +52,7 @@ def _sites(problem: Problem, kind: Ints) -> Ints:
     first = np.cumsum(problem.count) - problem.count
     roomy = ~problem.pays & (problem.memory >= problem.size.sum())
     device = np.arange(len(kind))
-    return device[~roomy[kind] | (device == first[kind])]
+    return np.asarray(device[~roomy[kind] | (device == first[kind])])
 
 
 def state_of(model: Model, layout: Layout) -> State:

@@ -1,0 +1,33 @@
+"""Local search as a method of its own, for latency."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.latency.layout import outcome_of
+from partitioner.methods.latency.search import MOVES_PER_NODE, Search
+from partitioner.methods.latency.timing import critical_path
+from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.preprocess.problem import Problem
+
+ROUNDS = 20
+
+
+def solve_latency_search(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``latency_search``: annealing from greedy splits; the bound is the critical path."""
+    bound = critical_path(problem)
+    if np.isinf(bound):
+        return outcome_of(problem, None, np.inf, bound, "optimal", infeasible=True)
+    search = Search(problem, settings.seed)
+    limit = ROUNDS * MOVES_PER_NODE * problem.n if settings.deadline is None else None
+    search.run(lambda: _goes_on(search, settings, bound, limit), limit)
+    stop = settings.stop_reason
+    if meets(bound, search.value, settings.gap):
+        stop = "optimal" if meets(bound, search.value) else "gap"
+    statistics = {"moves": float(search.moves)}
+    return outcome_of(problem, search.layout, search.value, bound, stop, statistics=statistics)
+
+
+def _goes_on(search: Search, settings: Settings, bound: float, limit: int | None) -> bool:
+    settings.tell("local search", search.moves, limit or 0, search.value, bound)
+    return not (meets(bound, search.value, settings.gap) or settings.expired)

@@ -1,0 +1,96 @@
+"""The search keeps its books, returns what obeys the rules, and is no worse than what it is offered."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from partitioner.methods.latency.kernel.anneal import anneal
+from partitioner.methods.latency.kernel.arrays import Control
+from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
+from partitioner.methods.latency.kernel.tracking import refresh
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.method import solve_latency_search
+from partitioner.methods.latency.search import MIXES, Search
+from partitioner.methods.latency.timing import latency, obeys
+from partitioner.methods.method import Settings
+from partitioner.methods.places import device_kinds
+from partitioner.preprocess.problem import Problem
+from tests.methods.latency.workloads import judged, latency_problem, random_layout, random_problems
+from tests.random_workloads import random_workload
+
+MOVES = 4000
+
+
+def test_books_are_kept() -> None:
+    """After thousands of moves from any start everything is as computed anew."""
+    looked = 0
+    for seed, _, _, problem in random_problems(0, 150):
+        start = random_layout(problem, np.random.default_rng(seed))
+        rules = obeys(problem, start) or (start.slot.max() < problem.subgraphs and together(problem, start))
+        if not rules or np.isinf(latency(problem, start)):
+            continue
+        model = model_of(problem, problem.subgraphs)
+        state, scratch = state_of(model, start), scratch_of(model)
+        best, value = np.stack([state.place, state.unit]), np.array([np.inf])
+        bits = np.array([seed + 1], dtype=np.uint64)
+        anneal(model, state, scratch, Control(1.0, 1.0, 0.01), MIXES[0], bits, best, value, MOVES)
+        before = [np.copy(each) for each in (state.ledger, state.inside, state.held, state.outer)]
+        refresh(model, state)
+        after = state.ledger, state.inside, state.held, state.outer
+        assert all(np.allclose(a, b, atol=1e-9) for a, b in zip(before, after, strict=True)), seed
+        assert np.isfinite(latency(problem, layout_of(model, state.place, state.unit))), seed
+        if np.isfinite(value[0]):
+            found = layout_of(model, best[0], best[1])
+            assert obeys(problem, found), seed
+            assert latency(problem, found) == pytest.approx(value[0], rel=1e-9, abs=1e-9), seed
+        looked += 1
+    assert looked > 40, looked
+
+
+def together(problem: Problem, layout: Layout) -> bool:
+    """Are groups on one device, and all nodes where they may run?"""
+    pairs = {(int(g), int(d)) for g, d in zip(problem.group, layout.place, strict=True)}
+    allowed = problem.allowed[device_kinds(problem)[layout.place], np.arange(problem.n)]
+    return len(pairs) == len({g for g, _ in pairs}) and bool(allowed.all())
+
+
+def test_search_is_no_worse_than_what_it_is_offered() -> None:
+    found = 0
+    for seed, graph, devices, problem in random_problems(300, 120):
+        search = Search(problem, seed)
+        start = random_layout(problem, np.random.default_rng(seed))
+        search.offer(start)
+        offered = search.value
+        assert np.isinf(offered) or offered == latency(problem, start)
+        search.run(lambda: True, MOVES)
+        assert search.value <= offered
+        if search.layout is not None:
+            verdict = judged(graph, devices, problem, search.layout)
+            assert verdict.feasible, (seed, verdict.violations)
+            assert search.value == pytest.approx(verdict.value, rel=1e-9, abs=1e-9), seed
+            found += 1
+    assert found > 60, found
+
+
+def best_of_all(problem: Problem) -> float:
+    """The least latency over every layout there is, by trying them all."""
+    devices, slots = len(device_kinds(problem)), problem.subgraphs
+    best = np.inf
+    for seats in product(range(devices * slots), repeat=problem.n):
+        layout = Layout(np.array(seats) // slots, np.array(seats) % slots)
+        if obeys(problem, layout):
+            best = min(best, latency(problem, layout))
+    return best
+
+
+@pytest.mark.parametrize("subgraphs", [1, 2])
+def test_small_workloads_are_solved(subgraphs: int) -> None:
+    """The best of all layouts is found."""
+    for seed in range(12):
+        graph, devices = random_workload(np.random.default_rng(900 + seed), 5 if subgraphs == 1 else 4, 2)
+        problem = latency_problem(graph, devices, subgraphs)
+        outcome = solve_latency_search(problem, Settings())
+        assert outcome.value == pytest.approx(best_of_all(problem), rel=1e-9, abs=1e-9), seed
