@@ -109,8 +109,9 @@ class Search:
         if self.layout is None and self.rounds == 0:
             order = file_order(self.problem)
         share = self.random.uniform(0.7, 1.0) if self.rounds else 1.0
-        for factor in (share, 1.0, 2.0, 4.0, np.inf):
-            found = fill(replace(self.problem, memory=self.problem.memory * factor), order)
+        memory, total = self.problem.memory, self.problem.size.sum()
+        for room in (share * memory, memory, memory + 0.3 * total, memory + total):
+            found = fill(replace(self.problem, memory=room), order)
             if found is not None:
                 return found
         return None
