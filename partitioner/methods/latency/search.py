@@ -22,6 +22,7 @@ CHUNK = 5_000
 HOT, COLD = 0.02, 0.0002
 WARM = (0.002, 0.006, 0.02)
 TIES = (0.003, 0.01, 0.03, 0.1)
+FROM_BEST = 1
 STRICT = 0.02
 TRIES, LONGER = 6, 2  # rounds without a better layout before rounds become longer, and by how much
 MIXES = np.cumsum([[0.3, 0.2, 0.2, 0.15, 0.05], [0.15, 0.3, 0.3, 0.15, 0.05]], axis=1)
@@ -65,7 +66,7 @@ class Search:
         """Round after round while `go_on` says so, up to a limit on the moves."""
         limit = sys.maxsize if limit is None else limit
         while self.moves < limit and self.problem.n and go_on():
-            fresh = self.layout is None or self.rounds % 3 == 2
+            fresh = self.layout is None or self.rounds % 3 != FROM_BEST
             start = self._fresh() if fresh else self.layout
             if start is None:
                 return
