@@ -10,7 +10,7 @@ from partitioner.methods.latency.timing import critical_path
 from partitioner.methods.method import Outcome, Settings, meets
 from partitioner.preprocess.problem import Problem
 
-ROUNDS = 20
+ROUNDS = 60
 
 
 def solve_latency_search(problem: Problem, settings: Settings) -> Outcome:

@@ -17,10 +17,10 @@ from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.preprocess.orders import depth_first
 from partitioner.preprocess.problem import Problem
 
-MOVES_PER_NODE = 300
+MOVES_PER_NODE = 100
 CHUNK = 5_000
-HOT, COLD = 0.02, 0.0002
-WARM = (0.002, 0.006, 0.02)
+HOT, COLD = 0.05, 0.0002
+WARM = (0.003, 0.01, 0.03)
 TIES = (0.003, 0.01, 0.03, 0.1)
 FROM_BEST = 1
 STRICT = 0.02
@@ -109,7 +109,7 @@ class Search:
         order = depth_first(chain.successors, chain.predecessors, self.random.random(chain.n)).tolist()
         if self.layout is None and self.rounds == 0:
             order = file_order(self.problem)
-        share = self.random.uniform(0.7, 1.0) if self.rounds else 1.0
+        share = min(1.0, self.random.uniform(0.7, 1.2)) if self.rounds else 1.0
         memory, total = self.problem.memory, self.problem.size.sum()
         for room in (share * memory, memory, memory + 0.3 * total, memory + total):
             found = fill(replace(self.problem, memory=room), order)
