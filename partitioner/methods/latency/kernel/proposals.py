@@ -97,7 +97,7 @@ def propose(
 
     The shares in `mix` say what moves: the group of `v`; with all that comes after or before it in its
     unit; a connected cluster; the whole unit; all that share a net with it. Mostly it goes to a unit
-    next to what moves.
+    next to what moves. Where devices have several slots, `v` alone may change its own.
 
     Parameters
     ----------
@@ -115,6 +115,11 @@ def propose(
     """
     units, n, a = len(home), len(place), place[v]
     pick, door, end = draw_unit(rng), -1, begin
+    if slots > 1 and base[a] >= 0 and pick < mix[0] and draw_below(rng, 2) == 0:
+        mark[group[v]] = stamp
+        u = base[a] + late[v] * slots + draw_below(rng, slots)
+        who[begin], where[begin], what[begin] = v, a, u
+        return begin if u == unit[v] else begin + 1
     by_net = pick > mix[4] and net_start[v] < net_start[v + 1]
     if by_net:
         e = net[net_start[v] + draw_below(rng, net_start[v + 1] - net_start[v])]
