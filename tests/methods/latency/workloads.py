@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner import Devices, Evaluation, Graph, Workload, WorkloadError, evaluate
+from partitioner import Devices, Evaluation, Graph, WorkloadError, evaluate
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.places import device_kinds
 from partitioner.preprocess.contract import Goal, contract
@@ -63,8 +63,3 @@ def judged(graph: Graph, devices: Devices, problem: Problem, layout: Layout) -> 
         subgraphs_per_accelerator=problem.subgraphs,
         subgraphs=dict(zip(graph.ids, slot, strict=True)),
     )
-
-
-def judged_workload(workload: Workload, problem: Problem, layout: Layout) -> Evaluation:
-    """As `judged`, for a workload that was loaded."""
-    return judged(workload.graph, workload.devices, problem, layout)
