@@ -108,19 +108,20 @@ def best_linear(problem: Problem, relaxation: Relaxation, settings: Settings) ->
     """Try the starting orders, then refine until as many attempts in a row have failed."""
     search = LinearSearch(problem, relaxation, settings)
     rng = np.random.default_rng(settings.seed)
-    for order in _starting_orders(search.problem, settings.orders, rng):
+    for order in starting_orders(search.problem, settings.orders, rng):
         if search.orders and search.done:
             return search
         search.attempt(order)
     failures = 0
     while failures < settings.orders and not search.done and search.stages is not None:
         cuts = np.cumsum([len(stage.nodes) for stage in search.stages])[:-1]
-        improved = search.attempt(_refined(search.problem, search.stages, rng), cuts.tolist())
+        improved = search.attempt(refined(search.problem, search.stages, rng), cuts.tolist())
         failures = 0 if improved else failures + 1
     return search
 
 
-def _starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Ints]:
+def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Ints]:
+    """Up to `count` topological orders, the first ones not random."""
     after, before = problem.successors, problem.predecessors
     number = np.arange(problem.n, dtype=np.float64)
     depth_first_orders = (
@@ -136,7 +137,7 @@ def _starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> 
         yield (reverse_postorder(after, priority) if attempt % 2 else depth_first(after, before, priority))
 
 
-def _refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) -> Ints:
+def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) -> Ints:
     """A random order in which the stages still follow one another."""
     stage = part_numbers(stages, problem.n)
     priority = rng.random(problem.n)

@@ -8,7 +8,8 @@ import networkx as nx
 import numpy as np
 
 from partitioner.methods.latency.layout import Layout, one_subgraph_each, outcome_of
-from partitioner.methods.latency.timing import critical_path, latency, obeys
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Settings, meets
 from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Floats, Ints, Problem
@@ -16,7 +17,7 @@ from partitioner.preprocess.problem import Floats, Ints, Problem
 
 def solve_greedy(problem: Problem, settings: Settings) -> Outcome:
     """Method ``greedy``: supernodes in a topological order, as many to each accelerator as fit."""
-    bound = critical_path(problem)
+    bound = longest_path(problem)
     if np.isinf(bound):
         return outcome_of(problem, None, np.inf, bound, "optimal", infeasible=True)
     layout = fill(problem, file_order(problem))

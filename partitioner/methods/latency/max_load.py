@@ -6,7 +6,8 @@ import numpy as np
 
 from partitioner.methods.dp.exact import solve_exact
 from partitioner.methods.latency.layout import Layout, one_subgraph_each, outcome_of
-from partitioner.methods.latency.timing import critical_path, latency, obeys
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Part, Settings
 from partitioner.methods.places import places_of
 from partitioner.preprocess.problem import Problem
@@ -15,7 +16,7 @@ from partitioner.preprocess.problem import Problem
 def solve_max_load(problem: Problem, settings: Settings) -> Outcome:
     """Method ``max_load``: the chain with the least largest load, one subgraph of each pass a device."""
     assert problem.chain is not None
-    bound = critical_path(problem)
+    bound = longest_path(problem)
     chain = solve_exact(problem.chain, settings)
     layout = None if chain.parts is None else layout_of_chain(problem, chain)
     value = np.inf if layout is None else latency(problem, layout)

@@ -44,16 +44,3 @@ def ranked(problem: Problem, layout: Layout) -> Ints:
     fresh[1:] = (unique[1:, :2] != unique[:-1, :2]).any(axis=1)
     number = np.arange(len(unique))
     return np.asarray((number - np.maximum.accumulate(np.where(fresh, number, 0)))[at.ravel()])
-
-
-def critical_path(problem: Problem) -> float:
-    """The longest path if every node runs where it is fastest and transfers cost nothing: a lower bound.
-
-    Infinity if a node may run nowhere.
-    """
-    available = problem.allowed & (problem.count > 0)[:, None]
-    time = np.where(available, problem.time.sum(axis=1), np.inf).min(axis=0, initial=np.inf)
-    finish = np.zeros(problem.n)
-    for v in range(problem.n):
-        finish[v] = time[v] + finish[problem.predecessors.row(v)].max(initial=0.0)
-    return float(finish.max(initial=0.0))

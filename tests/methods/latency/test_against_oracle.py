@@ -8,10 +8,10 @@ import pytest
 from partitioner import Devices, Graph
 from partitioner.methods.ip.backends.backend import Limits
 from partitioner.methods.ip.backends.scip import solve_scip
-from partitioner.methods.latency.bounds import bound_of
+from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.layout import Layout
-from partitioner.methods.latency.program import formulate
-from partitioner.methods.latency.scheduling import solve_schedule
+from partitioner.methods.latency.program.formulate import formulate
+from partitioner.methods.latency.program.scheduling import solve_schedule
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Problem
 from tests.oracle_latency import best_latency, latency

@@ -9,11 +9,12 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, load
 from partitioner.methods.ip.backends.backend import Limits
-from partitioner.methods.latency import blocks
-from partitioner.methods.latency.bounds import bound_of, longest_path
-from partitioner.methods.latency.flow import flow_for
-from partitioner.methods.latency.scheduling import solve_schedule
-from partitioner.methods.latency.spine import heaviest_path, spine_along
+from partitioner.methods.latency.bounds import blocks
+from partitioner.methods.latency.bounds.bound import bound_of
+from partitioner.methods.latency.bounds.flow import flow_for
+from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.program.scheduling import solve_schedule
 from partitioner.preprocess.contract import Goal, contract
 from tests.near_serial import near_serial_workload
 from tests.oracle_latency import latency

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner import DeviceKind, Devices, Graph
 from partitioner.methods.ip.backends.backend import Limits
 from partitioner.methods.latency.layout import Layout, one_subgraph_each
-from partitioner.methods.latency.scheduling import solve_schedule
+from partitioner.methods.latency.program.scheduling import solve_schedule
 from partitioner.preprocess.contract import Goal, contract
 
 GRAPH = Graph.from_arrays(

@@ -14,8 +14,8 @@ from partitioner.methods.latency.kernel.arrays import Control, State
 from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
 from partitioner.methods.latency.kernel.tracking import refresh
 from partitioner.methods.latency.layout import Layout
-from partitioner.methods.latency.method import solve_latency_search
 from partitioner.methods.latency.search import MIXES, Search
+from partitioner.methods.latency.search_method import solve_latency_search
 from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.method import Settings
 from partitioner.methods.places import device_kinds

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner.methods.latency.timing import critical_path, latency, obeys
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.places import device_kinds
 from tests.methods.latency.workloads import judged, random_layout, random_problems
 
@@ -24,7 +25,7 @@ def test_latency_and_rules_agree_with_the_evaluator() -> None:
         keeps = obeys(problem, layout)
         assert (keeps and np.isfinite(value)) == found.feasible, (seed, found.violations)
         if found.feasible:
-            assert critical_path(problem) <= value * (1 + 1e-9), seed
+            assert longest_path(problem) <= value * (1 + 1e-9), seed
         seen["feasible"] += found.feasible
         seen["circles"] += np.isinf(value)
         seen["broken"] += not keeps

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.latency.flow import flow_for
-from partitioner.methods.latency.seats import best_times
-from partitioner.methods.latency.serial import serial_bound
-from partitioner.methods.latency.spine import heaviest_path, spine_along
+from partitioner.methods.latency.bounds.flow import flow_for
+from partitioner.methods.latency.bounds.serial import serial_bound
+from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
+from partitioner.methods.latency.path import longest_path
 from partitioner.preprocess.problem import Problem
 
 
@@ -29,12 +29,3 @@ def bound_of(problem: Problem) -> float:
             seen.add(tuple(spine.separators))
             best = max(best, serial_bound(problem, flow, spine))
     return best
-
-
-def longest_path(problem: Problem) -> float:
-    """The longest path with best times: every layout runs its nodes one after another."""
-    best = best_times(problem)
-    head = np.zeros(problem.n)
-    for v in range(problem.n):
-        head[v] = best[v] + head[problem.predecessors.row(v)].max(initial=0.0)
-    return float(head.max(initial=0.0))

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.variables import ABSENT, terms
-from partitioner.methods.latency.seats import Seats
+from partitioner.methods.latency.program.seats import Seats
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 

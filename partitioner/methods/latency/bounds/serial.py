@@ -20,9 +20,9 @@ from collections.abc import Iterator
 import numpy as np
 from numba import njit
 
-from partitioner.methods.latency.blocks import Block, block_of
-from partitioner.methods.latency.flow import Flow
-from partitioner.methods.latency.spine import Spine, with_passengers
+from partitioner.methods.latency.bounds.blocks import Block, block_of
+from partitioner.methods.latency.bounds.flow import Flow
+from partitioner.methods.latency.bounds.spine import Spine, with_passengers
 from partitioner.preprocess.problem import Floats, Problem
 
 SMALLEST = 0.01  # share of a device's memory

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.latency.seats import Mask
+from partitioner.methods.latency.program.seats import Mask
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 

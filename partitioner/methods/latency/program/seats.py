@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.path import best_times
 from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
@@ -75,13 +76,6 @@ def seats_of(problem: Problem, cutoff: float = np.inf) -> Seats:
     may = _open(problem, cutoff).T[:, kind] & (index <= _canonical(problem).T[:, kind])
     may &= ~pays | (problem.backward[:, None] == backward.astype(bool))
     return Seats(device, kind, backward.astype(bool), slot, pays, may)
-
-
-def best_times(problem: Problem) -> Floats:
-    """Shape (n,): the shortest time of each node on a kind that exists; infinity where there is none."""
-    return np.asarray(
-        np.where((problem.count > 0)[:, None], problem.work(), np.inf).min(axis=0, initial=np.inf)
-    )
 
 
 def heads_and_tails(problem: Problem) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from ortools.sat.python import cp_model
 
 from partitioner.methods.ip.backends.backend import Limits
 from partitioner.methods.latency.layout import Layout
-from partitioner.methods.latency.schedule_model import Model, model_of
+from partitioner.methods.latency.program.schedule_model import Model, model_of
 from partitioner.preprocess.problem import Ints, Problem
 
 _STOPS = {cp_model.OPTIMAL: "optimal", cp_model.INFEASIBLE: "infeasible"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.latency.layout import outcome_of
+from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search import MOVES_PER_NODE, Search
-from partitioner.methods.latency.timing import critical_path
 from partitioner.methods.method import Outcome, Settings, meets
 from partitioner.preprocess.problem import Problem
 
@@ -15,7 +15,7 @@ ROUNDS = 60
 
 def solve_latency_search(problem: Problem, settings: Settings) -> Outcome:
     """Method ``latency_search``: annealing from greedy splits; the bound is the critical path."""
-    bound = critical_path(problem)
+    bound = longest_path(problem)
     if np.isinf(bound):
         return outcome_of(problem, None, np.inf, bound, "optimal", infeasible=True)
     search = Search(problem, settings.seed)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from partitioner.methods.latency.program import longest
-from partitioner.methods.latency.seats import Seats, heads_and_tails, seats_of
+from partitioner.methods.latency.program.formulate import longest
+from partitioner.methods.latency.program.seats import Seats, heads_and_tails, seats_of
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 UNITS = 10**8

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.latency.flow import Flow
+from partitioner.methods.latency.bounds.flow import Flow
 from partitioner.preprocess.problem import Ints
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from partitioner.methods.ip.program import Builder, Program
 from partitioner.methods.ip.variables import ABSENT
-from partitioner.methods.latency import families
-from partitioner.methods.latency.families import Columns
 from partitioner.methods.latency.layout import Layout
-from partitioner.methods.latency.seats import Mask, Seats, heads_and_tails, seats_of
+from partitioner.methods.latency.program import families
+from partitioner.methods.latency.program.families import Columns
+from partitioner.methods.latency.program.seats import Mask, Seats, heads_and_tails, seats_of
 from partitioner.preprocess.problem import Floats, Ints, Problem, Rows
 
 

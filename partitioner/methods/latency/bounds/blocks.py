@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.latency.between import Bits, times_between
-from partitioner.methods.latency.flow import Flow
-from partitioner.methods.latency.spine import Spine
+from partitioner.methods.latency.bounds.between import Bits, times_between
+from partitioner.methods.latency.bounds.flow import Flow
+from partitioner.methods.latency.bounds.spine import Spine
 from partitioner.preprocess.problem import Floats
 
 WIDEST = 60

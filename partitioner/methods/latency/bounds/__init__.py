@@ -1,0 +1,1 @@
+"""Lower bounds on the latency that take no search."""

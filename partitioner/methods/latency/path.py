@@ -1,0 +1,27 @@
+"""The simplest lower bound on the latency: the longest path in best times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.preprocess.problem import Floats, Problem
+
+
+def best_times(problem: Problem) -> Floats:
+    """Shape (n,): the least time of every node where its whole group may run and fits, or infinity."""
+    groups = int(problem.group.max(initial=-1)) + 1
+    time = np.full(problem.n, np.inf)
+    for k in np.flatnonzero(problem.count).tolist():
+        barred = np.bincount(problem.group, ~problem.allowed[k], groups) > 0
+        barred |= np.bincount(problem.group, problem.size, groups) > problem.memory[k]
+        time = np.minimum(time, np.where(barred[problem.group], np.inf, problem.time[k].sum(axis=0)))
+    return time
+
+
+def longest_path(problem: Problem) -> float:
+    """No layout takes less: nodes on a path run one after another. Infinity if a node may run nowhere."""
+    finish: list[float] = best_times(problem).tolist()
+    for v in range(problem.n):
+        before = problem.predecessors.row(v).tolist()
+        finish[v] += max((finish[u] for u in before), default=0.0)
+    return max(finish, default=0.0)

@@ -1,0 +1,1 @@
+"""Blocks one after another, by dynamic programming over ideals, then with true start times."""

@@ -1,0 +1,166 @@
+"""Plans with true start times: a beam search over the lattice of ideals.
+
+A split in which every device holds one subgraph is a sequence of ideals: its subgraphs and CPU nodes in the
+order in which they start. When each starts follows from what it reads alone, so that plans are built
+block by block, and of those that cover the same supernodes with as many devices only the best few are
+kept. With all of them kept this would be exact for inference.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.methods.latency.sequence.beam_kernel import advance
+from partitioner.methods.latency.sequence.sequence_table import Ground, States
+from partitioner.methods.method import Part, Settings
+from partitioner.preprocess.ideals import Lattice
+from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
+
+SLICE = 500_000
+
+
+class Beam(NamedTuple):
+    """What the search needs beside costs.
+
+    Parameters
+    ----------
+    following
+        As in :class:`States`.
+    wait_start, waits
+        The nodes that every supernode waits for, as rows.
+    later_start, later
+        The nodes that wait for each node, as rows.
+    tail, after
+        Shape (N,): the longest path from each node on, with it and without, every node at its best.
+    thrift
+        How much the total length of its blocks counts in the rating of a plan beside its last finish.
+    """
+
+    following: Ints
+    wait_start: Ints
+    waits: Ints
+    later_start: Ints
+    later: Ints
+    tail: Floats
+    after: Floats
+    thrift: float
+
+
+class Labels(NamedTuple):
+    """Up to W plans for each ideal and vector of used devices.
+
+    Parameters
+    ----------
+    key
+        Shape (I, S, W): the ratings, ascending.
+    times
+        Shape (I, S, W, 4): when the last block is done, forward and backward, and when all will be at best.
+    total
+        Shape (I, S, W): the total length of the blocks.
+    origin, label, kind
+        Shape (I, S, W): the ideal and the plan before the last block, and its kind.
+    done
+        Shape (I, S * W, N): when each node is done.
+    """
+
+    key: Floats
+    times: Floats
+    total: Floats
+    origin: NDArray[np.int32]
+    label: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    done: Floats
+
+
+def label_bytes(ground: Ground) -> int:
+    """Bytes that one label takes."""
+    return 80 + 8 * len(ground.member)
+
+
+class BeamSearch:
+    """One search over a lattice.
+
+    Parameters
+    ----------
+    ground, lattice, states
+        The lattice is over the ground's supernodes.
+    width
+        How many plans to keep for each ideal and vector of used devices.
+    thrift
+        See :class:`Beam`.
+    cutoff
+        Only plans that end before this are looked for.
+    """
+
+    def __init__(
+        self, ground: Ground, lattice: Lattice, states: States, width: int, thrift: float, cutoff: float
+    ) -> None:
+        self.ground, self.lattice, self.states, self.cutoff = ground, lattice, states, cutoff
+        waits, later = _waits(ground), _later(ground)
+        tail, after = _paths(ground, later)
+        self.beam = Beam(states.following, *waits, *later, tail, after, thrift)
+        shape = lattice.size, len(states.following), width
+        self.labels = Labels(
+            key=np.full(shape, np.inf),
+            times=np.zeros((*shape, 4)),
+            total=np.zeros(shape),
+            origin=np.full(shape, -1, np.int32),
+            label=np.zeros(shape, np.int32),
+            kind=np.zeros(shape, np.int8),
+            done=np.zeros((shape[0], shape[1] * shape[2], len(ground.member))),
+        )
+        self.labels.key[0, 0, 0] = 0.0
+        self.steps = 0
+
+    def run(self, settings: Settings, step_limit: int) -> None:
+        """Walk up the lattice; nothing is found if a limit stops the walk."""
+        ideal, last = 0, self.lattice.size - 1
+        while ideal < last and not settings.expired and self.steps <= step_limit:
+            ideal, steps = advance(
+                self.lattice, self.ground.costs, self.beam, self.labels, self.cutoff, ideal, SLICE
+            )
+            self.steps += steps
+
+    def plans(self, most: int) -> list[list[Part]]:
+        """The blocks of the best plans."""
+        key = self.labels.key[-1]
+        order = np.argsort(key, axis=None, kind="stable")[:most]
+        return [self._blocks(int(i)) for i in order if np.isfinite(key.flat[i])]
+
+    def _blocks(self, label: int) -> list[Part]:
+        blocks, ideal, width = [], self.lattice.size - 1, self.labels.key.shape[2]
+        while ideal:
+            at = ideal, label // width, label % width
+            before, label = int(self.labels.origin[at]), int(self.labels.label[at])
+            blocks.append(Part(int(self.labels.kind[at]), self.lattice.difference(ideal, before)))
+            ideal = before
+        return blocks[::-1]
+
+
+def _waits(ground: Ground) -> Rows:
+    """The nodes that every supernode waits for."""
+    costs, member = ground.costs, ground.member
+    later = np.repeat(np.arange(len(member)), np.diff(costs.before_start))
+    pairs = np.stack((member[later], costs.before), axis=1)
+    pairs = np.unique(pairs[pairs[:, 0] != member[pairs[:, 1]]], axis=0)
+    return rows_of(pairs[:, 0], pairs[:, 1], ground.chain.n)
+
+
+def _later(ground: Ground) -> Rows:
+    costs = ground.costs
+    later = np.repeat(np.arange(len(ground.member)), np.diff(costs.before_start))
+    return rows_of(costs.before, later, len(ground.member))
+
+
+def _paths(ground: Ground, later: Rows) -> tuple[Floats, Floats]:
+    """Shape (N,) each: the longest path from every node on, with it and without."""
+    costs = ground.costs
+    time = np.where(np.isfinite(costs.work[:, 0])[:, ground.member], costs.time, np.inf).min(axis=0)
+    after = np.zeros(len(time))
+    for u in costs.node[::-1].tolist():
+        row = later.row(u)
+        after[u] = (time[row] + after[row]).max(initial=0.0)
+    return time + after, after

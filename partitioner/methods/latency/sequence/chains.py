@@ -1,0 +1,181 @@
+"""The supernodes between which a sequence of blocks is cut, and what a block of them costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.methods.dp.blocks import merged
+from partitioner.preprocess.orders import depth_first
+from partitioner.preprocess.precedence import merge_cycles, relabelled
+from partitioner.preprocess.problem import Floats, Ints, Problem, Rows, rows_of
+
+
+class Costs(NamedTuple):
+    """What blocks of supernodes cost: K kinds, n supernodes, N nodes, E nets between halves.
+
+    A supernode has a forward and a backward half; the nodes of a pass that share a block are a subgraph.
+
+    Parameters
+    ----------
+    work
+        Shape (K, 2, n): processing of the halves, infinity where not allowed.
+    size, memory
+        Shapes (n,) and (K,).
+    pays, communication
+        Which kinds pay for transfers, and the model's number.
+    net_start, net, backward_pin, makes
+        The nets of every supernode, as rows: the net, 1 if it is a net of the backward half, and
+        whether that half makes the tensor.
+    pins, cost
+        Shape (E,): how many halves a net has, and the cost of each transfer.
+    node_start, node
+        The nodes of every supernode, as rows; each after those in `before` it.
+    before_start, before
+        What is done before a node if a block grows by the numbers of its supernodes: the predecessors of
+        a forward node, the successors of a backward one in its pass.
+    time, backward
+        Shapes (K, N) and (N,): of the nodes.
+    """
+
+    work: Floats
+    size: Floats
+    memory: Floats
+    pays: NDArray[np.bool_]
+    communication: int
+    net_start: Ints
+    net: Ints
+    backward_pin: Ints
+    makes: NDArray[np.bool_]
+    pins: Ints
+    cost: Floats
+    node_start: Ints
+    node: Ints
+    before_start: Ints
+    before: Ints
+    time: Floats
+    backward: Ints
+
+
+def sequenced(problem: Problem, chain: Problem) -> tuple[Problem, Ints]:
+    """The chain with every edge of the backward pass mirrored, and the supernode of every node.
+
+    Then blocks that follow one another can run forward in their order and backward in the reverse order;
+    edges that allow neither are inside supernodes.
+
+    Parameters
+    ----------
+    problem
+        The problem of latency.
+    chain
+        One of its contractions for chains.
+    """
+    member = chain.member[np.argsort(problem.member)]
+    source, target = problem.successors.owners(), problem.successors.items
+    back = problem.backward[source]
+    mirrored = np.stack((member[target[back]], member[source[back]]), axis=1)
+    known = np.stack((chain.successors.owners(), chain.successors.items), axis=1)
+    pairs = np.concatenate((known, mirrored[mirrored[:, 0] != mirrored[:, 1]]))
+    if len(np.unique(pairs, axis=0)) == len(known):
+        return chain, member
+    coarse, label = _contracted(chain, np.arange(chain.n), pairs)
+    return coarse, label[member]
+
+
+def coarsened(chain: Problem, number: Ints, share: float, rng: np.random.Generator) -> tuple[Problem, Ints]:
+    """Merge ends of random edges, and the new supernode of every old one, so that fewer ideals are left.
+
+    Parameters
+    ----------
+    chain
+        A problem from :func:`sequenced`.
+    number
+        Shape (n,): the number of each supernode's block in a sequence of blocks. Blocks stay apart.
+    share
+        The share of the edges inside blocks whose ends are merged.
+    """
+    pairs = np.stack((chain.successors.owners(), chain.successors.items), axis=1)
+    chosen = (number[pairs[:, 0]] == number[pairs[:, 1]]) & (rng.random(len(pairs)) < share)
+    bonds: nx.Graph[int] = nx.Graph(pairs[chosen].tolist())
+    label = np.arange(chain.n)
+    for together in nx.connected_components(bonds):
+        label[list(together)] = min(together)
+    return _contracted(chain, np.unique(label, return_inverse=True)[1], pairs)
+
+
+def _contracted(chain: Problem, label: Ints, pairs: Ints) -> tuple[Problem, Ints]:
+    """Merge what has one label or is on a circle of pairs then; also the new number of every supernode."""
+    group, pairs = merge_cycles(label, relabelled(pairs, label))
+    count = int(group.max()) + 1
+    number = np.argsort(depth_first(_rows(pairs, count), _rows(pairs[:, ::-1], count)))
+    pairs = relabelled(pairs, number)
+    coarse = merged(chain, number[group])
+    after, before = _rows(pairs, count), _rows(pairs[:, ::-1], count)
+    return replace(coarse, successors=after, predecessors=before), number[group]
+
+
+def _rows(pairs: Ints, count: int) -> Rows:
+    return rows_of(pairs[:, 0], pairs[:, 1], count)
+
+
+def costs_of(problem: Problem, n: int, member: Ints) -> Costs:
+    """What blocks of `n` supernodes cost, given the supernode of every node."""
+    backward = problem.backward.astype(np.int64)
+    pins, makes, cost = _half_nets(problem, 2 * member + backward)
+    half = np.array([h for row in pins for h in row], dtype=np.int64)
+    owner = np.repeat(np.arange(len(pins)), [len(row) for row in pins])
+    made = np.array([h == maker for row, maker in zip(pins, makes, strict=True) for h in row], dtype=bool)
+    by_node = np.argsort(half // 2, kind="stable")
+    same = problem.backward[problem.successors.owners()] == problem.backward[problem.successors.items]
+    source, target = problem.successors.owners()[same], problem.successors.items[same]
+    back = problem.backward[source]
+    earlier, later = np.where(back, target, source), np.where(back, source, target)
+    before = rows_of(later, earlier, problem.n)
+    each = np.arange(problem.n)
+    ordered = np.lexsort((np.where(problem.backward, -each, each), problem.backward))
+    nodes = rows_of(member[ordered], ordered, n)
+    return Costs(
+        work=_work(problem, n, member),
+        size=np.bincount(member, problem.size, n).astype(np.float64),
+        memory=problem.memory,
+        pays=problem.pays,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        net_start=rows_of(half // 2, owner, n).start,
+        net=owner[by_node],
+        backward_pin=half[by_node] % 2,
+        makes=made[by_node],
+        pins=np.array([len(row) for row in pins], dtype=np.int64),
+        cost=np.array(cost, dtype=np.float64),
+        node_start=nodes.start,
+        node=nodes.items,
+        before_start=before.start,
+        before=before.items,
+        time=problem.time.sum(axis=1),
+        backward=backward,
+    )
+
+
+def _half_nets(problem: Problem, half: Ints) -> tuple[list[tuple[int, ...]], list[int], list[float]]:
+    """The nets between halves: their pins, who makes the tensor, and their cost; equal ones are one."""
+    nets, found = problem.nets, dict[tuple[int, tuple[int, ...]], float]()
+    for e, cost in enumerate(nets.cost.tolist()):
+        pins = tuple(sorted(set(half[nets.pins.row(e)].tolist())))
+        if len(pins) > 1:
+            key = int(half[nets.source[e]]), pins
+            found[key] = found.get(key, 0.0) + cost
+    return [pins for _, pins in found], [maker for maker, _ in found], list(found.values())
+
+
+def _work(problem: Problem, n: int, member: Ints) -> Floats:
+    work = np.zeros((len(problem.count), 2, n))
+    for k, rows in enumerate(problem.time):
+        barred = ~problem.allowed[k] | (problem.count[k] == 0)
+        for w, row in enumerate(rows):
+            work[k, w] = np.bincount(member, row, n)
+        work[k, 0, member[barred]] = np.inf
+    return work

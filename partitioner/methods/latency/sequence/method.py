@@ -1,0 +1,43 @@
+"""Blocks one after another (paper, Section 5.1.1 with sums), then with true start times.
+
+A sequence of ideals cuts the graph into blocks, each for one device. If one ran after the other, the
+sample would take the sum of their lengths; blocks that need not wait for each other make it less. The
+dynamic program finds the least sum, first over linear orders, then over all ideals where these are few
+enough; a beam search over the same ideals then lets blocks overlap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.latency.layout import outcome_of
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.sequence.sequence_search import SequenceSearch
+from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.preprocess.problem import Problem
+
+
+def solve_sequence(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``sequence``: the best sequence of blocks, and the best plan of the beam search around it.
+
+    The bound is the longest path with every node at its best, unless the graph itself is one path
+    without a backward pass: there all blocks wait for one another, every contiguous split is a sequence,
+    and the least sum is the optimum.
+    """
+    path = longest_path(problem)
+    if np.isinf(path):
+        return outcome_of(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+    search = SequenceSearch(problem, settings)
+    search.run()
+    if search.layout is None and np.isinf(search.bound):
+        return outcome_of(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+    bound, stop = max(path, search.bound), settings.stop_reason
+    if meets(bound, search.value, settings.gap):
+        stop = "optimal" if meets(bound, search.value) else "gap"
+    return outcome_of(
+        problem, search.layout, search.value, bound, stop,
+        statistics={
+            "orders": search.orders, "steps": search.steps, "ideals": search.ideals,
+            "sum": search.total, "width": search.width,
+        },
+    )  # fmt: skip

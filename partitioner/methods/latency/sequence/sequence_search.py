@@ -1,0 +1,197 @@
+"""Which lattices to look for sequences in, and the best of what they hold."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from partitioner.methods.dp.blocks import blocks_of, merged
+from partitioner.methods.dp.blocks import split_blocks as unmerged
+from partitioner.methods.dp.linear import refined, starting_orders
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.sequence.beam import BeamSearch, label_bytes
+from partitioner.methods.latency.sequence.chains import coarsened, sequenced
+from partitioner.methods.latency.sequence.packing import is_counted, packed
+from partitioner.methods.latency.sequence.sequence_table import (
+    BYTES_PER_STATE,
+    Ground,
+    SequenceTable,
+    ground_of,
+    is_every_split,
+    states_of,
+)
+from partitioner.methods.latency.timing import latency
+from partitioner.methods.method import Part, Settings, part_numbers
+from partitioner.preprocess.ideals import Lattice, chain_lattice, ideal_lattice
+from partitioner.preprocess.problem import Ints, Problem
+
+MOST_IDEALS = 200_000
+IDEALS_PER_SECOND = 100_000
+COVERS_PER_IDEAL = 12
+FEW_IDEALS = 2_000
+FIRST_SHARE = 0.2
+SHARE_STEP = 0.05
+MOST_STATES = 2**20
+TRIED = 16
+MOST_WIDTH = 4
+FAIR_WORK = 50_000_000
+MOST_WORK = 100_000_000
+THRIFT = 0.001
+
+
+@dataclass(eq=False)
+class SequenceSearch:
+    """The best sequences found so far.
+
+    Parameters
+    ----------
+    problem, settings
+        The problem of latency.
+
+    Attributes
+    ----------
+    total
+        The least sum that devices can take.
+    value, layout, blocks, ground
+        The least latency, and its plan: as a layout, and as blocks of the ground's supernodes.
+    bound
+        A bound on the latency, 0 if sums give none.
+    orders, steps, ideals, width
+        How many orders were tried, steps walked, ideals in the largest lattice, and plans kept at each
+        of its ideals by the beam search.
+    subgraphs, share
+        How many blocks each device may hold now, and between how many its memory is shared out.
+    """
+
+    problem: Problem
+    settings: Settings
+    total: float = field(default=np.inf, init=False)
+    blocks: list[Part] = field(default_factory=list, init=False)
+    ground: Ground | None = field(default=None, init=False)
+    layout: Layout | None = field(default=None, init=False)
+    value: float = field(default=np.inf, init=False)
+    bound: float = field(default=0.0, init=False)
+    orders: int = field(default=0, init=False)
+    steps: int = field(default=0, init=False)
+    ideals: int = field(default=0, init=False)
+    width: int = field(default=0, init=False)
+    subgraphs: int = field(default=1, init=False)
+    share: int = field(default=1, init=False)
+
+    def run(self) -> None:
+        """Search with one subgraph of each pass for every device, then with more."""
+        q = self.problem.subgraphs
+        for self.subgraphs, self.share in [(1, 1)] if q == 1 else [(1, 1), (q, 1), (q, q)]:
+            if self.subgraphs == 1 or not self.settings.expired:
+                self._search()
+
+    def _search(self) -> None:
+        """All ideals of the least contracted graph that has few enough; only linear orders if none has."""
+        chain, searched = self.problem.chain, False
+        while chain is not None and not (searched and self.settings.expired):
+            ground = ground_of(self.problem, *sequenced(self.problem, chain))
+            self.try_orders(ground)
+            searched, lattice = True, self._lattice(ground)
+            if lattice is not None and self.fill(ground, lattice):
+                return
+            chain = chain.coarser
+        self._zoom()
+
+    def try_orders(self, ground: Ground) -> None:
+        """The orders of method ``dpl``, then as many that keep the blocks of the best apart."""
+        rng = np.random.default_rng(self.settings.seed)
+        for order in starting_orders(ground.chain, self.settings.orders, rng):
+            if self.orders and self.settings.expired:
+                return
+            self._try_order(ground, order)
+        for _ in range(self.settings.orders):
+            if self.ground is ground and not self.settings.expired:
+                self._try_order(ground, refined(ground.chain, self.blocks, rng))
+
+    def _try_order(self, ground: Ground, order: Ints) -> None:
+        self.orders += 1
+        block = blocks_of(ground.chain, order, ())
+        if block is None:
+            self.fill(ground, chain_lattice(order))
+        else:
+            coarse = ground_of(self.problem, merged(ground.chain, block), block[ground.member])
+            self.fill(coarse, chain_lattice(np.arange(coarse.chain.n)))
+
+    def _zoom(self) -> None:
+        """Contract the insides of the best plan's blocks at random until all ideals can be walked."""
+        rng, failures = np.random.default_rng(self.settings.seed), 0
+        share = FIRST_SHARE
+        while failures < self.settings.orders and self.ground is not None and not self.settings.expired:
+            ground, before = self.ground, self.value
+            number = part_numbers(self.blocks, ground.chain.n)
+            chain, label = coarsened(ground.chain, number, share, rng)
+            lattice = ideal_lattice(chain, FEW_IDEALS, COVERS_PER_IDEAL * FEW_IDEALS)
+            if lattice is None and share == 1:
+                return
+            if lattice is None:
+                share = min(1.0, share + SHARE_STEP)
+                continue
+            self.fill(ground_of(self.problem, chain, label[ground.member]), lattice)
+            if self.value < before:
+                self.blocks, self.ground = unmerged(self.blocks, label), ground
+            failures = 0 if self.value < before else failures + 1
+
+    def fill(self, ground: Ground, lattice: Lattice) -> bool:
+        """Look for better plans in a lattice; False if a limit ended the search."""
+        self.ideals = max(self.ideals, lattice.size)
+        most = max(2, self.settings.memory_budget // (BYTES_PER_STATE * lattice.size))
+        states = states_of(self.problem, self.subgraphs, most)
+        table = SequenceTable(self._shared(ground), lattice, states, self.total)
+        table.fill(self.settings, min(self.settings.step_limit, MOST_WORK // len(states.following)))
+        self.steps += table.steps
+        totals = table.totals()
+        for total, state in totals[:TRIED]:
+            self._offer(ground, table.blocks(state), total)
+        if not table.complete:
+            return False
+        widest = self.share == 1 and self.subgraphs == self.problem.subgraphs
+        if widest and is_every_split(ground, lattice, states):
+            self.bound = min((total for total, _ in totals), default=self.total)
+        return self._overlap(ground, lattice, table.steps)
+
+    def _overlap(self, ground: Ground, lattice: Lattice, steps: int) -> bool:
+        """Look for plans whose blocks overlap, given the steps of a walk; False if there are too many."""
+        states = states_of(self.problem, self.subgraphs, MOST_STATES)
+        buckets = len(states.following)
+        room = self.settings.memory_budget // (lattice.size * buckets * label_bytes(ground))
+        work = max(1, steps * buckets)
+        if room == 0 or work > MOST_WORK:
+            return False
+        width = min(MOST_WIDTH, room, max(1, FAIR_WORK // work))
+        beam = BeamSearch(self._shared(ground), lattice, states, width, THRIFT, self.value)
+        beam.run(self.settings, self.settings.step_limit)
+        self.steps, self.width = self.steps + beam.steps, width
+        for blocks in beam.plans(TRIED):
+            self._offer(ground, blocks)
+        return True
+
+    def _shared(self, ground: Ground) -> Ground:
+        """The ground with memory shared out among the subgraphs of a device, so that they fit for sure."""
+        memory = np.where(is_counted(self.problem), ground.costs.memory / self.share, np.inf)
+        return replace(ground, costs=ground.costs._replace(memory=memory))
+
+    def _offer(self, ground: Ground, blocks: list[Part], total: float = np.inf) -> None:
+        layout = packed(self.problem, ground.member, blocks)
+        if layout is None:
+            return
+        value = latency(self.problem, layout)
+        self.total = min(self.total, total)
+        if value < self.value:
+            self.value, self.layout, self.blocks, self.ground = value, layout, blocks, ground
+            self.settings.tell("sequences", self.orders, 0, self.value, self.bound)
+
+    def _lattice(self, ground: Ground) -> Lattice | None:
+        states = len(states_of(self.problem, self.subgraphs, MOST_STATES).following)
+        limit = self.settings.memory_budget // (BYTES_PER_STATE * states + 8 * COVERS_PER_IDEAL + 50)
+        if self.settings.deadline is not None:
+            left = self.settings.deadline - time.perf_counter()
+            limit = min(limit, max(0, int(left * IDEALS_PER_SECOND)))
+        limit = min(limit, MOST_IDEALS)
+        return ideal_lattice(ground.chain, limit, COVERS_PER_IDEAL * limit)

@@ -1,0 +1,139 @@
+"""Tables of the least total length of blocks that run one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.dp.weights import remaining_weights
+from partitioner.methods.latency.sequence.chains import Costs, costs_of
+from partitioner.methods.latency.sequence.least_work import additive_weights
+from partitioner.methods.latency.sequence.packing import is_counted
+from partitioner.methods.latency.sequence.sequence_kernel import sweep
+from partitioner.methods.method import Part, Settings
+from partitioner.preprocess.ideals import Lattice
+from partitioner.preprocess.problem import Floats, Ints, Problem
+
+BYTES_PER_STATE = 13
+SLICE = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """The supernodes that blocks are made of.
+
+    Parameters
+    ----------
+    problem
+        The problem of latency.
+    chain, member
+        Its contraction, and the supernode of every node.
+    costs, weight
+        What blocks cost, and what they cost at least for each supernode.
+    """
+
+    problem: Problem
+    chain: Problem
+    member: Ints
+    costs: Costs
+    weight: Floats
+
+
+def ground_of(problem: Problem, chain: Problem, member: Ints) -> Ground:
+    """The ground of a contraction."""
+    costs = costs_of(problem, chain.n, member)
+    return Ground(problem, chain, member, costs, additive_weights(costs))
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """How many devices of each kind a sequence may take, and which vectors of used ones there are.
+
+    Parameters
+    ----------
+    count
+        Shape (K,): blocks on kinds that are counted, 0 for others.
+    following
+        Shape (S, K): the vector with one more block on a kind: -1 if there can be none; the same one
+        where blocks are not counted.
+    stride
+        Shape (K,): the difference between vectors.
+    """
+
+    count: Ints
+    following: Ints
+    stride: Ints
+
+
+def states_of(problem: Problem, subgraphs: int, most: int) -> States:
+    """Every vector of used devices with `subgraphs` blocks each, but no more than about `most` vectors."""
+    counted = is_counted(problem)
+    count = np.where(counted, problem.count * subgraphs, 0)
+    while np.prod(count + 1, dtype=object) > most and count.max() > 1:
+        count[count.argmax()] //= 2
+    radix = count + 1
+    stride = np.where(counted, np.concatenate((np.ones(1, np.int64), np.cumprod(radix)[:-1])), 0)
+    states = np.arange(int(np.prod(radix)))[:, None]
+    used = states // np.maximum(stride, 1) % radix
+    available = np.where(counted, used < count, problem.count > 0)
+    return States(count, np.where(available, states + stride, -1).astype(np.int64), stride)
+
+
+def is_every_split(ground: Ground, lattice: Lattice, states: States) -> bool:
+    """Is the graph one path, so that every contiguous split of it is a sequence through the lattice?
+
+    Then all blocks wait for one another, and the least sum is a lower bound on the latency.
+    """
+    problem, counted = ground.problem, is_counted(ground.problem)
+    source, target = problem.successors.owners(), problem.successors.items
+    unmerged = ground.chain.n == problem.n and int((target == source + 1).sum()) == problem.n - 1
+    unlimited = np.array_equal(states.count, np.where(counted, problem.count * problem.subgraphs, 0))
+    simple = not problem.backward.any() and np.array_equal(counted, problem.pays)
+    return unmerged and unlimited and simple and lattice.linear
+
+
+class SequenceTable:
+    """The best sequences through a lattice, for each vector of used devices.
+
+    Parameters
+    ----------
+    ground, lattice, states
+        The lattice is over the ground's supernodes.
+    cutoff
+        Only sequences of less than this total length are looked for.
+    """
+
+    def __init__(self, ground: Ground, lattice: Lattice, states: States, cutoff: float) -> None:
+        self.ground, self.lattice, self.states, self.cutoff = ground, lattice, states, cutoff
+        shape = lattice.size, len(states.following)
+        self.value, self.origin = np.full(shape, np.inf), np.empty(shape, np.int32)
+        self.kind = np.empty(shape, np.int8)
+        self.value[0, 0] = 0.0
+        self.steps, self.complete = 0, False
+
+    def fill(self, settings: Settings, step_limit: int) -> None:
+        """Walk up the lattice; on return `complete` says whether no limit stopped the walk."""
+        remaining, ideal = remaining_weights(self.lattice, self.ground.weight), 0
+        while ideal < self.lattice.size - 1:
+            ideal, steps = sweep(
+                self.lattice, self.ground.costs, self.states.following, remaining, self.cutoff,
+                self.value, self.origin, self.kind, ideal, SLICE,
+            )  # fmt: skip
+            self.steps += steps
+            if ideal < self.lattice.size - 1 and (settings.expired or self.steps > step_limit):
+                return
+        self.complete = True
+
+    def totals(self) -> list[tuple[float, int]]:
+        """The total length of the best sequence for every vector of used devices that has one, best first."""
+        return sorted((float(total), s) for s, total in enumerate(self.value[-1]) if np.isfinite(total))
+
+    def blocks(self, state: int) -> list[Part]:
+        """The blocks of the best sequence for a vector of used devices."""
+        blocks, ideal = [], self.lattice.size - 1
+        while ideal:
+            kind, before = int(self.kind[ideal, state]), int(self.origin[ideal, state])
+            blocks.append(Part(kind, self.lattice.difference(ideal, before)))
+            ideal, state = before, state - int(self.states.stride[kind])
+        return blocks[::-1]

@@ -1,0 +1,156 @@
+"""The least sum of blocks is that of the definition, and every plan is what the evaluator says it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from partitioner import Devices, Graph, evaluate
+from partitioner.methods.latency.sequence.chains import coarsened, sequenced
+from partitioner.methods.latency.sequence.method import solve_sequence
+from partitioner.methods.latency.sequence.sequence_table import SequenceTable, ground_of, states_of
+from partitioner.methods.method import Settings
+from partitioner.preprocess.contract import Goal, contract
+from partitioner.preprocess.ideals import ideal_lattice
+from tests.methods.latency.cases import judged, random_problem
+from tests.methods.latency.sequence_reference import least_sum
+
+CHUNK = 300
+
+
+@pytest.mark.parametrize("first", range(0, 1500, CHUNK))
+def test_the_least_sum_is_that_of_all_chains_of_ideals(first: int) -> None:
+    """On graphs of up to 7 nodes with every feature mixed, the table agrees with plain enumeration."""
+    feasible = compared = 0
+    for seed in range(first, first + CHUNK):
+        case = random_problem(seed, most_nodes=7, most_devices=3)
+        if case is None or case[2].chain is None:
+            continue
+        chain, member = sequenced(case[2], case[2].chain)
+        lattice = ideal_lattice(chain, 10_000, 100_000)
+        assert lattice is not None
+        states = states_of(case[2], 1, 10_000)
+        table = SequenceTable(ground_of(case[2], chain, member), lattice, states, np.inf)
+        table.fill(Settings(), 10**9)
+        found = min((total for total, _ in table.totals()), default=np.inf)
+        assert found == pytest.approx(least_sum(case[2], chain, member.tolist()), rel=1e-9), seed
+        feasible += np.isfinite(found)
+        compared += 1
+    assert compared > 0.8 * CHUNK
+    assert CHUNK // 2 < feasible <= compared
+
+
+@pytest.mark.parametrize("subgraphs", [1, 2, 3])
+def test_the_evaluator_agrees(subgraphs: int) -> None:
+    """No rule is broken, the value is the evaluator's, at most the sum and at least the bound."""
+    planned = overlapping = several = 0
+    for seed in range(1000 * subgraphs, 1000 * subgraphs + 300):
+        case = random_problem(seed, 12, 4, subgraphs)
+        if case is None:
+            continue
+        problem = case[2]
+        outcome = solve_sequence(problem, Settings(orders=3))
+        if outcome.parts is None or outcome.subgraph is None:
+            continue
+        verdict = judged(*case, outcome)
+        assert not verdict.violations, seed
+        assert outcome.value == pytest.approx(verdict.value, rel=1e-9, abs=1e-12), seed
+        assert outcome.bound <= outcome.value <= outcome.statistics["sum"] * (1 + 1e-9) + 1e-12, seed
+        planned += 1
+        overlapping += outcome.value < outcome.statistics["sum"] * (1 - 1e-9)
+        several += int(outcome.subgraph.max() > 0)
+    assert planned > 200
+    assert overlapping > 10
+    assert (several > 0) == (subgraphs > 1)
+
+
+def test_more_subgraphs_are_no_worse() -> None:
+    """What a device with one subgraph of each pass can do, one with two can do."""
+    better = 0
+    for seed in range(6000, 6300):
+        one, two = random_problem(seed, 10, 3, 1), random_problem(seed, 10, 3, 2)
+        if one is not None and two is not None:
+            single, double = (solve_sequence(case[2], Settings(orders=2)).value for case in (one, two))
+            assert double <= single * (1 + 1e-9), seed
+            better += double < single * (1 - 1e-9)
+    assert better > 0
+
+
+def best_of_all(graph: Graph, devices: Devices, subgraphs: int = 1) -> float:
+    """The least latency over all placements."""
+    best = np.inf
+    for names in product(devices.names, repeat=len(graph)):
+        placement = dict(zip(graph.ids, names, strict=True))
+        verdict = evaluate(graph, devices, placement, "latency", subgraphs_per_accelerator=subgraphs)
+        best = best if verdict.violations else min(best, verdict.value)
+    return float(best)
+
+
+def small_graph(rng: np.random.Generator, edges: list[tuple[int, int]], n: int) -> tuple[Graph, Devices]:
+    """Random times and costs of the same order, memory for two or three nodes of five."""
+    time, cost = rng.integers(1, 8, n).astype(float), rng.integers(0, 3, n).astype(float)
+    graph = Graph.from_arrays(
+        {"accelerator": time, "cpu": time * rng.integers(1, 4)},
+        edges, cost[[u for u, _ in edges]], size=rng.integers(1, 3, n).astype(float),
+    )  # fmt: skip
+    return graph, Devices.accelerated(2, cpus=1, memory=4.0)
+
+
+def test_on_a_path_the_sum_is_a_proof() -> None:
+    """The plan for a path is optimal by its own word, and by trying all placements."""
+    for seed in range(4):
+        graph, devices = small_graph(np.random.default_rng(seed), [(u, u + 1) for u in range(4)], 5)
+        problem = contract(graph, devices, Goal("latency", "convex"))
+        outcome = solve_sequence(problem, Settings())
+        assert outcome.stop_reason == "optimal"
+        assert outcome.value == pytest.approx(best_of_all(graph, devices)), seed
+        relaxed = solve_sequence(replace(problem, subgraphs=2), Settings())
+        best = best_of_all(graph, devices, 2)
+        assert relaxed.bound * (1 - 1e-9) <= best <= relaxed.value * (1 + 1e-9), seed
+
+
+def test_the_beam_is_near_the_optimum() -> None:
+    """On small graphs with branches the best of all placements is found nearly always, by overlap too."""
+    found = overlapping = 0
+    for seed in range(100, 114):
+        rng = np.random.default_rng(seed)
+        edges = [(u, v) for v in range(1, 5) for u in range(v) if rng.random() < 0.45]
+        graph, devices = small_graph(rng, edges, 5)
+        outcome = solve_sequence(contract(graph, devices, Goal("latency", "convex")), Settings())
+        best = best_of_all(graph, devices)
+        assert outcome.bound * (1 - 1e-9) <= best <= outcome.value * (1 + 1e-9), seed
+        found += outcome.value <= best * (1 + 1e-9)
+        overlapping += outcome.value < outcome.statistics["sum"] * (1 - 1e-9)
+    assert found >= 13
+    assert overlapping > 3
+
+
+def test_a_tiny_memory_budget_leaves_linear_orders() -> None:
+    """Without room for the ideals there is still a plan."""
+    for seed in range(7000, 7100):
+        case = random_problem(seed, 10, 3)
+        if case is not None:
+            outcome = solve_sequence(case[2], Settings(memory_budget=2500, orders=3))
+            assert outcome.parts is None or not judged(*case, outcome).violations, seed
+
+
+def test_merging_inside_blocks_keeps_a_plan() -> None:
+    """Whatever edges are merged, the blocks stay unions of supernodes, in an order that they obey."""
+    fewer = 0
+    for seed in range(8000, 8200):
+        case = random_problem(seed, 10, 3)
+        if case is None or case[2].chain is None:
+            continue
+        rng = np.random.default_rng(seed)
+        chain, _ = sequenced(case[2], case[2].chain)
+        number = np.sort(rng.integers(0, 3, chain.n))
+        coarse, label = coarsened(chain, number, 0.5, rng)
+        assert sorted(set(label.tolist())) == list(range(coarse.n))
+        assert all(len(set(number[label == v].tolist())) == 1 for v in range(coarse.n)), seed
+        assert (coarse.successors.owners() < coarse.successors.items).all(), seed
+        assert coarse.size.sum() == pytest.approx(chain.size.sum())
+        fewer += coarse.n < chain.n
+    assert fewer > 50
