@@ -87,9 +87,49 @@ _METHODS = (
         ("numpy",),
         "baseline: everything on one device, with a lower bound",
     ),
+    MethodInfo(
+        "latency_ip",
+        "partitioner.methods.latency.solve:solve_latency",
+        ("latency",),
+        ("convex",),
+        ("gurobi", "scip", "highs", "cpsat", "cbc"),
+        "optimal within the gap, or the best plan and bound at the time limit",
+    ),
+    MethodInfo(
+        "latency_search",
+        "partitioner.methods.latency.search_method:solve_latency_search",
+        ("latency",),
+        ("convex",),
+        ("numba",),
+        "annealing on the exact time of a sample, with a lower bound",
+    ),
+    MethodInfo(
+        "latency_dp",
+        "partitioner.methods.latency.sequence.method:solve_sequence",
+        ("latency",),
+        ("convex",),
+        ("numba",),
+        "least sum of blocks, then blocks that overlap; optimal where the graph is a path",
+    ),
+    MethodInfo(
+        "greedy",
+        "partitioner.methods.latency.greedy:solve_greedy",
+        ("latency",),
+        ("convex",),
+        ("numpy",),
+        "the paper's baseline: one accelerator after another, with a lower bound",
+    ),
+    MethodInfo(
+        "max_load",
+        "partitioner.methods.latency.max_load:solve_max_load",
+        ("latency",),
+        ("convex",),
+        ("numba",),
+        "the paper's baseline: the best chain for throughput, with a lower bound",
+    ),
 )
 METHODS = {info.name: info for info in _METHODS}
-STRONGEST = {("throughput", "chain"): "dp"}
+STRONGEST = {("throughput", "chain"): "dp", ("latency", "convex"): "latency_ip"}
 
 
 def choose(method: str, objective: str, split: str, backend: str = "auto") -> MethodInfo:

@@ -70,6 +70,8 @@ class Lane:
         When the next proof begins.
     done
         Has the lane nothing left to do?
+    searches
+        False if it only proves, one backend after the other where the slice is no infinity.
     seed
         Seed of the lane.
     """
@@ -83,6 +85,7 @@ class Lane:
     search_until: float = 0.0
     laps: int = 0
     done: bool = False
+    searches: bool = True
     near: Neighbourhoods = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,12 +128,17 @@ class Race:
         """Work until the search is over or no lane can prove anything more."""
         for lane in self.lanes[1:]:
             lane.search_until = time.perf_counter() + lane.slice / 2
-        while not self.search.over:
-            for lane in self.lanes:
-                self._keep_busy(lane)
-            if all(lane.done for lane in self.lanes if lane.slice > 0):
-                return
-            self.listen(LOOK)
+        while not self.search.over and self.step():
+            pass
+
+    def step(self) -> bool:
+        """Keep the lanes busy and listen for a moment; False once no lane can prove anything more."""
+        for lane in self.lanes:
+            self._keep_busy(lane)
+        if all(lane.done for lane in self.lanes if lane.slice > 0):
+            return False
+        self.listen(LOOK)
+        return True
 
     def end(self) -> None:
         """Note which solvers are still at work when the search is over."""
@@ -154,7 +162,7 @@ class Race:
 
     def _start(self, lane: Lane) -> None:
         search, now = self.search, time.perf_counter()
-        may_search = search.best is not None and lane.slice < np.inf
+        may_search = lane.searches and search.best is not None and lane.slice < np.inf
         whole = not may_search or (now >= lane.search_until and lane.slice > 0)
         task = search.task() if whole else lane.near.task(search)
         seconds = min(max(lane.slice, SLICE) if whole else SEARCH_SECONDS, self._left())

@@ -30,13 +30,13 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
     if settings.incumbent is not None:
         yield settings.incumbent
     if problem.chain is not None:
-        chain = _within(settings, CHAIN_SHARE, CHAIN_SECONDS)
+        chain = within(settings, CHAIN_SHARE, CHAIN_SECONDS)
         parts = lifted(problem, solve_exact(problem.chain, replace(chain, incumbent=None, gap=0.0)))
         if parts is not None:
             yield parts
 
 
-def _within(settings: Settings, share: float, seconds: float) -> Settings:
+def within(settings: Settings, share: float, seconds: float) -> Settings:
     """The settings with a deadline of `seconds`, or of a share of the time that is left."""
     now = time.perf_counter()
     left = np.inf if settings.deadline is None else max(settings.deadline - now, 0.0)

@@ -11,7 +11,7 @@ from partitioner.methods.ip.backends.scip import solve_scip
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program.formulate import formulate
-from partitioner.methods.latency.program.scheduling import solve_schedule
+from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Problem
 from tests.oracle_latency import best_latency, latency
@@ -25,15 +25,15 @@ def by_program(problem: Problem, cutoff: float = np.inf) -> tuple[Layout | None,
     form = formulate(problem, cutoff)
     answer = solve_scip(form.program, LIMITS, lambda values, bound: None)
     assert answer.stop in ("optimal", "infeasible")
-    found = None if answer.values is None else form.layout(answer.values)
+    found = None if answer.values is None else form.solution(answer.values)
     return found, answer.bound * form.unit
 
 
 def by_schedule(problem: Problem, cutoff: float = np.inf) -> tuple[Layout | None, float]:
     """The layout that CP-SAT finds, and its bound."""
-    answer = solve_schedule(problem, cutoff, 0.0, None, LIMITS, lambda layout, bound: None)
+    answer = solve_schedule(ScheduleTask(problem, cutoff), LIMITS, lambda layout, bound: None)
     assert answer.stop in ("optimal", "infeasible")
-    return answer.layout, answer.bound
+    return answer.values, answer.bound
 
 
 def check(graph: Graph, devices: Devices, subgraphs: int, where: str) -> bool:

@@ -14,7 +14,7 @@ from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.bounds.flow import flow_for
 from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.latency.program.scheduling import solve_schedule
+from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.preprocess.contract import Goal, contract
 from tests.near_serial import near_serial_workload
 from tests.oracle_latency import latency
@@ -36,9 +36,9 @@ def test_bounds_on_graphs_that_are_nearly_series(monkeypatch: pytest.MonkeyPatch
     for seed in range(24):
         graph, devices = near_serial_workload(np.random.default_rng(seed))
         problem = contract(graph, devices, Goal("latency", "convex", subgraphs=1 + seed % 2))
-        answer = solve_schedule(problem, np.inf, 0.0, None, Limits(10.0), lambda layout, bound: None)
-        if answer.stop == "optimal" and answer.layout is not None:
-            value = latency(graph, devices, problem, answer.layout)
+        answer = solve_schedule(ScheduleTask(problem, np.inf), Limits(10.0), lambda layout, bound: None)
+        if answer.stop == "optimal" and answer.values is not None:
+            value = latency(graph, devices, problem, answer.values)
             bound = bound_of(problem)
             assert bound <= value * (1 + 1e-9), f"seed {seed}"
             compared += 1

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner import DeviceKind, Devices, Graph
 from partitioner.methods.ip.backends.backend import Limits
 from partitioner.methods.latency.layout import Layout, one_subgraph_each
-from partitioner.methods.latency.program.scheduling import solve_schedule
+from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.preprocess.contract import Goal, contract
 
 GRAPH = Graph.from_arrays(
@@ -21,19 +21,17 @@ PROBLEM = contract(
 def test_the_start_is_taken_and_news_is_told() -> None:
     told: list[tuple[Layout | None, float]] = []
     start = one_subgraph_each(np.array([0, 0, 1, 1]))
-    answer = solve_schedule(
-        PROBLEM, 7.0, 4.0, start, Limits(10.0), lambda layout, bound: told.append((layout, bound))
-    )
+    task = ScheduleTask(PROBLEM, 7.0, 4.0, start)
+    answer = solve_schedule(task, Limits(10.0), lambda layout, bound: told.append((layout, bound)))
     assert answer.stop == "optimal"
-    assert answer.layout is not None
-    assert answer.layout.place.tolist() == [0, 0, 1, 1]
-    assert abs(answer.value - 6.0) < 1e-6
+    assert answer.values is not None
+    assert answer.values.place.tolist() == [0, 0, 1, 1]
     assert abs(answer.bound - 6.0) < 1e-6
     assert any(layout is not None for layout, _ in told)
 
 
 def test_nothing_is_found_below_the_optimum() -> None:
-    answer = solve_schedule(PROBLEM, 5.9, 0.0, None, Limits(10.0), lambda layout, bound: None)
+    answer = solve_schedule(ScheduleTask(PROBLEM, 5.9), Limits(10.0), lambda layout, bound: None)
     assert answer.stop == "infeasible"
-    assert answer.layout is None
+    assert answer.values is None
     assert answer.bound == np.inf

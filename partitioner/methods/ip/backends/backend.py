@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from partitioner.methods.ip.program import Program
-from partitioner.preprocess.problem import Floats
 
 STOPS = ("optimal", "gap", "infeasible", "time_limit", "interrupted", "failed")
 
@@ -45,7 +44,7 @@ class Answer:
     stop
         One of :data:`STOPS`.
     values
-        Shape (columns,): the best solution; None if there is none.
+        The best solution, of a program its variables, shape (columns,); None if there is none.
     bound
         No solution has a smaller objective; infinity if there is no solution at all.
     native
@@ -53,12 +52,12 @@ class Answer:
     """
 
     stop: str
-    values: Floats | None = None
+    values: Any = None
     bound: float = -np.inf
     native: str = ""
 
 
-Tell = Callable[[Floats | None, float], None]
+Tell = Callable[[Any, float], None]
 
 
 class Solver(Protocol):

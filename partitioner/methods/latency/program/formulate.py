@@ -27,6 +27,8 @@ class Formulation:
         Its unit of time is `unit`.
     unit
         The time that becomes 1 in the program.
+    cutoff
+        No solution has a larger value.
     x
         Shape (n, seats): columns, -1 where a node may not sit.
     """
@@ -34,9 +36,15 @@ class Formulation:
     seats: Seats
     program: Program
     unit: float
+    cutoff: float
     x: Ints
 
-    def layout(self, values: Floats) -> Layout:
+    @property
+    def payload(self) -> Program:
+        """What a solver is given."""
+        return self.program
+
+    def solution(self, values: Floats) -> Layout:
         """The layout that a solution describes, each node where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])
         return self.seats.layout(there.argmax(axis=1))
@@ -71,7 +79,7 @@ def formulate(problem: Problem, cutoff: float = np.inf, bound: float = 0.0) -> F
     families.ranks(builder, c)
     families.progress(builder, c)
     families.last_finish(builder, c)
-    return Formulation(c.seats, builder.program(c.total), unit, c.x)
+    return Formulation(c.seats, builder.program(c.total), unit, cutoff, c.x)
 
 
 def longest(problem: Problem) -> float:

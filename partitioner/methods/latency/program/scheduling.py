@@ -8,43 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from partitioner.methods.ip.backends.backend import Limits
+from partitioner.methods.ip.backends.backend import Answer, Limits, Tell
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program.schedule_model import Model, model_of
 from partitioner.preprocess.problem import Ints, Problem
 
 _STOPS = {cp_model.OPTIMAL: "optimal", cp_model.INFEASIBLE: "infeasible"}
-Tell = Callable[[Layout | None, float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class ScheduleAnswer:
-    """How a solve ended.
-
-    Parameters
-    ----------
-    stop
-        ``"optimal"``, ``"infeasible"``, ``"time_limit"`` or ``"failed"``.
-    layout
-        The best layout; None if there is none.
-    value
-        Its latency, with all times rounded down.
-    bound
-        No layout takes less; infinity if none is within the cutoff.
-    native
-        The solver's own words.
-    """
-
-    stop: str
-    layout: Layout | None
-    value: float
-    bound: float
-    native: str
-
-
-def solve_schedule(
-    problem: Problem, cutoff: float, bound: float, start: Layout | None, limits: Limits, tell: Tell
-) -> ScheduleAnswer:
+class ScheduleTask:
     """Find a layout with a latency of at most `cutoff`, or show that there is none.
 
     Parameters
@@ -57,14 +30,29 @@ def solve_schedule(
         No layout has a smaller value.
     start
         A layout to begin with.
-    limits
-        As for other solvers.
-    tell
-        Called with every layout found and with every better bound.
     """
-    model = model_of(problem, cutoff, bound)
-    if start is not None:
-        _hint(model, model.seats.of(problem, start))
+
+    problem: Problem
+    cutoff: float
+    bound: float = 0.0
+    start: Layout | None = None
+    unit: float = 1.0
+
+    @property
+    def payload(self) -> ScheduleTask:
+        """What the solver is given."""
+        return self
+
+    def solution(self, values: Layout) -> Layout:
+        """What it found."""
+        return values
+
+
+def solve_schedule(task: ScheduleTask, limits: Limits, tell: Tell) -> Answer:
+    """Search the layouts of a task; those told and returned are in place of a program's values."""
+    model = model_of(task.problem, task.cutoff, task.bound)
+    if task.start is not None:
+        _hint(model, model.seats.of(task.problem, task.start))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = max(1, limits.threads)
     solver.parameters.random_seed = limits.seed % 2**31
@@ -74,12 +62,11 @@ def solve_schedule(
     solver.best_bound_callback = lambda found: tell(None, found / model.scale)
     status = solver.solve(model.cp, _Listener(model, tell))
     lowest = np.inf if status == cp_model.INFEASIBLE else solver.best_objective_bound / model.scale
-    layout, value = None, np.inf
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        layout, value = _layout(model, solver.boolean_value), solver.objective_value / model.scale
+    held = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    layout = _layout(model, solver.boolean_value) if held else None
     known = status in (cp_model.FEASIBLE, cp_model.UNKNOWN)
     stop = _STOPS.get(status, "time_limit" if known else "failed")
-    return ScheduleAnswer(stop, layout, value, max(lowest, bound), solver.status_name(status))
+    return Answer(stop, layout, max(lowest, task.bound), solver.status_name(status))
 
 
 def _hint(model: Model, seat: Ints) -> None:

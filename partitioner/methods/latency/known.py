@@ -1,0 +1,25 @@
+"""What a run for latency knows so far."""
+
+from __future__ import annotations
+
+from partitioner.methods.ip.search import Search
+from partitioner.methods.latency.layout import Layout, outcome_of
+from partitioner.methods.latency.program.scheduling import ScheduleTask
+from partitioner.methods.latency.timing import latency, obeys
+from partitioner.methods.method import Outcome
+
+
+class LayoutSearch(Search[Layout]):
+    """A search for a layout."""
+
+    def worth(self, solution: Layout) -> float:
+        """The latency; infinity if the layout breaks a rule."""
+        return latency(self.problem, solution) if obeys(self.problem, solution) else float("inf")
+
+    def task(self) -> ScheduleTask:
+        """The layouts that are still of interest."""
+        return ScheduleTask(self.problem, self.target, self.bound, self.best)
+
+    def found(self, stop_reason: str) -> Outcome:
+        """The layout."""
+        return outcome_of(self.problem, self.best, self.value, self.bound, stop_reason)

@@ -1,0 +1,125 @@
+"""The best that can be done for latency: quick plans and bounds, then search and solvers side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.ip.backends.backend import Capability
+from partitioner.methods.ip.backends.catalogue import BACKENDS, candidates, pick
+from partitioner.methods.ip.crew import Crew
+from partitioner.methods.ip.race import SLICE, Lane, Race, Statement
+from partitioner.methods.ip.start import within
+from partitioner.methods.latency.bounds.bound import bound_of
+from partitioner.methods.latency.greedy import file_order, fill
+from partitioner.methods.latency.known import LayoutSearch
+from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.program.formulate import formulate
+from partitioner.methods.latency.program.scheduling import ScheduleTask
+from partitioner.methods.latency.search import Search as Annealing
+from partitioner.methods.latency.sequence.method import solve_sequence
+from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.places import places_of
+from partitioner.preprocess.problem import Problem
+
+CPSAT = "cpsat"
+SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"
+POLISH = 1e-2  # seconds for each node of the first local search
+SHARE, LONGEST = 0.4, 120.0  # of the time that is left, and seconds, for sequences
+
+
+def solve_latency(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``latency_ip``: plans and bounds that take seconds, then solvers and local search.
+
+    Raises
+    ------
+    BackendUnavailable
+        If the backend that was named is missing or not licensed for a program of this size.
+    """
+    candidates(settings.backend)
+    search = LayoutSearch(problem, settings, longest_path(problem))
+    if search.bound < np.inf:
+        search.raise_bound(bound_of(problem))
+        annealing = Annealing(problem, settings.seed)
+        for layout in _starts(search, annealing):
+            search.offer(layout)
+            if search.over:
+                return search.outcome(settings.backend.replace("auto", "numba"))
+        _race(search, annealing)
+    return search.outcome("+".join(search.words))
+
+
+def _starts(search: LayoutSearch, annealing: Annealing) -> Iterator[Layout]:
+    """What was given, the greedy split, a local search, and the best sequence of blocks."""
+    problem, settings = search.problem, search.settings
+    if settings.incumbent is not None and settings.incumbent_subgraph is not None:
+        yield Layout(places_of(problem, settings.incumbent), settings.incumbent_subgraph)
+    greedy = fill(problem, file_order(problem))
+    yield from [greedy] if greedy is not None else []
+    yield from _annealed(search, annealing, POLISH * problem.n)
+    sequence = solve_sequence(problem, within(settings, SHARE, LONGEST))
+    if sequence.parts is not None and sequence.subgraph is not None:
+        yield Layout(places_of(problem, sequence.parts), sequence.subgraph)
+
+
+def _annealed(search: LayoutSearch, annealing: Annealing, seconds: float) -> Iterator[Layout]:
+    end = time.perf_counter() + seconds
+    if search.best is not None:
+        annealing.offer(search.best)
+    annealing.run(lambda: time.perf_counter() < end and _goes_on(search, annealing))
+    yield from [annealing.layout] if annealing.layout is not None else []
+
+
+def _goes_on(search: LayoutSearch, annealing: Annealing) -> bool:
+    floor = search.bound / (1 - search.gap)
+    return not search.settings.expired and min(search.value, annealing.value) > floor
+
+
+def _race(search: LayoutSearch, annealing: Annealing) -> None:
+    """Solvers prove or find, while a thread goes on with the local search if there is a core for it."""
+    settings = search.settings
+    backends, note = _backends(search)
+    search.notes += [note] if note else []
+    beside = settings.workers > 1
+    threads = max(1, settings.workers - beside) if backends[0].parallel else 1
+    lanes = [Lane(backends, threads, SLICE, settings.seed, searches=False)]
+    if search.best is not None:
+        annealing.offer(search.best)
+    done: list[bool] = []
+    with closing(Crew()) as crew, ThreadPoolExecutor(1) as pool:
+        race = Race(search, crew, lanes, _stated)
+        if beside:
+            pool.submit(annealing.run, lambda: not done and _goes_on(search, annealing))
+        try:
+            while not search.over and race.step():
+                _take(search, annealing)
+        finally:
+            done.append(True)
+        race.end()
+    _take(search, annealing)
+
+
+def _take(search: LayoutSearch, annealing: Annealing) -> None:
+    if annealing.layout is not None and annealing.value < search.value:
+        search.offer(annealing.layout)
+
+
+def _backends(search: LayoutSearch) -> tuple[list[Capability], str]:
+    """The solvers in turn: without a wish CP-SAT comes in too, as a scheduler."""
+    name = search.settings.backend
+    scheduler = replace(BACKENDS[CPSAT], place=SCHEDULER)
+    if name == CPSAT:
+        return [scheduler], ""
+    chosen, note = pick(name, formulate(search.problem, search.target, search.bound).program)
+    extra = [scheduler] if name == "auto" and not chosen[0].parallel else []
+    return [*chosen[:1], *extra], note
+
+
+def _stated(task: ScheduleTask, backend: Capability) -> Statement:
+    return task if backend.name == CPSAT else formulate(task.problem, task.cutoff, task.bound)
