@@ -129,7 +129,8 @@ _METHODS = (
     ),
 )
 METHODS = {info.name: info for info in _METHODS}
-STRONGEST = {("throughput", "chain"): "dp", ("latency", "convex"): "latency_ip"}
+EXACT = {"throughput": "ip", "gpipe": "ip", "latency": "latency_ip"}
+FOR_CHAINS = {"throughput": "dp"}
 
 
 def choose(method: str, objective: str, split: str, backend: str = "auto") -> MethodInfo:
@@ -142,7 +143,7 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
     BackendUnavailable
         If the method does not run on the backend.
     """
-    name = STRONGEST.get((objective, split), "ip") if method == "auto" else method
+    name = _strongest(objective, split) if method == "auto" else method
     if not isinstance(name, str) or name not in METHODS:
         raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
     info = METHODS[name]
@@ -157,3 +158,9 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
         known = ", ".join(info.backends)
         raise BackendUnavailable(f"method {name} does not run on {backend!r}, only on {known}")
     return info
+
+
+def _strongest(objective: str, split: str) -> str:
+    """The method with the strongest guarantee."""
+    exact = EXACT.get(objective, "ip")
+    return FOR_CHAINS.get(objective, exact) if split == "chain" else exact
