@@ -117,8 +117,9 @@ def _backends(search: LayoutSearch) -> tuple[list[Capability], str]:
     if name == CPSAT:
         return [scheduler], ""
     chosen, note = pick(name, formulate(search.problem, search.target, search.bound).program)
-    extra = [scheduler] if name == "auto" and not chosen[0].parallel else []
-    return [*chosen[:1], *extra], note
+    if name != "auto" or chosen[0].parallel:
+        return list(chosen), note
+    return [chosen[0], scheduler], f"backend {chosen[0].name} and cpsat{note[note.find(':') :]}"
 
 
 def _stated(task: ScheduleTask, backend: Capability) -> Statement:
