@@ -7,7 +7,7 @@ from typing import Protocol
 
 from paper_tables.catalogue import Entry
 from paper_tables.model import Cell
-from paper_tables.verdict import last_digit, must_agree, smaller_is_better
+from paper_tables.verdict import CENT, last_digit, must_agree, smaller_is_better
 
 COUNT, PERCENT, RATIO, SECONDS = ",d", ".2%", ".3f", ".1f"
 
@@ -24,9 +24,9 @@ def note(text: str, measurements: Sequence[Named]) -> list[str]:
     return [f"{names}: {text}."] if names else []
 
 
-def minimum(ours: float | None, published: float | None) -> Cell:
-    """A value that is to be small."""
-    return Cell(ours, published, smaller_is_better(ours, published))
+def minimum(ours: float | None, published: float | None, unit: float = CENT) -> Cell:
+    """A value that is to be small; `unit` is what its last printed digit is worth."""
+    return Cell(ours, published, smaller_is_better(ours, published, unit))
 
 
 def fixed(ours: float | None, published: float | None) -> Cell:

@@ -11,6 +11,7 @@ from paper_tables.measurement import Effort
 from paper_tables.model import Cell, Row, Table
 from paper_tables.published import Published
 from paper_tables.sources import Source
+from paper_tables.verdict import CENT
 from partitioner import NoPlanFound, Plan, evaluate, load, load_placement, solve
 
 MORE_SUBGRAPHS = (2, 3)
@@ -81,7 +82,7 @@ def _cells(m: LatencyMeasurement, paper: Mapping[str, Any]) -> dict[str, Cell]:
         "max-load": minimum(m.quick("max_load"), paper.get("max_load_dp")),
         "sum DP": Cell(m.quick("latency_dp")),
         "expert": fixed(m.expert(), paper.get("expert")),
-        "IP": minimum(best.value, paper.get("ip")),
+        "IP": minimum(best.value, paper.get("ip"), _unit(paper.get("ip"))),
         "IP s": Cell(best.runtime_seconds, paper.get("ip_runtime"), form=SECONDS),
         "gap": Cell(best.gap, paper.get("ip_mip_gap"), form=PERCENT),
     }
@@ -90,3 +91,8 @@ def _cells(m: LatencyMeasurement, paper: Mapping[str, Any]) -> dict[str, Cell]:
         cells[f"q={subgraphs}"] = Cell(value)
         cells[f"q={subgraphs} gain"] = Cell(1 - value / best.value, form=PERCENT)
     return cells
+
+
+def _unit(printed: float | None) -> float:
+    """What the last digit is worth: the paper prints one or two decimals."""
+    return CENT if printed is None or printed != round(printed, 1) else 10 * CENT
