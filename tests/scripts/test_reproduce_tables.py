@@ -295,3 +295,25 @@ def test_the_published_tables_are_reproduced(published: Path) -> None:
     assert not any("bert12" in workload for _, workload, _ in open_cells)
     assert [len(table.rows) for table in tables] == [16, 16, 8]
     assert max(map(len, as_text(tables, 80).splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "path", ["latency/bert3_inference.json", "latency-inputs/OperatorGraphs/bert_l-3_inference.json"]
+)
+def test_table_4_compares_latencies(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Greedy, max-load and our best plan of a workload for latency, in either layout, with its gap."""
+    write_all(tmp_path, {path: chain()})
+    row = {"workload": "bert3_inference", "greedy": 6.0, "ip": 5.0, "ip_mip_gap": "<1%"}
+    given = write_all(tmp_path / "printed", {"table4.json": {"rows": [row]}})
+    words = ("--tables", "", "--latency", "--time-limit", 5, "--format", "json")
+    _, out = printed(capsys, tmp_path, *words, "--reference", given)
+    (table,) = json.loads(out)["tables"]
+    cells = table["rows"][0]["cells"]
+    assert table["number"] == 4
+    assert cells["IP"]["ours"] <= min(cells[name]["ours"] for name in ("greedy", "max-load", "sum DP"))
+    assert cells["IP"]["published"] == 5.0 and cells["gap"] == {
+        "ours": 0.0,
+        "published": "<1%",
+        "verdict": "-",
+    }
+    assert cells["q=2"]["ours"] <= cells["IP"]["ours"]
