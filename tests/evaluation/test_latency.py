@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partitioner import Devices, Graph, OptionError, evaluate, solve
+from partitioner import Devices, Graph, OptionError, evaluate
 from partitioner.evaluate import Evaluation
 from partitioner.evaluation.schedule import Run, Schedule
 from tests.instances import chain, two_tensors
@@ -218,9 +218,3 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], text: str) ->
     placement = dict.fromkeys(range(3), "accelerator0")
     with pytest.raises(OptionError, match=text):
         evaluate(chain().graph, chain().devices, placement, **{"objective": "latency", **options})
-
-
-@pytest.mark.parametrize("split", ["chain", "convex", "free"])
-def test_no_method_finds_plans_for_latency_yet(split: str) -> None:
-    with pytest.raises(OptionError, match="objective 'latency' is not available with method ip"):
-        solve(chain().graph, chain().devices, "latency", split=split)
