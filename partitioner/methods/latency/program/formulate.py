@@ -9,8 +9,8 @@ import numpy as np
 from partitioner.methods.ip.program import Builder, Program
 from partitioner.methods.ip.variables import ABSENT
 from partitioner.methods.latency.layout import Layout
-from partitioner.methods.latency.program import families
-from partitioner.methods.latency.program.families import Columns
+from partitioner.methods.latency.program import cuts, placing, times
+from partitioner.methods.latency.program.columns import Columns
 from partitioner.methods.latency.program.seats import Mask, Seats, heads_and_tails, seats_of
 from partitioner.preprocess.problem import Floats, Ints, Problem, Rows
 
@@ -66,19 +66,19 @@ def formulate(problem: Problem, cutoff: float = np.inf, bound: float = 0.0) -> F
     unit = horizon if horizon > 0 else 1.0
     builder = Builder()
     c = _columns(builder, _scaled(problem, unit), seats_of(problem, horizon), horizon / unit, bound / unit)
-    families.assignment(builder, c)
-    families.colocation(builder, c)
-    families.memory(builder, c)
-    families.transfers(builder, c)
-    families.needs(builder, c)
-    families.durations(builder, c)
-    families.starts(builder, c)
-    families.single_nodes(builder, c)
-    families.finishes(builder, c)
-    families.device_order(builder, c)
-    families.ranks(builder, c)
-    families.progress(builder, c)
-    families.last_finish(builder, c)
+    placing.assignment(builder, c)
+    placing.colocation(builder, c)
+    placing.memory(builder, c)
+    placing.transfers(builder, c)
+    placing.needs(builder, c)
+    times.durations(builder, c)
+    times.starts(builder, c)
+    times.single_nodes(builder, c)
+    times.finishes(builder, c)
+    times.device_order(builder, c)
+    cuts.ranks(builder, c)
+    cuts.progress(builder, c)
+    times.last_finish(builder, c)
     return Formulation(c.seats, builder.program(c.total), unit, cutoff, c.x)
 
 

@@ -1,0 +1,69 @@
+"""Constraints on where nodes sit and what is moved, one function a family (paper, Figures 5 and 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.ip.program import Builder
+from partitioner.methods.ip.variables import ABSENT, terms
+from partitioner.methods.latency.program.columns import Columns
+from partitioner.preprocess.problem import Ints
+
+
+def assignment(builder: Builder, c: Columns) -> None:
+    """Every node sits on exactly one seat (1)."""
+    rows = builder.new_rows(len(c.x), 1.0, 1.0)
+    node, seat = np.nonzero(c.x != ABSENT)
+    builder.add(rows[node], c.x[node, seat], 1.0)
+
+
+def colocation(builder: Builder, c: Columns) -> None:
+    """Nodes of a group are on the same device, not necessarily in the same subgraph (Appendix A.1)."""
+    _, first = np.unique(c.problem.group, return_index=True)
+    leader = first[c.problem.group]
+    nodes = np.flatnonzero(leader != np.arange(c.problem.n))
+    for device in np.unique(c.seats.device).tolist():
+        here = np.flatnonzero(c.seats.device == device)
+        rows = builder.new_rows(len(nodes), 0.0, 0.0)
+        for members, sign in ((nodes, 1.0), (leader[nodes], -1.0)):
+            column, there = terms(c.x[np.ix_(members, here)])
+            builder.add(rows[:, None], column, sign * there)
+
+
+def memory(builder: Builder, c: Columns) -> None:
+    """The sizes on a device keep to its memory (3*), as fractions of it."""
+    size = c.problem.size
+    for device in np.unique(c.seats.device).tolist():
+        here = np.flatnonzero(c.seats.device == device)
+        limit = c.problem.memory[c.seats.kind[here[0]]]
+        if limit < size.sum():
+            column, there = terms(c.x[:, here])
+            share = np.minimum(size / max(limit, 1e-300), 2.0)
+            builder.add(builder.new_rows(1, -np.inf, 1.0), column, there * share[:, None])
+
+
+def transfers(builder: Builder, c: Columns) -> None:
+    """A net is moved into a subgraph that reads it from outside (4), and out of its own for others (5)."""
+    nets = c.problem.nets
+    owner = nets.pins.owners()
+    reads = np.flatnonzero(nets.pins.items != nets.source[owner])
+    net = owner[reads]
+    reader, source = c.held[nets.pins.items[reads]], c.held[nets.source[net]]
+    _at_least_difference(builder, c.into[net], reader, source)
+    _at_least_difference(builder, c.out[net], source, reader)
+
+
+def needs(builder: Builder, c: Columns) -> None:
+    """A subgraph waits for every node outside that one of its nodes follows."""
+    u, v = c.edges()
+    _at_least_difference(builder, c.need[u], c.held[v], c.held[u])
+
+
+def _at_least_difference(builder: Builder, column: Ints, plus: Ints, minus: Ints) -> None:
+    """For every entry ``column >= plus - minus``; nothing to say where `plus` is absent."""
+    chosen = plus != ABSENT
+    rows = builder.new_rows(int(chosen.sum()), -np.inf, 0.0)
+    present, there = terms(minus[chosen])
+    builder.add(rows, plus[chosen], 1.0)
+    builder.add(rows, present, -there)
+    builder.add(rows, column[chosen], -1.0)

@@ -1,0 +1,77 @@
+"""Constraints on when subgraphs and nodes run, one function a family (paper, Figures 5 and 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.ip.program import Builder
+from partitioner.methods.ip.variables import ABSENT, terms
+from partitioner.methods.latency.program.columns import Columns
+
+
+def durations(builder: Builder, c: Columns) -> None:
+    """A subgraph lasts for its transfers in, its processing and its transfers out (7).
+
+    Overlapped and duplex communication: for the longest of what runs at a time (Appendix H.1).
+    """
+    cost = c.problem.nets.cost[:, None]
+    work = c.problem.time.sum(axis=1)[c.seats.kind[c.subgraphs]].T
+    busy, into, out = (c.held, work), (c.into, cost), (c.out, cost)
+    families = {
+        "sequential": [[busy, into, out]],
+        "overlapped": [[busy], [into, out]],
+        "duplex": [[busy], [into], [out]],
+    }
+    subgraph = np.arange(len(c.subgraphs))
+    for family in families[c.problem.communication]:
+        rows = builder.new_rows(len(subgraph), -np.inf, 0.0)
+        builder.add(rows, c.start, 1.0)
+        builder.add(rows, c.finish, -1.0)
+        for columns, time in family:
+            present, there = terms(columns)
+            builder.add(rows, present, there * time)
+
+
+def starts(builder: Builder, c: Columns) -> None:
+    """A subgraph starts when what it needs is there (6), linearised with the horizon."""
+    node, subgraph = np.nonzero(c.need != ABSENT)
+    rows = builder.new_rows(len(node), -np.inf, c.horizon)
+    builder.add(rows, c.latency[node], 1.0)
+    builder.add(rows, c.start[subgraph], -1.0)
+    builder.add(rows, c.need[node, subgraph], c.horizon)
+
+
+def single_nodes(builder: Builder, c: Columns) -> None:
+    """A node follows its predecessors, by its time where it runs by itself (8, 9)."""
+    u, v = c.edges()
+    lone = np.flatnonzero(~c.seats.pays)
+    time = c.problem.time.sum(axis=1)[c.seats.kind[lone]].T
+    column, there = terms(c.x[:, lone])
+    rows = builder.new_rows(c.problem.n, -np.inf, 0.0)
+    builder.add(rows, c.latency, -1.0)
+    builder.add(rows[:, None], column, there * time)
+    rows = builder.new_rows(len(u), -np.inf, 0.0)
+    builder.add(rows, c.latency[u], 1.0)
+    builder.add(rows, c.latency[v], -1.0)
+    builder.add(rows[:, None], column[v], (there * time)[v])
+
+
+def finishes(builder: Builder, c: Columns) -> None:
+    """A node of a subgraph is done when the subgraph is (10), linearised with its earliest time."""
+    node, subgraph = np.nonzero(c.held != ABSENT)
+    slack = np.maximum(c.horizon - c.head[node], 0.0)
+    rows = builder.new_rows(len(node), -np.inf, slack)
+    builder.add(rows, c.finish[subgraph], 1.0)
+    builder.add(rows, c.latency[node], -1.0)
+    builder.add(rows, c.held[node, subgraph], slack)
+
+
+def device_order(builder: Builder, c: Columns) -> None:
+    """Subgraphs of a device run one after another (14), the backward pass after the forward pass."""
+    same = np.flatnonzero(np.diff(c.seats.device[c.subgraphs]) == 0)
+    builder.at_most(c.finish[same], c.start[same + 1])
+
+
+def last_finish(builder: Builder, c: Columns) -> None:
+    """The objective is the largest latency."""
+    builder.at_most(c.latency, c.total)
