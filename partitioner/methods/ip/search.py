@@ -30,7 +30,7 @@ class Search(Generic[Solution]):
     value, best
         The best solution found.
     refused
-        How many solutions of solvers broke a rule.
+        How many solutions of solvers taught the program something.
     notes
         For the user.
     words
@@ -97,8 +97,7 @@ class Search(Generic[Solution]):
         return True
 
     def refuse(self, solution: Solution) -> None:
-        """Take note of a solver's solution that was not kept."""
-        self.refused += not np.isfinite(self.worth(solution))
+        """Learn what can be learnt from a solver's solution that was not kept: here, nothing."""
 
     def raise_bound(self, bound: float) -> None:
         """Learn of a bound; infinity says that there is no solution at all."""
