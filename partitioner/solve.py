@@ -22,7 +22,7 @@ from partitioner.options import read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.layers import whole_layers
-from partitioner.warm_start import start_parts, start_subgraphs
+from partitioner.warm_start import start_from
 from partitioner.workload import Workload
 
 
@@ -115,6 +115,7 @@ def solve(
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     goal = Goal(objective, split, layer, options.contiguous_cpus, options.contiguous_backward, limit)
     problem = contract(graph, devices, goal)
+    incumbent, subgraph = start_from(problem, graph, devices, warm_start)
     interruption = Interruption()
     settings = Settings(
         gap=gap,
@@ -123,8 +124,8 @@ def solve(
         memory_budget=options.memory_budget,
         step_limit=options.step_limit,
         orders=options.orders,
-        incumbent=start_parts(problem, graph, devices, warm_start),
-        incumbent_subgraph=start_subgraphs(problem, graph, devices, warm_start),
+        incumbent=incumbent,
+        incumbent_subgraph=subgraph,
         backend=backend,
         workers=workers or os.cpu_count() or 1,
         interruption=interruption,

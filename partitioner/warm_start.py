@@ -9,6 +9,7 @@ import numpy as np
 
 from partitioner.devices import Devices
 from partitioner.evaluate import Evaluation, evaluate
+from partitioner.evaluation.schedule import Schedule
 from partitioner.graph import Graph
 from partitioner.methods.expand import parts_of
 from partitioner.methods.method import Part
@@ -18,29 +19,28 @@ from partitioner.preprocess.problem import Ints, Problem
 WarmStart = Plan | Mapping[Any, str]
 
 
-def start_parts(
+def start_from(
     problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart | None
-) -> list[Part] | None:
-    """The parts of the warm start if it is feasible and of the shape asked for."""
+) -> tuple[list[Part] | None, Ints | None]:
+    """The parts of a warm start, and for latency the subgraph of every supernode, shape (n,).
+
+    Both are None unless it is feasible and of the shape asked for.
+    """
     if warm_start is None:
-        return None
-    placement = _placement(warm_start)
+        return None, None
     evaluation = _evaluated(problem, graph, devices, warm_start)
     if not evaluation.feasible or (problem.split == "chain" and evaluation.shape.name != "chain"):
-        return None
+        return None, None
     order = evaluation.shape.order or [load.name for load in evaluation.loads if load.nodes]
-    return parts_of(problem, graph, devices, placement, order)
+    parts = parts_of(problem, graph, devices, _placement(warm_start), order)
+    return parts, _subgraphs(problem, graph, evaluation.schedule)
 
 
-def start_subgraphs(
-    problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart | None
-) -> Ints | None:
-    """Shape (n,): the subgraph of every supernode in the schedule of a warm start for latency."""
-    if warm_start is None or problem.objective != "latency":
+def _subgraphs(problem: Problem, graph: Graph, schedule: Schedule | None) -> Ints | None:
+    if schedule is None:
         return None
-    schedule = _evaluated(problem, graph, devices, warm_start).schedule
     slot = np.zeros(problem.n, dtype=np.int64)
-    for run in schedule.entries if schedule else ():
+    for run in schedule.entries:
         slot[[problem.member[graph.position[node]] for node in run.nodes]] = run.index or 0
     return slot
 
