@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.evaluate import OBJECTIVES
@@ -30,7 +30,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
-    _add_model(parser, ("throughput", "gpipe", "latency"), subgraphs=None)
+    _add_model(parser, subgraphs=None)
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
     parser.add_argument("--split", choices=SHAPES, help="chain; for latency convex")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
@@ -54,15 +54,15 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
-    _add_model(parser, OBJECTIVES, subgraphs=1)
+    _add_model(parser, subgraphs=1)
     parser.add_argument(
         "--bound", type=float, metavar="SECONDS", help="search so long for how far it is from the best"
     )
     _add_format(parser)
 
 
-def _add_model(parser: argparse.ArgumentParser, objectives: Sequence[str], subgraphs: int | None) -> None:
-    parser.add_argument("--objective", default="throughput", choices=objectives)
+def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None) -> None:
+    parser.add_argument("--objective", default="throughput", choices=OBJECTIVES)
     parser.add_argument(
         "--subgraphs-per-accelerator",
         type=int,

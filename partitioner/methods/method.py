@@ -105,6 +105,12 @@ class Settings:
             return "interrupted"
         return "time_limit" if self.expired else "heuristic"
 
+    def ended(self, bound: float, value: float) -> str:
+        """Why a run ends with this bound and this value."""
+        if meets(bound, value):
+            return "optimal"
+        return "gap" if meets(bound, value, self.gap) else self.stop_reason
+
     def tell(self, phase: str, done: int, total: int, value: float, bound: float) -> None:
         """Report progress to whoever listens."""
         if self.report is not None:
@@ -151,6 +157,11 @@ class Outcome:
     backend: str = ""
     native_status: str = ""
     subgraph: Ints | None = None
+
+
+def no_split(problem: Problem) -> Outcome:
+    """The outcome where it is proven that no split obeys the limits."""
+    return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
 
 
 class Method(Protocol):

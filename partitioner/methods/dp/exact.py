@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.methods.dp.linear import LinearSearch, best_linear
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import Ground, state_bytes
-from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.ideals import Lattice, ideal_lattice
 from partitioner.preprocess.problem import Problem
@@ -24,7 +24,7 @@ def solve_exact(problem: Problem, settings: Settings) -> Outcome:
     """Method ``dp``: the best chain, proven, where the ideals fit the memory budget; DPL elsewhere."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
-        return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+        return no_split(problem)
     linear = best_linear(problem, relaxation, settings)
     if linear.closed or settings.expired:
         return linear.outcome()

@@ -15,7 +15,7 @@ from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.loads import value_of
-from partitioner.methods.method import Outcome, Part, Settings, meets, part_numbers
+from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.ideals import chain_lattice
 from partitioner.preprocess.orders import depth_first, reverse_postorder
@@ -28,7 +28,7 @@ def solve_linear(problem: Problem, settings: Settings) -> Outcome:
     """Method ``dpl``: the best chain over linear orders, with a bound that holds for every split."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
-        return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+        return no_split(problem)
     return best_linear(problem, relaxation, settings).outcome()
 
 

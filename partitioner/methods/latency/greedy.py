@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.methods.latency.layout import Layout, one_subgraph_each, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.timing import latency, obeys
-from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
@@ -19,7 +19,7 @@ def solve_greedy(problem: Problem, settings: Settings) -> Outcome:
     """Method ``greedy``: supernodes in a topological order, as many to each accelerator as fit."""
     bound = longest_path(problem)
     if np.isinf(bound):
-        return outcome_of(problem, None, np.inf, bound, "optimal", infeasible=True)
+        return no_split(problem)
     layout = fill(problem, file_order(problem))
     if layout is None:
         return outcome_of(problem, None, np.inf, bound, "heuristic")

@@ -18,10 +18,15 @@ def best_times(problem: Problem) -> Floats:
     return time
 
 
-def longest_path(problem: Problem) -> float:
-    """No layout takes less: nodes on a path run one after another. Infinity if a node may run nowhere."""
-    finish: list[float] = best_times(problem).tolist()
+def heads(problem: Problem) -> Floats:
+    """Shape (n,): the longest path in best times that ends with each node."""
+    head: list[float] = best_times(problem).tolist()
     for v in range(problem.n):
         before = problem.predecessors.row(v).tolist()
-        finish[v] += max((finish[u] for u in before), default=0.0)
-    return max(finish, default=0.0)
+        head[v] += max((head[u] for u in before), default=0.0)
+    return np.array(head)
+
+
+def longest_path(problem: Problem) -> float:
+    """No layout takes less: nodes on a path run one after another. Infinity if a node may run nowhere."""
+    return float(heads(problem).max(initial=0.0))

@@ -14,6 +14,7 @@ from partitioner.methods.latency.kernel.arrays import Control
 from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.timing import latency, obeys, ranked
+from partitioner.methods.local_search.lengths import Length
 from partitioner.preprocess.orders import depth_first
 from partitioner.preprocess.problem import Problem
 
@@ -24,7 +25,6 @@ WARM = (0.003, 0.01, 0.03)
 TIES = (0.003, 0.01, 0.03, 0.1)
 FROM_BEST = 1
 STRICT = 0.02
-TRIES, LONGER = 6, 2  # rounds without a better layout before rounds become longer, and by how much
 MIXES = np.cumsum([[0.3, 0.2, 0.2, 0.15, 0.05], [0.15, 0.3, 0.3, 0.15, 0.05]], axis=1)
 
 
@@ -52,8 +52,8 @@ class Search:
         self.bits = self.random.integers(1, 2**63, 1, dtype=np.uint64)
         self.value: float = np.inf
         self.layout: Layout | None = None
-        self.moves = self.rounds = self._idle = 0
-        self._length = MOVES_PER_NODE * problem.n
+        self.moves = self.rounds = 0
+        self._length = Length(MOVES_PER_NODE * problem.n)
 
     def offer(self, layout: Layout) -> None:
         """Keep a layout if it obeys the rules and is best so far."""
@@ -74,24 +74,18 @@ class Search:
             before = self.value
             self._round(start, warm, limit, go_on)
             self.rounds += 1
-            self._lengthen(self.value < before)
-
-    def _lengthen(self, better: bool) -> None:
-        """Cool down more slowly once rounds of this length find nothing more."""
-        self._idle = 0 if better else self._idle + 1
-        if self._idle == TRIES:
-            self._idle, self._length = 0, LONGER * self._length
+            self._length.learn(self.value < before)
 
     def _round(self, start: Layout, warm: float, limit: int, go_on: Callable[[], bool]) -> None:
         """Cool down from `warm` to `COLD`, with an energy and a mix of moves at random."""
         self.offer(start)
         model, state, scratch = self.model, state_of(self.model, start), scratch_of(self.model)
-        begin, end = self.moves, min(self.moves + self._length, limit)
+        begin, end = self.moves, min(self.moves + self._length.moves, limit)
         tie, mix, strict = float(self.random.choice(TIES)), self.random.choice(MIXES), STRICT
         scale = latency(self.problem, start)
         best, value = np.stack([state.place, state.unit]), np.array([self.value])
         while self.moves < end and go_on():
-            temperature = scale * warm * (COLD / warm) ** ((self.moves - begin) / self._length)
+            temperature = scale * warm * (COLD / warm) ** ((self.moves - begin) / self._length.moves)
             control = Control(temperature, strict * scale, tie)
             budget = min(CHUNK, end - self.moves)
             anneal(model, state, scratch, control, mix, self.bits, best, value, budget)

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.methods.latency.layout import outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search import MOVES_PER_NODE, Search
-from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.preprocess.problem import Problem
 
 ROUNDS = 60
@@ -17,13 +17,11 @@ def solve_latency_search(problem: Problem, settings: Settings) -> Outcome:
     """Method ``latency_search``: annealing from greedy splits; the bound is the critical path."""
     bound = longest_path(problem)
     if np.isinf(bound):
-        return outcome_of(problem, None, np.inf, bound, "optimal", infeasible=True)
+        return no_split(problem)
     search = Search(problem, settings.seed)
     limit = ROUNDS * MOVES_PER_NODE * problem.n if settings.deadline is None else None
     search.run(lambda: _goes_on(search, settings, bound, limit), limit)
-    stop = settings.stop_reason
-    if meets(bound, search.value, settings.gap):
-        stop = "optimal" if meets(bound, search.value) else "gap"
+    stop = settings.ended(bound, search.value)
     statistics = {"moves": float(search.moves)}
     return outcome_of(problem, search.layout, search.value, bound, stop, statistics=statistics)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.methods import rules
 from partitioner.methods.latency.kernel.model import model_of, scratch_of, state_of
 from partitioner.methods.latency.kernel.span import timed
 from partitioner.methods.latency.layout import Layout
-from partitioner.methods.places import device_kinds
+from partitioner.methods.places import device_kinds, parts_at
 from partitioner.preprocess.problem import Ints, Problem
 
 
@@ -26,13 +27,8 @@ def obeys(problem: Problem, layout: Layout) -> bool:
     kind = device_kinds(problem)
     if layout.place.min(initial=0) < 0 or layout.place.max(initial=-1) >= len(kind):
         return False
-    held = np.bincount(layout.place, problem.size, len(kind))
-    fits = (held <= problem.memory[kind]).all()
-    runs = problem.allowed[kind[layout.place], np.arange(problem.n)].all()
-    leader = np.zeros(problem.n, dtype=np.int64)
-    leader[problem.group] = layout.place
-    together = (leader[problem.group] == layout.place).all()
-    return bool(fits and runs and together and (ranked(problem, layout) < problem.subgraphs).all())
+    sound = rules.obeys(problem, parts_at(problem, layout.place))
+    return sound and bool((ranked(problem, layout) < problem.subgraphs).all())
 
 
 def ranked(problem: Problem, layout: Layout) -> Ints:

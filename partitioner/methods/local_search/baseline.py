@@ -10,7 +10,7 @@ from numba import njit
 from partitioner.methods.local_search.method import outcome_of
 from partitioner.methods.local_search.rounds import Search
 from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_debt
-from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem
 
@@ -23,7 +23,7 @@ def solve_baseline(problem: Problem, settings: Settings) -> Outcome:
     """Method ``local_search_baseline`` (paper, Section 6): ten random starts, single moves."""
     bound = relax(problem).bound
     if np.isinf(bound):
-        return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+        return no_split(problem)
     search = Search(problem, settings.seed)
     for number in range(RESTARTS):
         search.state.place[:] = search.fresh_place()

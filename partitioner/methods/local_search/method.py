@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, Search
-from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem
 
@@ -16,7 +16,7 @@ def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
     """Method ``local_search``: annealing from random starts, or from the plan given to start with."""
     bound = relax(problem).bound
     if np.isinf(bound):
-        return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+        return no_split(problem)
     search = Search(problem, settings.seed)
     if settings.incumbent is not None:
         search.offer(settings.incumbent)
@@ -28,11 +28,7 @@ def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
 def outcome_of(search: Search, settings: Settings, bound: float) -> Outcome:
     """What a search has come to."""
     value = search.value
-    stop = settings.stop_reason
-    if meets(bound, value):
-        stop = "optimal"
-    elif meets(bound, value, settings.gap):
-        stop = "gap"
+    stop = settings.ended(bound, value)
     statistics = {"moves": float(search.shifts)}
     return Outcome(search.problem, search.parts, value, min(bound, value), stop, statistics=statistics)
 

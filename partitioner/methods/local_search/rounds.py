@@ -11,6 +11,7 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import DEBT, Control
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.kernel import anneal
+from partitioner.methods.local_search.lengths import Length
 from partitioner.methods.local_search.model import model_of, new_state
 from partitioner.methods.method import Part
 from partitioner.methods.places import parts_at, places_of
@@ -30,7 +31,6 @@ DOUBLINGS = (4, 5, 6)
 STRICT = 0.3
 POLISH = 2
 LARGE = 20_000
-TRIES, LONGER = 6, 2  # rounds without better parts before rounds become longer, and by how much
 
 
 class Search:
@@ -59,11 +59,11 @@ class Search:
         self.value: float = np.inf
         self.parts: list[Part] | None = None
         self.start: Ints | None = None
-        self.shifts = self.rounds = self._idle = 0
+        self.shifts = self.rounds = 0
         self._best = np.full(problem.n + 1, np.inf)
-        self._length = SHIFTS_PER_NODE * problem.n
+        self._length = Length(SHIFTS_PER_NODE * problem.n)
         effort = 4 + len(self.model.net) / problem.n + len(self.model.room) / 4
-        self._chunk = max(1, min(self._length // CHUNKS, int(CHUNK / effort)))
+        self._chunk = max(1, min(self._length.moves // CHUNKS, int(CHUNK / effort)))
 
     def offer(self, parts: Sequence[Part]) -> None:
         """Start from these parts, and keep them if they are feasible and best so far."""
@@ -84,18 +84,12 @@ class Search:
         limit = sys.maxsize if limit is None else limit
         while self.shifts < limit and go_on():
             fresh = self._begin()
-            length = self._length if fresh else POLISH * self._length
+            length = (1 if fresh else POLISH) * self._length.moves
             warm = HOT if fresh else float(self.random.choice(WARM))
             before = self.value
             self._round(warm, length, limit, go_on)
             self.rounds += 1
-            self._lengthen(self.value < before)
-
-    def _lengthen(self, better: bool) -> None:
-        """Cool down more slowly once rounds of this length find nothing more."""
-        self._idle = 0 if better else self._idle + 1
-        if self._idle == TRIES:
-            self._idle, self._length = 0, LONGER * self._length
+            self._length.learn(self.value < before)
 
     def _begin(self) -> bool:
         """Choose where the next round begins; True if that is a fresh start."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.latency.layout import Layout
-from partitioner.methods.latency.path import best_times
+from partitioner.methods.latency.path import best_times, heads
 from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
@@ -80,15 +80,11 @@ def seats_of(problem: Problem, cutoff: float = np.inf) -> Seats:
 
 def heads_and_tails(problem: Problem) -> tuple[Floats, Floats]:
     """Shape (n,) each: the longest path that ends with the node, and what must follow it, in best times."""
-    best = best_times(problem)
-    head, tail = best.copy(), np.zeros(problem.n)
-    for v in range(problem.n):
-        before = problem.predecessors.row(v)
-        head[v] += head[before].max(initial=0.0)
+    best, tail = best_times(problem), np.zeros(problem.n)
     for v in reversed(range(problem.n)):
         after = problem.successors.row(v)
         tail[v] = (tail[after] + best[after]).max(initial=0.0)
-    return head, tail
+    return heads(problem), tail
 
 
 def _open(problem: Problem, cutoff: float) -> Mask:

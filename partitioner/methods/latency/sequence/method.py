@@ -13,7 +13,7 @@ import numpy as np
 from partitioner.methods.latency.layout import outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.sequence_search import SequenceSearch
-from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.preprocess.problem import Problem
 
 
@@ -26,14 +26,13 @@ def solve_sequence(problem: Problem, settings: Settings) -> Outcome:
     """
     path = longest_path(problem)
     if np.isinf(path):
-        return outcome_of(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+        return no_split(problem)
     search = SequenceSearch(problem, settings)
     search.run()
     if search.layout is None and np.isinf(search.bound):
-        return outcome_of(problem, None, np.inf, np.inf, "optimal", infeasible=True)
-    bound, stop = max(path, search.bound), settings.stop_reason
-    if meets(bound, search.value, settings.gap):
-        stop = "optimal" if meets(bound, search.value) else "gap"
+        return no_split(problem)
+    bound = max(path, search.bound)
+    stop = settings.ended(bound, search.value)
     return outcome_of(
         problem, search.layout, search.value, bound, stop,
         statistics={
