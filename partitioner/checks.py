@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import LARGEST, SMALLEST, Devices, number_rule
 from partitioner.errors import Flaw, shown
 
@@ -28,6 +29,8 @@ def graph_flaws(graph: Graph) -> list[Flaw]:
         flaws += _number_flaws(row, f"time[{kind}]", lambda i: node_name(graph, i))
     flaws += _number_flaws(graph.size, "size", lambda i: node_name(graph, i))
     flaws += _number_flaws(graph.cost, "cost", lambda i: edge_name(graph, i))
+    for part, row in zip(MEMORY_PARTS, graph.parts, strict=True):
+        flaws += _number_flaws(row, part, lambda i: node_name(graph, i))
     flaws += _edge_flaws(graph)
     return flaws or _cycle_flaws(graph)
 
@@ -35,11 +38,11 @@ def graph_flaws(graph: Graph) -> list[Flaw]:
 def device_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     """Every broken rule of a graph together with the devices that shall run it."""
     present = [kind for kind in devices.kinds if kind.count]
-    unknown = [kind for kind in present if kind.name not in graph.kinds]
+    unknown = [kind for kind in present if kind.row not in graph.kinds]
     if unknown:
         rule = f"the graph has no times for this kind, only for {', '.join(graph.kinds) or 'none'}"
-        return [Flaw("devices", "kind", shown(kind.name), rule) for kind in unknown]
-    rows = [graph.kinds.index(kind.name) for kind in present]
+        return [Flaw("devices", "kind", shown(kind.row), rule) for kind in unknown]
+    rows = [graph.kinds.index(kind.row) for kind in present]
     allowed = graph.allowed[rows]
     flaws = [
         Flaw(node_name(graph, i), "allowed", _kinds_of(graph, i), "no device that may run it is present")
@@ -86,6 +89,7 @@ def _layout_flaws(graph: Graph) -> list[Flaw]:
     n, kinds, m = len(graph.ids), len(graph.kinds), len(graph.edges)
     by_node: dict[str, tuple[int, ...]] = dict.fromkeys(("size", "backward", "color", "layer"), (n,))
     wanted = by_node | {"time": (kinds, n), "allowed": (kinds, n), "edges": (m, 2), "cost": (m,)}
+    wanted |= {"parts": (len(MEMORY_PARTS), n)}
     flaws = [
         Flaw("graph", name, f"shape {getattr(graph, name).shape}", f"must have shape {shape}")
         for name, shape in wanted.items()
@@ -144,7 +148,7 @@ def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     runs = np.zeros(groups, dtype=bool)
     for kind in devices.kinds:
         if kind.count:
-            row = graph.allowed[graph.kinds.index(kind.name)]
+            row = graph.allowed[graph.kinds.index(kind.row)]
             runs_here = np.bincount(group, ~row, groups) == 0
             runs |= runs_here
             fits |= runs_here & (size <= kind.memory_limit)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from partitioner.errors import Flaw, WorkloadError, shown
 
+MEMORY_PARTS = ("parameters", "gradients", "optimizer", "activations", "workspace")
 T = TypeVar("T")
 Place = Callable[[int], str]
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.levels import LEVELS_RULE, Level, level_flaws
 
 COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
+SYNCHRONISATIONS = ("added", "overlapped")
 MAX_COUNT = 65_536
 MEMORY_TOLERANCE = 1e-9
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -31,12 +33,33 @@ class DeviceKind:
     pays_communication
         True for a device with its own memory, which spends time on transfers; False for a CPU,
         whose data is in host memory already.
+    times
+        The kind whose times in the graph it takes; None for the kind of its own name.
+    time_factor, transfer_factor
+        Processing takes these times, and transfers the costs of the edges, times this factor.
+    bandwidth
+        How much of the weights replicas exchange in a unit of time, in the unit of the graph's sizes
+        (paper, Appendix H.2); None where they need not, as for inference.
     """
 
     name: str
     count: int
     memory: float | None = None
     pays_communication: bool = True
+    times: str | None = None
+    time_factor: float = 1.0
+    transfer_factor: float = 1.0
+    bandwidth: float | None = None
+
+    @property
+    def row(self) -> str:
+        """The kind whose times in the graph it takes."""
+        return self.name if self.times is None else self.times
+
+    @property
+    def fare(self) -> float:
+        """What a device pays for a transfer that costs 1; 0 if it does not pay."""
+        return self.transfer_factor if self.pays_communication else 0.0
 
     @property
     def memory_limit(self) -> float:
@@ -59,6 +82,11 @@ class Devices:
     communication
         Load of a device: ``"sequential"``: in + compute + out; ``"overlapped"``: the larger of
         compute and in + out; ``"duplex"``: the largest of in, compute and out.
+    levels
+        How devices are wired together, the smallest groups first; none if all links are alike.
+    synchronisation
+        Replicas of a stage: ``"added"``: weights are exchanged after the work; ``"overlapped"``: at
+        the same time (Appendix H.2).
 
     Raises
     ------
@@ -74,15 +102,21 @@ class Devices:
 
     kinds: tuple[DeviceKind, ...]
     communication: str = "sequential"
+    levels: tuple[Level, ...] = ()
+    synchronisation: str = "added"
 
     def __post_init__(self) -> None:
-        if isinstance(self.kinds, str) or not isinstance(self.kinds, Iterable):
-            raise WorkloadError([Flaw("devices", "kinds", shown(self.kinds), KINDS_RULE)])
-        object.__setattr__(self, "kinds", tuple(self.kinds))
+        for name, rule in (("kinds", KINDS_RULE), ("levels", LEVELS_RULE)):
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise WorkloadError([Flaw("devices", name, shown(given), rule)])
+            object.__setattr__(self, name, tuple(given))
         flaws = _kind_flaws(self.kinds)
-        if self.communication not in COMMUNICATION_MODELS:
-            rule = f"must be one of {', '.join(COMMUNICATION_MODELS)}"
-            flaws.append(Flaw("devices", "communication", shown(self.communication), rule))
+        for name, known in (("communication", COMMUNICATION_MODELS), ("synchronisation", SYNCHRONISATIONS)):
+            if getattr(self, name) not in known:
+                rule = f"must be one of {', '.join(known)}"
+                flaws.append(Flaw("devices", name, shown(getattr(self, name)), rule))
+        flaws = flaws or level_flaws(self.kinds, self.levels)
         if flaws:
             raise WorkloadError(flaws)
 
@@ -136,6 +170,7 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
             flaws.append(Flaw(where, "count", shown(kind.count), f"must be 0 to {MAX_COUNT:,}"))
         if kind.memory is not None and not _is_size(kind.memory):
             flaws.append(Flaw(where, "memory", shown(kind.memory), number_rule(kind.memory)))
+        flaws += _speed_flaws(kind, where)
     names = [kind.name for kind in kinds]
     flaws += [
         Flaw("devices", "name", shown(name), "is given to two kinds")
@@ -143,6 +178,20 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
     ]
     if not flaws and sum(kind.count for kind in kinds) == 0:
         flaws.append(Flaw("devices", "count", "0", "there must be at least one device"))
+    return flaws
+
+
+def _speed_flaws(kind: DeviceKind, where: str) -> list[Flaw]:
+    given = {"time_factor": kind.time_factor, "transfer_factor": kind.transfer_factor}
+    given |= {} if kind.bandwidth is None else {"bandwidth": kind.bandwidth}
+    rule = f"must be a number from {SMALLEST:g} to {LARGEST:g}"
+    flaws = [
+        Flaw(where, name, shown(value), rule)
+        for name, value in given.items()
+        if not _is_size(value) or value == 0
+    ]
+    if kind.times is not None and not isinstance(kind.times, str):
+        flaws.append(Flaw(where, "times", shown(kind.times), "must be the name of a kind, or None"))
     return flaws
 
 

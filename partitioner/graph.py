@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partitioner.checks import graph_flaws, id_flaws
-from partitioner.columns import by_kind, classes, flags, length, listed, numbers, positions, titles
+from partitioner.columns import MEMORY_PARTS, by_kind, classes, flags, length, listed, numbers, positions, titles
 from partitioner.errors import Flaw, WorkloadError, shown
 
 NodeId = int | str
@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 COLUMNS = {
     "time": np.float64, "allowed": np.bool_, "size": np.float64, "backward": np.bool_,
-    "color": np.int64, "layer": np.int64, "edges": np.int64, "cost": np.float64,
+    "color": np.int64, "layer": np.int64, "edges": np.int64, "cost": np.float64, "parts": np.float64,
 }  # fmt: skip
 
 
@@ -69,6 +69,10 @@ class Graph:
         What the user calls each class.
     extras
         Fields that are kept but not used.
+    parts
+        Shape (5, n): memory that depends on the schedule, beside `size`, in the order of
+        :data:`partitioner.columns.MEMORY_PARTS`: what each node takes for its parameters, their gradients, the state of
+        the optimizer, what one sample leaves for the backward pass, and what it needs only while it runs.
 
     Raises
     ------
@@ -90,8 +94,11 @@ class Graph:
     color_labels: tuple[Hashable, ...] = ()
     layer_labels: tuple[Hashable, ...] = ()
     extras: Extras = Extras()
+    parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
+        if np.size(self.parts) == 0:
+            object.__setattr__(self, "parts", np.zeros((len(MEMORY_PARTS), len(self.ids))))
         for name, dtype in COLUMNS.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), name, dtype))
         flaws = graph_flaws(self)
@@ -113,6 +120,7 @@ class Graph:
         layer: Sequence[Hashable | None] | None = None,
         names: Sequence[str] | None = None,
         extras: Extras | None = None,
+        **parts: ArrayLike,
     ) -> Graph:
         """Make a graph from one array a field; scalars stand for all nodes or edges.
 
@@ -134,6 +142,9 @@ class Graph:
             A class for each node, None for none.
         names, extras
             Titles of the nodes, and fields to keep.
+        **parts
+            ``parameters``, ``gradients``, ``optimizer``, ``activations`` (of one sample) and ``workspace``:
+            one value a node, or one for all; 0 by default.
 
         Raises
         ------
@@ -152,6 +163,11 @@ class Graph:
         may = by_kind(allowed or {}, "allowed")
         flaws = [
             Flaw("graph", "allowed", shown(k), "is no device kind of `time`") for k in may if k not in kinds
+        ]
+        flaws += [
+            Flaw("graph", part, "", f"is no part of the memory; these are {', '.join(MEMORY_PARTS)}")
+            for part in parts
+            if part not in MEMORY_PARTS
         ]
         flaws += id_flaws(ids)
         if extras is not None and not isinstance(extras, Extras):
@@ -186,6 +202,7 @@ class Graph:
             color_labels=color_labels,
             layer_labels=layer_labels,
             extras=extras or Extras(),
+            parts=np.array([numbers(parts.get(part, 0.0), n, part, node) for part in MEMORY_PARTS]),
         )
 
     def __len__(self) -> int:
@@ -196,12 +213,18 @@ class Graph:
         """Position of each id."""
         return {node: i for i, node in enumerate(self.ids)}
 
+    @property
+    def weights(self) -> Floats:
+        """Shape (n,): what replicas exchange: the parameters, or the size where no parts are given."""
+        return self.parts[0] if self.parts.any() else self.size
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that a solver sees, the same on every machine."""
         parts = [repr((self.kinds, self.ids)).encode()]
         arrays = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
         parts += [a.tobytes() for a in (*arrays, self.edges, self.cost)]
+        parts += [self.parts.tobytes()] if self.parts.any() else []
         return hashlib.sha256(b"|".join(parts)).hexdigest()
 
 

@@ -1,0 +1,117 @@
+"""How devices are wired together: servers, racks of servers (paper, Appendix H.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from partitioner.errors import Flaw, WorkloadError, shown
+
+if TYPE_CHECKING:
+    from partitioner.devices import DeviceKind
+
+LEVELS_RULE = "must be a sequence of Level, the smallest groups first"
+
+
+@dataclass(frozen=True)
+class Level:
+    """Devices in equal groups, such as servers: links inside a group are faster than those out of it.
+
+    Parameters
+    ----------
+    name
+        What a group is called, e.g. ``"server"``.
+    devices
+        How many devices of each kind a group holds; those of one kind are numbered group by group.
+    slowdown
+        How many times the cost of its edge a transfer between two groups takes, as long as they are
+        in one group of the next level. Inside the smallest groups the cost is as the graph says.
+
+    Raises
+    ------
+    WorkloadError
+        If a field is not of its type.
+
+    Examples
+    --------
+    >>> Level("server", {"gpu": 4, "cpu": 1}, slowdown=8.0).size("gpu")
+    4
+    """
+
+    name: str
+    devices: Mapping[str, int] | tuple[tuple[str, int], ...]
+    slowdown: float
+
+    def __post_init__(self) -> None:
+        where = f"level {self.name}"
+        pairs = _pairs(self.devices)
+        if pairs is None:
+            rule = "must give a number of at least 1 for each kind of device"
+            raise WorkloadError([Flaw(where, "devices", shown(self.devices), rule)])
+        object.__setattr__(self, "devices", pairs)
+        slow = self.slowdown
+        if isinstance(slow, bool) or not isinstance(slow, int | float) or not 1 <= slow <= 1e9:
+            rule = "must be a number from 1 to 1e+09"
+            raise WorkloadError([Flaw(where, "slowdown", shown(slow), rule)])
+
+    def size(self, kind: str) -> int:
+        """How many devices of that kind a group holds; 0 if it is not said."""
+        return dict(self.devices).get(kind, 0)
+
+
+def level_flaws(kinds: Sequence[DeviceKind], levels: Sequence[Any]) -> list[Flaw]:
+    """Every rule that the levels break: groups are equal, nest, and links get slower outwards."""
+    wrong = [Flaw("devices", "levels", shown(x), LEVELS_RULE) for x in levels if not isinstance(x, Level)]
+    if wrong:
+        return wrong
+    present = [kind for kind in kinds if kind.count]
+    flaws = [flaw for level in levels for flaw in _group_flaws(present, level)]
+    for inner, outer in zip(levels, levels[1:], strict=False) if not flaws else ():
+        if outer.slowdown < inner.slowdown:
+            rule = f"must be at least that of level {inner.name}, {inner.slowdown:g}"
+            flaws.append(Flaw(f"level {outer.name}", "slowdown", shown(outer.slowdown), rule))
+        ratios = {outer.size(kind.name) / inner.size(kind.name) for kind in present}
+        if len(ratios) > 1 or not min(ratios).is_integer() or min(ratios) < 2:
+            rule = f"must hold a whole number of groups of level {inner.name}, at least 2"
+            flaws.append(Flaw(f"level {outer.name}", "devices", shown(dict(outer.devices)), rule))
+    return flaws
+
+
+def _group_flaws(present: Sequence[DeviceKind], level: Level) -> list[Flaw]:
+    where, named = f"level {level.name}", dict(level.devices)
+    known = {kind.name for kind in present}
+    flaws = [
+        Flaw(where, "devices", shown(name), "is not a kind of which there are devices")
+        for name in named
+        if name not in known
+    ]
+    flaws += [
+        Flaw(where, "devices", shown(kind.name), "is missing: say how many of them a group holds")
+        for kind in present
+        if kind.name not in named
+    ]
+    if flaws:
+        return flaws
+    if len({kind.count / named[kind.name] for kind in present}) > 1 or any(
+        kind.count % named[kind.name] for kind in present
+    ):
+        counts = ", ".join(f"{kind.count} of kind {kind.name}" for kind in present)
+        return [Flaw(where, "devices", shown(named), f"must divide the devices into equal groups: {counts}")]
+    return []
+
+
+def _pairs(devices: object) -> tuple[tuple[str, int], ...] | None:
+    items: Any = devices.items() if isinstance(devices, Mapping) else devices
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        return None
+    pairs = tuple(items)
+    sound = [
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and _is_count(pair[1])
+        for pair in pairs
+    ]
+    return pairs if pairs and all(sound) else None
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
