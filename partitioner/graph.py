@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partitioner.checks import graph_flaws, id_flaws
-from partitioner.columns import MEMORY_PARTS, by_kind, classes, flags, length, listed, numbers, positions, titles
+from partitioner.columns import (
+    MEMORY_PARTS,
+    by_kind,
+    classes,
+    flags,
+    length,
+    listed,
+    numbers,
+    positions,
+    titles,
+)
 from partitioner.errors import Flaw, WorkloadError, shown
 
 NodeId = int | str
