@@ -1,6 +1,7 @@
 """partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
 
 from partitioner.certify import Certificate, certify
+from partitioner.constraints import Constraints
 from partitioner.devices import DeviceKind, Devices
 from partitioner.errors import (
     BackendUnavailable,
@@ -16,6 +17,7 @@ from partitioner.formats.msr import load
 from partitioner.formats.networkx_graph import from_networkx, to_networkx
 from partitioner.formats.placement import load_placement, load_plan
 from partitioner.graph import Graph
+from partitioner.levels import Level
 from partitioner.methods.method import Progress
 from partitioner.plan import Plan
 from partitioner.solve import solve
@@ -25,12 +27,14 @@ __version__ = "0.1.0"
 __all__ = [
     "BackendUnavailable",
     "Certificate",
+    "Constraints",
     "ContradictionError",
     "DeviceKind",
     "Devices",
     "Evaluation",
     "Graph",
     "InfeasibleError",
+    "Level",
     "NoPlanFound",
     "OptionError",
     "PartitionerError",

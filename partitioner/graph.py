@@ -81,8 +81,9 @@ class Graph:
         Fields that are kept but not used.
     parts
         Shape (5, n): memory that depends on the schedule, beside `size`, in the order of
-        :data:`partitioner.columns.MEMORY_PARTS`: what each node takes for its parameters, their gradients, the state of
-        the optimizer, what one sample leaves for the backward pass, and what it needs only while it runs.
+        :data:`partitioner.columns.MEMORY_PARTS`: what each node takes for its parameters, their
+        gradients, the state of the optimizer, what one sample leaves for the backward pass, and what
+        it needs only while it runs.
 
     Raises
     ------

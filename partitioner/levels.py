@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from partitioner.errors import Flaw, WorkloadError, shown
@@ -67,7 +68,7 @@ def level_flaws(kinds: Sequence[DeviceKind], levels: Sequence[Any]) -> list[Flaw
         return wrong
     present = [kind for kind in kinds if kind.count]
     flaws = [flaw for level in levels for flaw in _group_flaws(present, level)]
-    for inner, outer in zip(levels, levels[1:], strict=False) if not flaws else ():
+    for inner, outer in pairwise(levels) if not flaws else ():
         if outer.slowdown < inner.slowdown:
             rule = f"must be at least that of level {inner.name}, {inner.slowdown:g}"
             flaws.append(Flaw(f"level {outer.name}", "slowdown", shown(outer.slowdown), rule))

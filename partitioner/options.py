@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from partitioner.constraints import NONE, Constraints
 from partitioner.errors import OptionError, shown
 from partitioner.methods.method import Settings
+from partitioner.regime import SCHEDULES, Regime
 
 LONGEST = 10**9
 GRANULARITIES = ("operator", "layer")
@@ -19,7 +21,12 @@ DEFAULTS = {
     "contiguous_cpus": True,
     "contiguous_backward": False,
     "subgraphs_per_accelerator": 1,
+    "replicas": 1,
+    "schedule": None,
+    "microbatches": None,
+    "constraints": NONE,
 }
+REGIME = ("replicas", "schedule", "microbatches", "constraints")
 SPLITS = {"latency": "convex"}
 
 
@@ -34,6 +41,7 @@ class Options:
     contiguous_cpus: bool
     contiguous_backward: bool
     subgraphs_per_accelerator: int
+    regime: Regime
 
 
 def read_options(
@@ -61,7 +69,7 @@ def read_options(
     given = {**DEFAULTS, **method_options}
     granularities = " or ".join(GRANULARITIES)
     _require("granularity", given["granularity"], granularities, lambda value: value in GRANULARITIES)
-    for name in ("memory_budget", "step_limit", "orders", "subgraphs_per_accelerator"):
+    for name in ("memory_budget", "step_limit", "orders", "subgraphs_per_accelerator", "replicas"):
         _require(name, given[name], "an integer of at least 1", lambda value: _is_whole(value, 1))
     limit = given["subgraphs_per_accelerator"]
     _require(
@@ -69,7 +77,23 @@ def read_options(
     )
     for name in ("contiguous_cpus", "contiguous_backward"):
         _require(name, given[name], "True or False", lambda value: isinstance(value, bool))
-    return Options(by_layer=given.pop("granularity") == "layer", **given)
+    regime = _regime(objective, {name: given.pop(name) for name in REGIME})
+    return Options(by_layer=given.pop("granularity") == "layer", regime=regime, **given)
+
+
+def _regime(objective: str, given: Mapping[str, Any]) -> Regime:
+    schedules = ", ".join(SCHEDULES)
+    _require("schedule", given["schedule"], f"None or one of {schedules}", lambda v: v in (None, *SCHEDULES))
+    _require(
+        "constraints", given["constraints"], "a Constraints", lambda value: isinstance(value, Constraints)
+    )
+    batch = given["microbatches"]
+    _require("microbatches", batch, "an integer of at least 1", lambda v: v is None or _is_whole(v, 1))
+    for name, asking in (("objective", objective == "batch"), ("schedule", given["schedule"] == "gpipe")):
+        if asking and batch is None:
+            value = "batch" if name == "objective" else "gpipe"
+            raise OptionError(f"{name} {value!r} needs microbatches, the number of samples in a batch")
+    return Regime(**given)
 
 
 def split_for(objective: str, split: str | None) -> str:

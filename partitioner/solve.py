@@ -10,6 +10,8 @@ from typing import Any
 import networkx as nx
 
 from partitioner.confirm import confirm, no_plan
+from partitioner.constraints import Constraints
+from partitioner.demands import demands_of
 from partitioner.devices import Devices
 from partitioner.evaluate import evaluate
 from partitioner.formats.networkx_graph import from_networkx
@@ -18,10 +20,13 @@ from partitioner.interrupt import Interruption
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
-from partitioner.options import read_options, split_for
+from partitioner.options import Options, read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.contract import Goal, contract
+from partitioner.preprocess.fit import fit
 from partitioner.preprocess.layers import whole_layers
+from partitioner.preprocess.pipeline import Extension
+from partitioner.preprocess.problem import Ints, Problem
 from partitioner.warm_start import start_from
 from partitioner.workload import Workload
 
@@ -54,7 +59,8 @@ def solve(
     objective
         ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
         forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
-        sample, with subgraphs that run without interruption (Section 4, Appendix A).
+        sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
+        time of `microbatches` samples that fill and drain a pipeline.
     method
         A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
     split
@@ -80,7 +86,10 @@ def solve(
         some minutes); ``orders``: how many linear orders to try (12); ``contiguous_cpus``: must a convex
         split be contiguous on devices that pay no transfers too (True)? ``contiguous_backward``: must
         its backward part be contiguous too (False)? ``subgraphs_per_accelerator``: how many subgraphs of
-        each pass an accelerator may hold, for latency (1).
+        each pass an accelerator may hold, for latency (1). For chains: ``replicas``: how many devices may
+        share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
+        says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
+        in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`.
 
     Returns
     -------
@@ -109,12 +118,11 @@ def solve(
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     workload = Workload(graph, devices)
     split = split_for(objective, split)
-    info = choose(method, objective, split, backend)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
-    limit = options.subgraphs_per_accelerator
+    regime = options.regime
+    info = choose(method, objective, split, backend, regime.features(devices))
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
-    goal = Goal(objective, split, layer, options.contiguous_cpus, options.contiguous_backward, limit)
-    problem = contract(graph, devices, goal)
+    problem = _contracted(workload, objective, split, options, layer)
     incumbent, subgraph = start_from(problem, graph, devices, warm_start)
     interruption = Interruption()
     settings = Settings(
@@ -135,11 +143,16 @@ def solve(
     with interruption:
         outcome = info.load()(problem, settings)
     placement = expand(graph, devices, outcome)
-    if not placement:
+    if placement is None:
         raise no_plan(graph, devices, outcome)
     subgraphs = expand_subgraphs(graph, outcome)
     evaluation = evaluate(
-        graph, devices, placement, objective, subgraphs_per_accelerator=limit, subgraphs=subgraphs
+        graph,
+        devices,
+        placement.device,
+        objective,
+        subgraphs_per_accelerator=options.subgraphs_per_accelerator,
+        subgraphs=subgraphs,
     )
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
@@ -154,14 +167,38 @@ def solve(
         backend=outcome.backend or info.backends[0],
         runtime_seconds=time.perf_counter() - started,
         devices=evaluation.loads,
-        stages=evaluation.shape.order,
-        placement=placement,
+        stages=placement.order if split == "chain" else evaluation.shape.order,
+        placement=placement.device,
         workload_sha256=workload.sha256,
         seed=seed,
-        options={"method": method, "time_limit": time_limit, "gap": gap, **method_options},
+        options={"method": method, "time_limit": time_limit, "gap": gap, **_plain(method_options)},
         notes=(*notes, *outcome.notes),
         statistics=dict(outcome.statistics),
         native_status=outcome.native_status,
         subgraphs=subgraphs,
         schedule=evaluation.schedule,
     )
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as plain data."""
+    return {k: v.as_dict() if isinstance(v, Constraints) else v for k, v in options.items()}
+
+
+def _contracted(
+    workload: Workload, objective: str, split: str, options: Options, layer: Ints | None
+) -> Problem:
+    """What a method is given: the graph as the devices run it, contracted as far as nothing is lost."""
+    graph, devices, regime = workload.graph, workload.devices, options.regime
+    demands = demands_of(graph, devices, regime.constraints)
+    extended = objective == "batch" or bool(regime.features(devices))
+    goal = Goal(
+        objective=objective,
+        split=split,
+        layer=layer,
+        contiguous_cpus=options.contiguous_cpus,
+        contiguous_backward=options.contiguous_backward,
+        subgraphs=options.subgraphs_per_accelerator,
+        extension=Extension(regime, demands) if extended else None,
+    )
+    return contract(fit(graph, devices, demands, regime.schedule is not None), devices, goal)

@@ -30,7 +30,9 @@ def told(parts: list[tuple[int, list[int]]], goal: Goal, graph: Graph = GRAPH) -
     problem = contract(graph, DEVICES, goal)
     held = [Part(kind, problem.member[nodes]) for kind, nodes in parts]
     outcome = Outcome(problem, held, 0.0, 0.0, "heuristic")
-    evaluation = evaluate(graph, DEVICES, expand(graph, DEVICES, outcome), goal.objective)
+    placement = expand(graph, DEVICES, outcome)
+    assert placement is not None
+    evaluation = evaluate(graph, DEVICES, placement.device, goal.objective)
     return evaluation, replace(outcome, value=evaluation.value, bound=evaluation.value)
 
 

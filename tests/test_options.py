@@ -8,6 +8,7 @@ import pytest
 
 from partitioner import OptionError, PartitionerError
 from partitioner.options import DEFAULTS, Options, read_options
+from partitioner.regime import Regime
 
 
 def read(**given: Any) -> Options:
@@ -40,6 +41,7 @@ def test_given_options_replace_the_defaults() -> None:
         contiguous_cpus=True,
         contiguous_backward=False,
         subgraphs_per_accelerator=1,
+        regime=Regime(),
     )
 
 

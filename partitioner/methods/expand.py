@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,57 @@ from partitioner.methods.rules import obeys
 from partitioner.preprocess.problem import Problem
 
 
-def expand(graph: Graph, devices: Devices, outcome: Outcome) -> dict[NodeId, str]:
-    """Give every part a device and every node the device of its supernode; empty without parts."""
-    parts = outcome.parts or ()
-    used: Counter[int] = Counter()
-    names = []
-    for part in parts:
-        names.append(devices.kinds[part.kind].device(used[part.kind]))
-        used[part.kind] += 1
-    if not names:
-        return {}
-    part_of_node = part_numbers(parts, outcome.problem.n)[outcome.problem.member].tolist()
-    return {node: names[i] for node, i in zip(graph.ids, part_of_node, strict=True)}
+@dataclass(frozen=True)
+class Placement:
+    """What a method found, in the user's words.
+
+    Parameters
+    ----------
+    device
+        For every node the device of its part, the first one if the part has several.
+    replicas
+        For the first device of a part that has several the others.
+    order
+        The first devices of the parts, in the order of the parts.
+    """
+
+    device: Mapping[NodeId, str]
+    replicas: Mapping[str, tuple[str, ...]]
+    order: tuple[str, ...]
+
+
+def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None:
+    """Give every part its devices and every node the device of its supernode; None without parts."""
+    if not outcome.parts:
+        return None
+    names = _device_names(devices, outcome.problem, outcome.parts)
+    part_of_node = part_numbers(outcome.parts, outcome.problem.n)[outcome.problem.member].tolist()
+    return Placement(
+        device={node: names[i][0] for node, i in zip(graph.ids, part_of_node, strict=True)},
+        replicas={first: tuple(others) for first, *others in names if others},
+        order=tuple(each[0] for each in names),
+    )
+
+
+def _device_names(devices: Devices, problem: Problem, parts: Sequence[Part]) -> list[list[str]]:
+    """The names of the devices of every part: those that it asks for, then the lowest that are free."""
+    chosen = [list(part.devices or _pinned(problem, part)) for part in parts]
+    for kind in range(len(devices.kinds)):
+        mine = [i for i, part in enumerate(parts) if part.kind == kind]
+        taken = {index for i in mine for index in chosen[i]}
+        free = (index for index in count() if index not in taken)
+        for i in mine:
+            chosen[i] += [next(free) for _ in range(parts[i].replicas - len(chosen[i]))]
+    kinds = [devices.kinds[part.kind] for part in parts]
+    return [[kind.device(index) for index in each] for kind, each in zip(kinds, chosen, strict=True)]
+
+
+def _pinned(problem: Problem, part: Part) -> list[int]:
+    """The index of the device that supernodes of the part are pinned to, if any are."""
+    if problem.pipeline is None:
+        return []
+    pinned = problem.pipeline.pinned[part.nodes]
+    return [int(index) for index in np.unique(pinned[pinned >= 0])]
 
 
 def expand_subgraphs(graph: Graph, outcome: Outcome) -> dict[NodeId, int] | None:
@@ -69,7 +109,7 @@ def _takes_time(problem: Problem, graph: Graph, devices: Devices) -> NDArray[np.
     """Shape (N,): does the node take time on a kind that may run its supernode?"""
     takes = np.zeros(len(graph), dtype=bool)
     for k, kind in enumerate(devices.kinds):
-        if kind.name in graph.kinds:
-            row = graph.time[graph.kinds.index(kind.name)]
+        if kind.row in graph.kinds:
+            row = graph.time[graph.kinds.index(kind.row)]
             takes |= problem.allowed[k, problem.member] & (row > 0)
     return takes

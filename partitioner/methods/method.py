@@ -17,10 +17,16 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one device holds: its kind and the supernodes that it runs. In a chain it is a stage."""
+    """What one device holds: its kind and the supernodes that it runs. In a chain it is a stage.
+
+    Replicas hold the same; `devices` are the indices of their devices among those of the kind, the
+    first one first, or empty where any will do.
+    """
 
     kind: int
     nodes: Ints
+    replicas: int = 1
+    devices: tuple[int, ...] = ()
 
 
 def part_numbers(parts: Sequence[Part], n: int) -> Ints:

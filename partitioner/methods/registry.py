@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,6 +25,9 @@ class MethodInfo:
         What it can be asked for.
     guarantee
         What its plans are worth, in words.
+    features
+        What it knows beyond stages of one device each on equal links, see
+        :meth:`partitioner.regime.Regime.features`.
     """
 
     name: str
@@ -32,6 +36,7 @@ class MethodInfo:
     splits: tuple[str, ...]
     backends: tuple[str, ...]
     guarantee: str
+    features: tuple[str, ...] = ()
 
     def load(self) -> Method:
         """Import the method's module and return the method."""
@@ -54,6 +59,7 @@ _METHODS = (
         ("convex", "free"),
         ("gurobi", "scip", "highs", "cpsat", "cbc"),
         "optimal within the gap, or the best plan and bound at the time limit",
+        ("limits",),
     ),
     MethodInfo(
         "dpl",
@@ -62,6 +68,15 @@ _METHODS = (
         ("chain",),
         ("numba",),
         "best over linear orders, with a lower bound",
+    ),
+    MethodInfo(
+        "pipeline",
+        "partitioner.methods.pipeline.solve:solve_pipeline",
+        ("throughput", "batch"),
+        ("chain",),
+        ("numba",),
+        "as dp, with replicas, levels of links, memory by stage and limits on stages",
+        ("replicas", "levels", "schedule", "limits"),
     ),
     MethodInfo(
         "local_search",
@@ -128,12 +143,20 @@ _METHODS = (
         "the paper's baseline: the best chain for throughput, with a lower bound",
     ),
 )
+FEATURES = {
+    "replicas": "replicas",
+    "levels": "levels of devices",
+    "schedule": "schedules",
+    "limits": "limits on stages and pins to a device",
+}
 METHODS = {info.name: info for info in _METHODS}
-EXACT = {"throughput": "ip", "gpipe": "ip", "latency": "latency_ip"}
+EXACT = {"throughput": "ip", "gpipe": "ip", "latency": "latency_ip", "batch": "pipeline"}
 FOR_CHAINS = {"throughput": "dp"}
 
 
-def choose(method: str, objective: str, split: str, backend: str = "auto") -> MethodInfo:
+def choose(
+    method: str, objective: str, split: str, backend: str = "auto", features: Sequence[str] = ()
+) -> MethodInfo:
     """The method of that name, or for ``"auto"`` the best one that can do what is asked.
 
     Raises
@@ -143,7 +166,7 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
     BackendUnavailable
         If the method does not run on the backend.
     """
-    name = _strongest(objective, split) if method == "auto" else method
+    name = _strongest(objective, split, features) if method == "auto" else method
     if not isinstance(name, str) or name not in METHODS:
         raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
     info = METHODS[name]
@@ -154,13 +177,19 @@ def choose(method: str, objective: str, split: str, backend: str = "auto") -> Me
         if wanted not in offered:
             known = ", ".join(offered)
             raise OptionError(f"{word} {wanted!r} is not available with method {name}, only {known}")
+    for feature in features:
+        if feature not in info.features:
+            able = ", ".join(other.name for other in _METHODS if feature in other.features)
+            raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}")
     if backend not in ("auto", *info.backends):
         known = ", ".join(info.backends)
         raise BackendUnavailable(f"method {name} does not run on {backend!r}, only on {known}")
     return info
 
 
-def _strongest(objective: str, split: str) -> str:
+def _strongest(objective: str, split: str, features: Sequence[str]) -> str:
     """The method with the strongest guarantee."""
+    if split == "chain" and features:
+        return "pipeline"
     exact = EXACT.get(objective, "ip")
     return FOR_CHAINS.get(objective, exact) if split == "chain" else exact

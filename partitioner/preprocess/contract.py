@@ -14,6 +14,7 @@ from partitioner.preprocess.free_nodes import merge_free_nodes
 from partitioner.preprocess.groups import Groups, new_groups, survivors
 from partitioner.preprocess.nets import build_nets
 from partitioner.preprocess.orders import depth_first
+from partitioner.preprocess.pipeline import UNLIMITED, Extension
 from partitioner.preprocess.precedence import merge_cycles, precedence_pairs, relabelled
 from partitioner.preprocess.problem import Ints, Problem, Rows, rows_of
 from partitioner.preprocess.regions import region_of
@@ -35,6 +36,8 @@ class Goal:
         Must the backward part of a convex split be contiguous too?
     subgraphs
         For latency: how many subgraphs of each pass an accelerator may hold.
+    extension
+        Replicas, levels, schedules and limits, where any of these is asked for.
     """
 
     objective: str = "throughput"
@@ -43,6 +46,7 @@ class Goal:
     contiguous_cpus: bool = True
     contiguous_backward: bool = False
     subgraphs: int = 1
+    extension: Extension | None = None
 
 
 CHAIN = Goal()
@@ -59,7 +63,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     Parameters
     ----------
     graph, devices
-        A checked workload.
+        A checked workload, fitted to the devices (:func:`partitioner.preprocess.fit.fit`).
     goal
         The objective and the shape of the split.
 
@@ -72,17 +76,16 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     """
     group = colocated_groups(graph, goal.layer)
     if goal.split == "chain":
-        return _contract_chain(graph, devices, group, goal.objective)
-    chain = _contract_chain(graph, devices, group, "throughput")
+        return _contract_chain(graph, devices, group, goal)
+    chain = _contract_chain(graph, devices, group, replace(goal, objective="throughput"))
     if goal.objective == "latency":
         return replace(flow_of(graph, devices, group, goal.subgraphs), chain=chain)
-    groups = new_groups(graph, devices, group, goal.objective)
-    merge_free_nodes(groups, _is_roomy(graph, devices), lossless=True)
+    groups = _merged_groups(graph, devices, group, goal)
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)
     place = np.full(len(kept), chain.n)
     np.minimum.at(place, label[group], chain.member)
     kept, member = _numbered(kept, label[group], np.argsort(place, kind="stable"))
-    problem = _problem(graph, devices, groups, kept, member, goal.objective)
+    problem = _problem(graph, devices, groups, kept, member, goal)
     passes = (False, True) if goal.contiguous_backward else (False,)
     return replace(
         problem,
@@ -93,21 +96,30 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     )
 
 
-def _contract_chain(graph: Graph, devices: Devices, group: Ints, objective: str) -> Problem:
+def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
     group, pairs = merge_cycles(group, precedence_pairs(graph, group))
-    groups = new_groups(graph, devices, group, objective)
-    roomy = _is_roomy(graph, devices)
-    merge_free_nodes(groups, roomy, lossless=True)
-    problem = _chain_problem(graph, devices, groups, group, pairs, objective)
-    merge_free_nodes(groups, roomy, lossless=False)
+    groups = _merged_groups(graph, devices, group, goal)
+    problem = _chain_problem(graph, devices, groups, group, pairs, goal)
+    merge_free_nodes(groups, _is_roomy(graph, devices), lossless=False)
     left = int((groups.parent == np.arange(len(groups.parent))).sum())
     if left == problem.n:
         return problem
-    return replace(problem, coarser=_chain_problem(graph, devices, groups, group, pairs, objective))
+    return replace(problem, coarser=_chain_problem(graph, devices, groups, group, pairs, goal))
+
+
+def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Groups:
+    """The groups, merged where nothing can be lost."""
+    groups = new_groups(graph, devices, group, goal.objective)
+    extension = goal.extension
+    if extension is not None:
+        groups.idle &= ~extension.counted(graph, group, len(groups.idle))
+    if extension is None or not extension.rigid:
+        merge_free_nodes(groups, extension is None and _is_roomy(graph, devices), lossless=True)
+    return groups
 
 
 def _chain_problem(
-    graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs: Ints, objective: str
+    graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs: Ints, goal: Goal
 ) -> Problem:
     """Number the groups that are left in a topological order."""
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)
@@ -115,7 +127,7 @@ def _chain_problem(
     order = depth_first(_rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept)))
     pairs = np.argsort(order)[pairs]
     kept, member = _numbered(kept, label[group], order)
-    problem = _problem(graph, devices, groups, kept, member, objective)
+    problem = _problem(graph, devices, groups, kept, member, goal)
     after, before = _rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept))
     return replace(problem, successors=after, predecessors=before)
 
@@ -125,10 +137,10 @@ def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
     return kept[order], np.argsort(order)[member]
 
 
-def _problem(
-    graph: Graph, devices: Devices, groups: Groups, kept: Ints, member: Ints, objective: str
-) -> Problem:
+def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member: Ints, goal: Goal) -> Problem:
     """Collect what a method needs of the groups that are left, without any precedence."""
+    extension, objective = goal.extension, goal.objective
+    most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
     detail = "sources" if devices.communication == "duplex" else "pins"
     empty = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), len(kept))
     return Problem(
@@ -139,13 +151,14 @@ def _problem(
         predecessors=empty,
         nets=build_nets(graph, member, len(kept), "passes" if objective == "gpipe" else detail),
         member=member,
-        count=np.array([min(kind.count, len(kept)) for kind in devices.kinds], dtype=np.int64),
+        count=np.array([min(kind.count, most) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
-        pays=np.array([kind.pays_communication for kind in devices.kinds]),
+        fare=np.array([kind.fare for kind in devices.kinds]),
         communication=devices.communication,
         relaxed_size=groups.relaxed_size[kept],
         relaxed_allowed=groups.relaxed_allowed[:, kept],
         objective=objective,
+        pipeline=None if extension is None else extension.pipeline(graph, devices, member, len(kept)),
     )
 
 

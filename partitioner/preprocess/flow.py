@@ -39,7 +39,7 @@ def flow_of(graph: Graph, devices: Devices, group: Ints, subgraphs: int) -> Prob
         member=member,
         count=np.array([min(kind.count, count) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
-        pays=np.array([kind.pays_communication for kind in devices.kinds]),
+        fare=np.array([kind.fare for kind in devices.kinds]),
         communication=devices.communication,
         relaxed_size=size,
         relaxed_allowed=allowed,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from partitioner.preprocess.pipeline import Pipeline
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,9 +92,9 @@ class Problem:
         The tensors between supernodes.
     member
         Shape (N,): the supernode of every original node.
-    count, memory, pays
-        Shape (K,): devices of each kind, their memory (infinity without limit), and whether they
-        pay for transfers.
+    count, memory, fare
+        Shape (K,): devices of each kind, their memory (infinity without limit), and what they pay
+        for a transfer that costs 1, 0 if they do not pay.
     communication
         The model, see :class:`partitioner.Devices`.
     relaxed_size, relaxed_allowed
@@ -112,6 +115,8 @@ class Problem:
         must share a device, numbered from 0.
     subgraphs
         For latency: how many subgraphs of each pass a device that pays for transfers may hold.
+    pipeline
+        What replicas, levels, schedules and limits need; None where none of these is asked for.
     """
 
     time: Floats
@@ -123,7 +128,7 @@ class Problem:
     member: Ints
     count: Ints
     memory: Floats
-    pays: NDArray[np.bool_]
+    fare: Floats
     communication: str
     relaxed_size: Floats
     relaxed_allowed: NDArray[np.bool_]
@@ -136,11 +141,17 @@ class Problem:
     backward: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     subgraphs: int = 1
+    pipeline: Pipeline | None = None
 
     @property
     def n(self) -> int:
         """How many supernodes there are."""
         return len(self.size)
+
+    @property
+    def pays(self) -> NDArray[np.bool_]:
+        """Shape (K,): does a device of the kind pay for transfers?"""
+        return self.fare > 0
 
     @property
     def lossless(self) -> bool:

@@ -22,6 +22,13 @@ def outcome_of(problem: object, parts: list[Part] | None) -> Outcome:
     return Outcome(problem, parts, 0.0, 0.0, "heuristic")  # type: ignore[arg-type]
 
 
+def expanded(graph: Graph, devices: Devices, outcome: Outcome) -> dict[int | str, str]:
+    """The device of every node."""
+    placement = expand(graph, devices, outcome)
+    assert placement is not None and not placement.replicas
+    return dict(placement.device)
+
+
 def used(graph: Graph, devices: Devices, placement: dict[int | str, str]) -> list[str]:
     """The devices in use, in the order of the chain if it is one."""
     evaluation = evaluate(graph, devices, placement)
@@ -35,7 +42,7 @@ def test_there_and_back(split: str) -> None:
     for case in cases(0, CHUNK):
         problem = case.problem(split)
         parts = random_parts(problem, case.rng)
-        placement = expand(case.graph, case.devices, outcome_of(problem, parts))
+        placement = expanded(case.graph, case.devices, outcome_of(problem, parts))
         assert placement == placement_of(case, problem, parts)
         if not obeys(problem, parts):
             continue
@@ -90,7 +97,7 @@ def test_what_breaks_a_rule_is_no_start() -> None:
 def test_without_parts_there_is_no_placement() -> None:
     path = Graph.from_arrays({"accelerator": np.ones(3)}, [(0, 1), (1, 2)])
     problem = contract(path, Devices.accelerated(2))
-    assert expand(path, Devices.accelerated(2), outcome_of(problem, None)) == {}
+    assert expand(path, Devices.accelerated(2), outcome_of(problem, None)) is None
 
 
 def test_devices_of_a_kind_are_used_in_order() -> None:
@@ -99,7 +106,7 @@ def test_devices_of_a_kind_are_used_in_order() -> None:
     devices = Devices.accelerated(2, cpus=1)
     problem = contract(path, devices, Goal(split="free"))
     parts = [Part(kind, problem.member[[node]]) for node, kind in enumerate((0, 1, 0))]
-    placement = expand(path, devices, outcome_of(problem, parts))
+    placement = expanded(path, devices, outcome_of(problem, parts))
     assert placement == {0: "accelerator0", 1: "cpu0", 2: "accelerator1"}
 
 

@@ -1,0 +1,194 @@
+"""What replicas, levels, schedules and limits need to know of a contracted graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from partitioner.constraints import Range
+from partitioner.demands import Demands
+from partitioner.devices import Devices
+from partitioner.graph import Bools, Graph
+from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
+from partitioner.regime import Regime
+
+UNLIMITED = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What every stage, and all of them together, must keep to.
+
+    Parameters
+    ----------
+    nodes, layers
+        Least and most nodes and distinct layers of a stage.
+    stages
+        How many stages there must be, 0 for any number.
+    all_devices, neighbours
+        Must every device be used? May only neighbouring stages exchange tensors?
+    """
+
+    nodes: tuple[int, int] = (1, UNLIMITED)
+    layers: tuple[int, int] = (0, UNLIMITED)
+    stages: int = 0
+    all_devices: bool = False
+    neighbours: bool = False
+
+    @property
+    def rigid(self) -> bool:
+        """True if a stage counts even where it takes no time."""
+        ranges = self.nodes, self.layers
+        return ranges != ((1, UNLIMITED), (0, UNLIMITED)) or self.stages > 0 or self.all_devices
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """The extended model of a pipeline (paper, Appendices H.2 and H.3) over `n` supernodes and K kinds.
+
+    Parameters
+    ----------
+    weights
+        Shape (n,): what replicas exchange.
+    parameters, activations, workspace
+        Shape (n,): memory for one version, for one sample, and while the supernode runs. With a
+        schedule `Problem.size` is what does not depend on it.
+    nodes
+        Shape (n,): how many nodes a supernode has.
+    layers
+        For each supernode its distinct layers.
+    pinned
+        Shape (n,): index, among the devices of its kind, of the one it is pinned to, or -1.
+    adjacent
+        For each supernode those that share an edge with it, in either direction.
+    bandwidth
+        Shape (K,): of the exchange of weights, infinity where it takes no time.
+    added
+        Does the exchange follow the work? Else both overlap.
+    group
+        Shape (L, K): devices of each kind in a group of each level, the smallest groups first.
+    slowdown
+        Shape (L,): what a transfer out of such a group costs, times its cost.
+    replicas, schedule, microbatches
+        See :class:`partitioner.regime.Regime`.
+    limits
+        The user's limits.
+    """
+
+    weights: Floats
+    parameters: Floats
+    activations: Floats
+    workspace: Floats
+    nodes: Ints
+    layers: Rows
+    pinned: Ints
+    adjacent: Rows
+    bandwidth: Floats
+    added: bool
+    group: Ints
+    slowdown: Floats
+    replicas: int = 1
+    schedule: str | None = None
+    microbatches: int | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Extension:
+    """What the user asks for beyond stages of one device each on equal links.
+
+    Parameters
+    ----------
+    regime
+        How the pipeline is to be run.
+    demands
+        What constraints demand of each node.
+    """
+
+    regime: Regime
+    demands: Demands
+
+    @property
+    def rigid(self) -> bool:
+        """True if a stage counts even where it takes no time."""
+        return _limits(self.regime).rigid
+
+    def needs_all(self, devices: Devices) -> bool:
+        """Can more devices be of use than there are supernodes, or does it matter which they are?"""
+        shared = self.regime.replicas > 1 or self.regime.constraints.use_all_devices
+        return shared or bool(devices.levels)
+
+    def counted(self, graph: Graph, group: Ints, groups: int) -> Bools:
+        """Shape (groups,): groups with memory of some sort or a pin, that do not merge for nothing."""
+        heavy = (graph.size + graph.parts.sum(axis=0) > 0) | (self.demands.device >= 0)
+        return np.bincount(group, heavy, groups) > 0
+
+    def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
+        """What the extended model needs of `count` supernodes; `member` has shape (N,)."""
+        return _pipeline(graph, devices, self.demands, self.regime, member, count)
+
+
+def _pipeline(
+    graph: Graph, devices: Devices, demands: Demands, regime: Regime, member: Ints, count: int
+) -> Pipeline:
+    parameters, _, _, activations, workspace = graph.parts
+    largest = np.zeros(count)
+    np.maximum.at(largest, member, workspace)
+    index = np.concatenate([np.arange(kind.count) for kind in devices.kinds])
+    pinned = np.full(count, -1, dtype=np.int64)
+    fixed = np.flatnonzero(demands.device >= 0)
+    pinned[member[fixed]] = index[demands.device[fixed]]
+    kinds = devices.kinds
+    return Pipeline(
+        weights=_sums(member, graph.weights, count),
+        parameters=_sums(member, parameters, count),
+        activations=_sums(member, activations, count),
+        workspace=largest,
+        nodes=np.bincount(member, minlength=count),
+        layers=_rows(member[graph.layer >= 0], graph.layer[graph.layer >= 0], count),
+        pinned=pinned,
+        adjacent=_adjacent(member[graph.edges], count),
+        bandwidth=np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds]),
+        added=devices.synchronisation == "added",
+        group=np.array(
+            [[level.size(kind.name) for kind in kinds] for level in devices.levels], dtype=np.int64
+        ).reshape(len(devices.levels), len(kinds)),
+        slowdown=np.array([level.slowdown for level in devices.levels]),
+        replicas=regime.replicas,
+        schedule=regime.schedule,
+        microbatches=regime.microbatches,
+        limits=_limits(regime),
+    )
+
+
+def _sums(member: Ints, values: Floats, count: int) -> Floats:
+    return np.bincount(member, values, count).astype(np.float64)
+
+
+def _limits(regime: Regime) -> Limits:
+    demanded = regime.constraints
+    return Limits(
+        nodes=_range(demanded.nodes_per_stage, 1),
+        layers=_range(demanded.layers_per_stage, 0),
+        stages=demanded.stages or 0,
+        all_devices=demanded.use_all_devices,
+        neighbours=demanded.neighbours_only,
+    )
+
+
+def _range(given: Range, least: int) -> tuple[int, int]:
+    low, high = given
+    return least if low is None else low, UNLIMITED if high is None else high
+
+
+def _adjacent(ends: Ints, count: int) -> Rows:
+    both = np.concatenate((ends, ends[:, ::-1]))
+    both = both[both[:, 0] != both[:, 1]]
+    return _rows(both[:, 0], both[:, 1], count)
+
+
+def _rows(owner: Ints, item: Ints, count: int) -> Rows:
+    """Distinct pairs as rows."""
+    pairs = np.unique(np.stack((owner, item), axis=1), axis=0)
+    return rows_of(pairs[:, 0], pairs[:, 1], count)
