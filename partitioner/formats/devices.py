@@ -46,8 +46,8 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
     flaws: list[Flaw] = []
     top = Record(read_json(path), "file", flaws)
     given = _taken(top, Devices)
-    kinds = [_made(DeviceKind, data, f"kinds[{i}]", flaws) for i, data in enumerate(given.get("kinds", []))]
-    levels = [_made(Level, data, f"levels[{i}]", flaws) for i, data in enumerate(given.get("levels", []))]
+    kinds = [_made(DeviceKind, data, f"kinds[{i}]", flaws) for i, data in enumerate(given.get("kinds") or [])]
+    levels = [_made(Level, data, f"levels[{i}]", flaws) for i, data in enumerate(given.get("levels") or [])]
     try:
         if not flaws:
             return Devices(**given | {"kinds": kinds, "levels": levels})

@@ -16,7 +16,7 @@ from partitioner.regime import Regime
 UNLIMITED = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Limits:
     """What every stage, and all of them together, must keep to.
 
