@@ -13,7 +13,7 @@ from paper_tables.published import Published
 from paper_tables.verdict import BETTER, DIFFERENT, EQUAL, against_program, must_agree, smaller_is_better
 
 Record = Mapping[str, Any]
-COLUMNS_2 = {"contiguous": "DP", "expert": "expert", "single_accelerator": "single"}
+COLUMNS_2 = {"contiguous": "DP", "pipedream": "PipeDream", "expert": "expert", "single_accelerator": "single"}
 
 
 def table1(measurements: Sequence[Measurement], published: Published) -> Table:
@@ -25,7 +25,7 @@ def table1(measurements: Sequence[Measurement], published: Published) -> Table:
         *note("the expert split breaks a rule", experts),
         *note("single breaks the memory limit", [m for m in measurements if not m.single.feasible]),
     ]
-    title = "Table 1. Time per sample (ms): DP, DPL, expert split, single accelerator"
+    title = "Table 1. Time per sample (ms): DP, DPL, PipeDream, expert split, single accelerator"
     return Table(1, title, rows, notes)
 
 
@@ -56,6 +56,7 @@ def _times(m: Measurement, paper: Record) -> dict[str, Cell]:
         "DP s": Cell(m.plan.runtime_seconds, paper.get("paper_dp_runtime")),
         "DPL": minimum(m.linear.value, paper.get("dpl")),
         "gap": Cell(gap, excess(paper.get("dpl"), paper.get("contiguous")), form=PERCENT),
+        "PipeDream": fixed(m.path.value if m.path else None, paper.get("pipedream")),
         "expert": fixed(m.expert.value if m.expert else None, paper.get("expert")),
         "single": measured(m.single.value, paper.get("single_accelerator")),
     }
@@ -63,8 +64,12 @@ def _times(m: Measurement, paper: Record) -> dict[str, Cell]:
 
 def _throughputs(m: Measurement, paper: Record) -> dict[str, Cell]:
     """Ratios, which the paper prints with two decimals; a better DP makes the others smaller."""
-    expert = m.expert.value if m.expert else None
-    ours = {"contiguous": m.plan.value, "expert": expert, "single_accelerator": m.single.value}
+    ours = {
+        "contiguous": m.plan.value,
+        "pipedream": m.path.value if m.path else None,
+        "expert": m.expert.value if m.expert else None,
+        "single_accelerator": m.single.value,
+    }
     improved = smaller_is_better(m.plan.value, paper.get("contiguous")) == BETTER
     cells = {}
     for name, value in ours.items():
