@@ -87,8 +87,10 @@ def _tables(options: argparse.Namespace, published: Published, effort: Effort) -
 
 
 def _wanted(options: argparse.Namespace) -> list[int | str]:
-    quick = [name for number in options.tables for name in ([1, PIPEDREAM] if number == 1 else [number])]
-    return [*quick, *([IP] if options.ip else []), *([GPIPE] if options.gpipe else [])]
+    wanted: list[int | str] = []
+    for number in options.tables:
+        wanted += [number, PIPEDREAM] if number == 1 else [number]
+    return [*wanted, *([IP] if options.ip else []), *([GPIPE] if options.gpipe else [])]
 
 
 def _published(folder: Path, reference: Path | None) -> Published:

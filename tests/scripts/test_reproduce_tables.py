@@ -129,7 +129,11 @@ def test_values_as_published_are_good(
     assert compared == {"nodes", "ideals", "DP", "DPL", "expert", "single"}
     baseline = tables[PIPEDREAM]
     assert list(baseline) == ["resnet50_layer_inference", "resnet50_layer_training"]
-    assert baseline["resnet50_layer_inference"]["PipeDream"] == {"ours": 3.5, "published": 3.5, "verdict": "="}
+    assert baseline["resnet50_layer_inference"]["PipeDream"] == {
+        "ours": 3.5,
+        "published": 3.5,
+        "verdict": "=",
+    }
     assert baseline["resnet50_layer_training"]["PipeDream"]["ours"] == 7.0
     assert tables[1]["resnet50_layer_training"]["expert"]["ours"] == 9.0
     assert tables[2]["resnet50_layer_inference"]["single"]["ours"] == pytest.approx(3.5 / 6)
