@@ -54,6 +54,10 @@ class Ground:
         after = problem.successors
         self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
 
+    def filling(self, threshold: float, floor: float) -> Filling:
+        """An empty table for a threshold, in which largest loads up to the floor are not told apart."""
+        return Filling(self, threshold, floor)
+
     def clipped(self, threshold: float) -> Model:
         """The model for a threshold: a cost that is too large for any stage is as good as twice it.
 
