@@ -60,7 +60,8 @@ class Ground:
         A cost of many orders of magnitude, such as one that stands for "never", would leave its
         rounding behind when it is taken away again.
         """
-        return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold))
+        cheapest = self.problem.fare[self.problem.pays].min(initial=1.0)
+        return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold / cheapest))
 
     def search(self, threshold: float, floor: float) -> Search:
         """What a filling looks for."""
@@ -135,7 +136,7 @@ def _model(problem: Problem) -> Model:
         work=problem.work(),
         size=problem.size,
         memory=problem.memory,
-        pays=problem.pays,
+        fare=problem.fare,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         net_start=nets.of_node.start,
         net=nets.of_node.items,
@@ -150,7 +151,7 @@ def _growth(problem: Problem) -> Floats:
 
     Finite only if the stages after it cannot suffer. They lose its time; of its nets, those with a
     pin among its predecessors are cut for them anyway, the others perhaps only now. So on every
-    kind that pays, its time must cover the cost of these.
+    kind that pays, its time must cover what these cost there.
     """
     nets = problem.nets
     owner = nets.of_node.owners()
@@ -159,8 +160,9 @@ def _growth(problem: Problem) -> Floats:
     fresh = np.bincount(owner, cost * ~_has_earlier_pin(problem, owner), problem.n)
     work = problem.work()
     gain = work if problem.communication == "sequential" else np.zeros_like(work)
-    harmless = ((gain >= fresh) | ~problem.pays[:, None]).all(axis=0)
-    growth = np.where(harmless, work + np.where(problem.pays[:, None], total, 0.0), np.inf)
+    fare = problem.fare[:, None]
+    harmless = (gain >= fare * fresh).all(axis=0)
+    growth = np.where(harmless, work + fare * total, np.inf)
     return np.asarray(growth)
 
 
