@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from partitioner.methods.dp import table
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
-from partitioner.methods.dp.search import Bracket, Ground
+from partitioner.methods.dp.search import Bracket
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.methods.relaxation import Relaxation, relax
@@ -42,8 +43,8 @@ class Model:
         Bytes that a table takes for each ideal.
     """
 
-    ground: Callable[[Problem, Relaxation, Lattice], Ground]
-    bracket: Callable[[Ground, Settings, float, float], Bracket]
+    ground: Callable[[Problem, Relaxation, Lattice], Any]
+    bracket: Callable[[Any, Settings, float, float], Bracket]
     value: Callable[[Problem, Sequence[Part]], float]
     bound: Callable[[Problem, Relaxation], float]
     state_bytes: Callable[[Problem], int]

@@ -150,7 +150,11 @@ class Bracket:
         return True
 
     def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Part]] | None:
-        filling = self.ground.filling(threshold, floor)
+        found = self._filled(self.ground.filling(threshold, floor), limit)
+        return found if found is not None and found[0] < self.value else None  # not by rounding
+
+    def _filled(self, filling: Filling, limit: int | None = None) -> tuple[float, list[Part]] | None:
+        """Fill the table, in no more than `limit` steps."""
         before, last = self.steps, self.ground.lattice.size - 1
         while filling.ideal < last:
             filling.advance(SLICE if limit is None else min(SLICE, limit))
@@ -160,8 +164,7 @@ class Bracket:
             if limit is not None and filling.ideal < last and filling.steps > limit:
                 raise _Costly
             self.settings.tell("ideals", filling.ideal, last, self.value, self.bound)
-        found = filling.best()
-        return found if found is not None and found[0] < self.value else None  # not by rounding
+        return filling.best()
 
     def _rise(self) -> None:
         step, base = FIRST_STEP * self.bound, self.bound
