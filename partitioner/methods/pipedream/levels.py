@@ -89,8 +89,8 @@ def cuts_of(layers: Layers, states: States) -> Cuts:
     held = states.inside @ (layers.activation + layers.parameters)
     before = np.zeros((len(parameters) + 1, len(parameters) + 1), dtype=bool)
     before[0, 1:], before[1:, 1:] = True, states.before
-    columns = (np.concatenate(([0.0], column)) for column in (parameters, held, states.output))
-    return Cuts(*columns, before=before)
+    parameters, held, output = (np.concatenate(([0.0], x)) for x in (parameters, held, states.output))
+    return Cuts(parameters, held, output, before)
 
 
 def rules_of(levels: Sequence[Level], restrictions: Restrictions) -> list[Rules]:

@@ -175,7 +175,8 @@ def _why_not(states: int, levels: Sequence[Level], restrictions: Restrictions) -
     machines = " x ".join(str(level.machines) for level in levels)
     text = f"no pipeline over {states} states uses {machines} machines"
     asked = ["unreplicated stages"] * restrictions.straight
-    asked += [f"memory = {restrictions.memory:g}"] * (restrictions.memory is not None)
+    if restrictions.memory is not None:
+        asked.append(f"memory = {restrictions.memory:g}")
     return " with ".join((text, " and ".join(asked))) if asked else text
 
 
