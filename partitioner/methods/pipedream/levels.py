@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.methods.pipedream.flat import Cuts, Rules, best_row, best_table
 from partitioner.methods.pipedream.layers import Layers
+from partitioner.methods.pipedream.request import Level, Restrictions
 from partitioner.methods.pipedream.states import States
 from partitioner.preprocess.problem import Floats
-
-
-class Level(NamedTuple):
-    """`machines` machines, or groups of the level below, joined by links of `bandwidth`."""
-
-    machines: int
-    bandwidth: float
 
 
 class Piece(NamedTuple):
@@ -28,17 +21,6 @@ class Piece(NamedTuple):
     start: int
     end: int
     replicas: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Restrictions:
-    """What the planner is asked for; the fields are arguments of :func:`plan`."""
-
-    straight: bool = False
-    fewer_machines: bool = False
-    activation_compression_ratio: float | None = None
-    memory: float | None = None
-    consistent: bool = False
 
 
 class Hierarchy:

@@ -4,64 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from partitioner.errors import InfeasibleError, OptionError, shown
 from partitioner.methods.pipedream.layers import Layers
-from partitioner.methods.pipedream.levels import Hierarchy, Level, Piece, Restrictions
+from partitioner.methods.pipedream.levels import Hierarchy, Piece
 from partitioner.methods.pipedream.model import stage_time
+from partitioner.methods.pipedream.request import Level, Restrictions, check, checked_levels
+from partitioner.methods.pipedream.result import PipeDreamPlan, Stage
 from partitioner.methods.pipedream.states import States, antichain_states, ideal_states
 
 STATES = {"antichains": antichain_states, "ideals": ideal_states}
 MAX_STATES = 5000
-MAX_MACHINES = 1024
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage of a pipeline.
-
-    Parameters
-    ----------
-    layers
-        Positions of its layers, ascending.
-    replicas
-        How often it is replicated on each level, the innermost first; their product is the
-        machines it takes.
-    """
-
-    layers: tuple[int, ...]
-    replicas: tuple[int, ...]
-
-    @property
-    def machines(self) -> int:
-        """How many machines the stage takes."""
-        return math.prod(self.replicas)
-
-
-@dataclass(frozen=True)
-class PipeDreamPlan:
-    """What the planner predicts. Times are per minibatch, in the unit of the layers' times.
-
-    Parameters
-    ----------
-    time
-        Time of the slowest part of the pipeline.
-    stages
-        The innermost stages in order.
-    single_machine_time, data_parallel_time
-        For comparison: everything on one machine, and one stage on all of them, level after level.
-    states
-        How many states the pipeline could be cut at.
-    """
-
-    time: float
-    stages: tuple[Stage, ...]
-    single_machine_time: float
-    data_parallel_time: float
-    states: int
 
 
 def plan(
@@ -123,7 +78,12 @@ def plan(
     (3.0, [((0, 1), 2), ((2,), 1)])
     """
     restrictions = Restrictions(straight, fewer_machines, activation_compression_ratio, memory, consistent)
-    machines = _checked(levels, restrictions, states, max_states)
+    check(restrictions)
+    machines = checked_levels(levels)
+    if states not in STATES:
+        raise OptionError(f"states = {shown(states)}: must be one of {', '.join(STATES)}")
+    if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
+        raise OptionError(f"max_states = {shown(max_states)}: must be an integer of at least 1")
     found = STATES[states](layers, max_states)
     hierarchy = Hierarchy(layers, found, machines, restrictions)
     time, pieces = hierarchy.best()
@@ -136,39 +96,6 @@ def plan(
         data_parallel_time=_data_parallel_time(layers, machines),
         states=len(found.output),
     )
-
-
-def _checked(
-    levels: Sequence[tuple[int, float]], restrictions: Restrictions, states: str, max_states: int
-) -> list[Level]:
-    if states not in STATES:
-        raise OptionError(f"states = {shown(states)}: must be one of {', '.join(STATES)}")
-    if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
-        raise OptionError(f"max_states = {shown(max_states)}: must be an integer of at least 1")
-    ratio, memory = restrictions.activation_compression_ratio, restrictions.memory
-    if ratio is not None and not _positive(ratio):
-        raise OptionError(f"activation_compression_ratio = {shown(ratio)}: must be None or a number above 0")
-    if memory is not None and memory != 0 and not _positive(memory):
-        raise OptionError(f"memory = {shown(memory)}: must be None or a number of at least 0")
-    if not levels or not all(_is_level(level) for level in levels):
-        rule = f"must be pairs (machines, bandwidth), 1 to {MAX_MACHINES} machines and a bandwidth above 0"
-        raise OptionError(f"levels = {shown(levels)}: {rule}")
-    return [Level(machines, float(bandwidth)) for machines, bandwidth in levels]
-
-
-def _is_level(level: tuple[int, float]) -> bool:
-    return (
-        isinstance(level, Sequence)
-        and len(level) == 2
-        and isinstance(level[0], int)
-        and 1 <= level[0] <= MAX_MACHINES
-        and _positive(level[1])
-    )
-
-
-def _positive(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 < value < math.inf  # type: ignore[operator]
 
 
 def _why_not(states: int, levels: Sequence[Level], restrictions: Restrictions) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from partitioner.errors import Flaw, NoPlanFound, WorkloadError
 from partitioner.graph import Bools, Floats
 from partitioner.methods.pipedream.layers import Layers
+from partitioner.methods.pipedream.masks import Masks, bits
 
 
 class States(NamedTuple):
@@ -63,7 +64,7 @@ def antichain_states(layers: Layers, most: int) -> States:
     >>> antichain_states(fork, 10).output.tolist()  # 0; 0 1; 0 2; all
     [8.0, 10.0, 12.0, 14.0]
     """
-    graph = _Masks(layers)
+    graph = Masks(layers)
     first = next(1 << v for v in range(len(layers)) if not graph.needs[v])
     steps = _explore(first, graph.next_antichains, most)
     ideals = {antichain: graph.ideal(antichain) for antichain in steps}
@@ -101,7 +102,7 @@ def ideal_states(layers: Layers, most: int) -> States:
     >>> ideal_states(fork, 10).output.tolist()
     [8.0, 8.0, 8.0, 0.0]
     """
-    graph = _Masks(layers)
+    graph = Masks(layers)
     found = _explore(0, graph.next_ideals, most + 1)
     ideals = sorted(filter(None, found), key=lambda ideal: (ideal.bit_count(), ideal))
     inside = _rows(ideals, len(layers))
@@ -112,58 +113,6 @@ def ideal_states(layers: Layers, most: int) -> States:
     before = inside.astype(np.float32) @ missing.T == 0
     np.fill_diagonal(before, False)
     return States(inside, crossing @ layers.activation, before)
-
-
-class _Masks:
-    """The graph in sets of layers, each the bits of an integer."""
-
-    def __init__(self, layers: Layers) -> None:
-        n = len(layers)
-        self.consumers: list[list[int]] = [[] for _ in range(n)]
-        self.producers = [0] * n
-        for source, target in layers.edges.tolist():
-            self.consumers[source].append(target)
-            self.producers[target] |= 1 << source
-        self.needs, self.feeds = [0] * n, [0] * n
-        for v in layers.order.tolist():
-            for w in self.consumers[v]:
-                self.needs[w] |= self.needs[v] | 1 << v
-        for v in layers.order[::-1].tolist():
-            for w in self.consumers[v]:
-                self.feeds[v] |= self.feeds[w] | 1 << w
-        self.missed = [self._missed(v) for v in range(n)]
-
-    def _missed(self, v: int) -> int:
-        """What `v` needs and some layer reads that `v` neither needs nor is."""
-        known = self.needs[v] | 1 << v
-        return sum(1 << u for u in _bits(self.needs[v]) if any(not known >> w & 1 for w in self.consumers[u]))
-
-    def ideal(self, antichain: int) -> int:
-        """The layers of an antichain and all that they need."""
-        for v in _bits(antichain):
-            antichain |= self.needs[v]
-        return antichain
-
-    def augmented(self, antichain: int) -> int:
-        """The antichain with what its elements miss."""
-        for v in _bits(antichain):
-            antichain |= self.missed[v]
-        return antichain
-
-    def next_antichains(self, antichain: int) -> Iterator[int]:
-        """The antichains one step on."""
-        augmented = self.augmented(antichain)
-        for u in _bits(augmented):
-            for w in self.consumers[u]:
-                if not (antichain >> w & 1 or self.feeds[w] & augmented):
-                    raised = augmented & ~(1 << u) | 1 << w
-                    yield sum(1 << v for v in _bits(raised) if not self.feeds[v] & raised)
-
-    def next_ideals(self, ideal: int) -> Iterator[int]:
-        """The ideals with one layer more."""
-        for v, producers in enumerate(self.producers):
-            if not (ideal >> v & 1 or producers & ~ideal):
-                yield ideal | 1 << v
 
 
 def _explore(first: int, following: Callable[[int], Iterator[int]], most: int) -> dict[int, list[int]]:
@@ -190,15 +139,8 @@ def _require_all(inside: Bools) -> None:
         raise WorkloadError(flaws)
 
 
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
-
-
 def _rows(masks: list[int], n: int) -> NDArray[np.bool_]:
     rows = np.zeros((len(masks), n), dtype=bool)
     for i, mask in enumerate(masks):
-        rows[i, list(_bits(mask))] = True
+        rows[i, list(bits(mask))] = True
     return rows

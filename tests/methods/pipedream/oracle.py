@@ -48,7 +48,7 @@ def crossing_layers(layers: Layers, ideal: frozenset[int]) -> set[int]:
 
 def augmented_layers(layers: Layers, ideal: frozenset[int]) -> set[int]:
     """The augmented antichain of an ideal."""
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(layers)))
     graph.add_edges_from(layers.edges.tolist())
     antichain = {v for v in ideal if not set(graph.successors(v)) & ideal}
@@ -106,21 +106,21 @@ class _Search:
                             yield max(before, last)
 
     def _stage(self, level: int, start: int, end: int, replicas: int, behind: int, first: bool) -> float:
-        """pipedream.md, "One level", "Memory" and "Hierarchy"."""
+        """The largest of compute with synchronisation, input and output; infinity if memory lacks."""
         bandwidth = self.ask.levels[level][1]
         held = self.held[end] - self.held[start]
         if self.ask.memory is not None and math.ceil(behind / replicas) * held > self.ask.memory:
             return math.inf
         weights = self.weights[end] - self.weights[start]
         sync = 4 * (replicas - 1) * weights / (bandwidth * replicas) / self._share(level, first)
-        time = (self.value(level - 1, start, end) + sync) / replicas
+        time = float(self.value(level - 1, start, end) + sync) / replicas
         ratio = self.ask.activation_compression_ratio
         if ratio is None or first:
             return time
         transfers = [2 * self.output[start] / (bandwidth * replicas) / ratio]
         if end < self.last:
             transfers.append(2 * self.output[end] / (bandwidth * replicas) / ratio)
-        return max(time, *transfers)
+        return max(time, *map(float, transfers))
 
     def _share(self, level: int, first: bool) -> int:
         below = [machines for machines, _ in self.ask.levels[:level]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+
 from partitioner.methods.pipedream.layers import Layers
 from tests.methods.pipedream.oracle import Ask
 
@@ -22,8 +24,10 @@ def residual(rng: random.Random, n: int) -> Layers:
 
 def with_columns(rng: random.Random, n: int, edges: list[tuple[int, int]]) -> Layers:
     """Whole numbers, so that sums are exact; some layers are much heavier than others."""
-    columns = [[rng.choice((0, 1, 2, 5, 9, 30)) for _ in range(n)] for _ in range(3)]
-    return Layers(*columns, edges)  # type: ignore[arg-type]
+    time, activation, parameters = (
+        np.array([rng.choice((0, 1, 2, 5, 9, 30)) for _ in range(n)], dtype=float) for _ in range(3)
+    )
+    return Layers(time, activation, parameters, np.array(edges, dtype=int))
 
 
 def ask(rng: random.Random, levels: int, most: int, states: str) -> Ask:

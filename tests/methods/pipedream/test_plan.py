@@ -12,7 +12,8 @@ import pytest
 
 from partitioner.errors import InfeasibleError, NoPlanFound, OptionError
 from partitioner.methods.pipedream.layers import Layers
-from partitioner.methods.pipedream.plan import PipeDreamPlan, plan
+from partitioner.methods.pipedream.plan import plan
+from partitioner.methods.pipedream.result import PipeDreamPlan
 from tests.methods.pipedream.oracle import Ask, exhaustive_time
 from tests.methods.pipedream.random_layers import ask, chain, residual
 
