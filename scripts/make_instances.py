@@ -72,8 +72,10 @@ def _add_random_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _list() -> None:
-    for name, network in [*WORKLOADS.items(), *PROFILES.items()]:
-        print(f"{name}: {network.describe()}")
+    descriptions = {name: workload.describe() for name, workload in WORKLOADS.items()}
+    descriptions |= {name: profile.describe() for name, profile in PROFILES.items()}
+    for name, description in descriptions.items():
+        print(f"{name}: {description}")
 
 
 def _write_all(names: Sequence[str], folder: Path) -> None:
