@@ -56,8 +56,8 @@ def plan(
         False does what the released program does on several levels: the synchronisation of a first
         stage is divided by the size of the groups below, that of later stages is not, and inside a
         group a segment may lie between states that are not comparable, so that values of branching
-        graphs may be optimistic and depend on how the states are numbered. True divides both by all machines of a group and leaves such
-        segments out.
+        graphs may be optimistic and depend on how the states are numbered. True divides both by
+        all machines of a group and leaves such segments out.
     max_states
         Where to give up.
 
