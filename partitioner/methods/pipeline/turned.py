@@ -30,6 +30,7 @@ def turned(problem: Problem) -> Problem:
         relaxed_size=problem.relaxed_size[::-1].copy(),
         relaxed_allowed=problem.relaxed_allowed[:, ::-1].copy(),
         coarser=None,
+        output=problem.output[::-1].copy(),
         pipeline=None if problem.pipeline is None else _turned_pipeline(problem.pipeline),
     )
 
