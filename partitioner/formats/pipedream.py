@@ -103,7 +103,7 @@ def _graph(profile: Profile, given: dict[str, Any]) -> Graph:
     )
 
 
-def _memory(profile: Profile, training: bool) -> dict[str, Floats]:
+def _memory(profile: Profile, training: bool) -> dict[str, Any]:
     """The parts of the memory, forward nodes first."""
     if not training:
         return {"parameters": profile.parameters}
