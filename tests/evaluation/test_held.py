@@ -8,7 +8,7 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, OptionError, WorkloadError, evaluate
 
-PARTS = {
+PARTS: dict[str, Any] = {
     "parameters": 2.0,
     "gradients": 3.0,
     "optimizer": 5.0,
@@ -52,15 +52,13 @@ def test_memory_by_schedule(options: Any, first: float, last: float) -> None:
     """
     found = {entry.name: entry for entry in evaluate(*line(), SPLIT, **options).loads}
     assert (found["gpu1"].memory, found["gpu0"].memory) == (first, last)
-    assert found["gpu2"].memory == (
-        first if found["gpu2"].replica_of == "gpu1" else last if found["gpu2"].replica_of else 0
-    )
+    assert found["gpu2"].memory == {"gpu1": first, "gpu0": last, None: 0}[found["gpu2"].replica_of]
 
 
 def test_what_does_not_fit_is_said_with_what_is_held() -> None:
     """Once for a stage and its copies."""
     graph, devices = line(memory=60)
-    for options, text in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"schedule": "1f1b"}, "gpu1 holds 61 (2 samples in flight), its memory is 60"),
         (
             {"schedule": "1f1b_async"},
@@ -70,8 +68,9 @@ def test_what_does_not_fit_is_said_with_what_is_held() -> None:
             {"schedule": "1f1b", "replicas": {"gpu1": ["gpu2"]}},
             "gpu1 holds 61 (2 samples in flight), its memory is 60",
         ),
-    ):
-        assert evaluate(graph, devices, SPLIT, **options).violations == (text,)  # type: ignore[arg-type]
+    ]
+    for options, text in cases:
+        assert evaluate(graph, devices, SPLIT, **options).violations == (text,)
     tight = evaluate(graph, Devices((DeviceKind("gpu", 2, 46.0),)), SPLIT, schedule="inference")
     assert tight.violations[0] == "gpu0 holds 47 (1 sample in flight), its memory is 46"
     assert evaluate(graph, devices, SPLIT).feasible
@@ -114,7 +113,7 @@ def test_options_that_mean_nothing_are_refused(objective: str, options: Any, tex
     "order", [["gpu0"], ["gpu0", "gpu1", "gpu2"], ["gpu0", "gpu0"], "gpu0", [0, 1], 7, ["gpu0", "gpu2"]]
 )
 def test_an_order_that_does_not_list_the_stages_is_refused(order: Any) -> None:
-    with pytest.raises(WorkloadError, match="order: .*: must name the devices of the stages, gpu0, gpu1"):
+    with pytest.raises(WorkloadError, match=r"order: .*: must name the devices of the stages, gpu0, gpu1"):
         evaluate(*line(), SPLIT, order=order)
 
 
