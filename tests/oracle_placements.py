@@ -11,6 +11,7 @@ from partitioner import DeviceKind, Devices, Graph
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Tensors = list[tuple[int, list[int], float]]
 
 
