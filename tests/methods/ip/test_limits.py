@@ -15,7 +15,7 @@ from tests.oracle import best_values
 from tests.random_limits import FIELDS, random_constraints, with_layers
 from tests.random_problems import Case, cases
 
-BACKENDS = ("highs", "scip", "cbc")
+BACKENDS = ("highs", "cbc")
 PRECISION = 1e-6  # a solver proves no closer than this
 CHUNK = 100
 
@@ -93,7 +93,7 @@ def test_limits_together_equal_the_oracle() -> None:
         fields = tuple(field for field in FIELDS if rng.random() < 0.4)
         for i, case in enumerate(cases(first, 12, most_nodes=7, most_devices=4)):
             case = replace(case, graph=with_layers(case.graph, case.rng))
-            check(case, random_constraints(case.rng, case.graph, case.devices, fields), BACKENDS[i % 3])
+            check(case, random_constraints(case.rng, case.graph, case.devices, fields), BACKENDS[i % len(BACKENDS)])
 
 
 @pytest.mark.slow
