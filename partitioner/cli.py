@@ -14,9 +14,9 @@ from partitioner.arguments import Command, command_parser
 from partitioner.certify import Certificate, certify
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
-from partitioner.formats.msr import load
 from partitioner.formats.placement import load_placement, load_subgraphs
 from partitioner.graph import NodeId
+from partitioner.inputs import read_constraints, read_workload
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
 from partitioner.progress import ProgressLine
@@ -24,7 +24,10 @@ from partitioner.report import backends_table, certificate_text, evaluation_tabl
 from partitioner.solve import solve
 from partitioner.workload import Workload
 
-METHOD_OPTIONS = ("granularity", "memory_budget", "orders", "subgraphs_per_accelerator")
+METHOD_OPTIONS = (
+    *("granularity", "memory_budget", "orders", "subgraphs_per_accelerator"),
+    *("replicas", "schedule", "microbatches"),
+)
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
 
 
@@ -62,10 +65,12 @@ def _fail(message: str, code: int) -> int:
 
 
 def _solve(options: argparse.Namespace) -> None:
-    workload = load(options.workload, options.communication)
+    workload = read_workload(options)
+    constraints = read_constraints(options, workload.graph)
     chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
     chosen |= {"contiguous_backward": options.contiguous_backward or None}
     chosen |= {"contiguous_cpus": False if options.scattered_cpus else None}
+    chosen |= {"constraints": None if constraints.empty else constraints}
     with ProgressLine() as line:
         plan = solve(
             workload.graph,
@@ -87,7 +92,7 @@ def _solve(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    workload = load(options.workload, options.communication)
+    workload = read_workload(options)
     placement = load_placement(options.plan, workload.graph, workload.devices)
     subgraphs = load_subgraphs(options.plan, workload.graph) if options.objective == "latency" else None
     evaluation = evaluate(

@@ -48,11 +48,15 @@ class Ground:
         self.left = problem.count - (states[:, None] // self.stride) % radix
         self.following = np.where(self.left > 0, states[:, None] + self.stride, -1)
         self.model = _model(problem)
-        self.growth = _growth(problem)
+        self.growth = growth_of(problem)
         self.easiest = easiest_followers(lattice, self.growth)
         self.remaining = remaining_weights(lattice, relaxation.weight)
         after = problem.successors
         self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
+
+    def filling(self, threshold: float, floor: float) -> Filling:
+        """An empty table for a threshold, in which largest loads up to the floor are not told apart."""
+        return Filling(self, threshold, floor)
 
     def clipped(self, threshold: float) -> Model:
         """The model for a threshold: a cost that is too large for any stage is as good as twice it.
@@ -146,7 +150,7 @@ def _model(problem: Problem) -> Model:
     )
 
 
-def _growth(problem: Problem) -> Floats:
+def growth_of(problem: Problem) -> Floats:
     """Shape (K, n): by how much a supernode may raise the load of a stage that takes it.
 
     Finite only if the stages after it cannot suffer. They lose its time; of its nets, those with a
