@@ -93,7 +93,8 @@ def test_limits_together_equal_the_oracle() -> None:
         fields = tuple(field for field in FIELDS if rng.random() < 0.4)
         for i, case in enumerate(cases(first, 12, most_nodes=7, most_devices=4)):
             case = replace(case, graph=with_layers(case.graph, case.rng))
-            check(case, random_constraints(case.rng, case.graph, case.devices, fields), BACKENDS[i % len(BACKENDS)])
+            constraints = random_constraints(case.rng, case.graph, case.devices, fields)
+            check(case, constraints, BACKENDS[i % len(BACKENDS)])
 
 
 @pytest.mark.slow
