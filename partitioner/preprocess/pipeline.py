@@ -163,6 +163,12 @@ class Extension:
         kept = versions * parameters.sum() + held * activations.sum()
         return float(kept + workspace.max(initial=0.0))
 
+    def torn(self, member: Ints, count: int) -> Bools:
+        """Shape (count,): supernodes that are pinned to more devices than a part may have."""
+        fixed = self.demands.device >= 0
+        pairs = np.unique(np.stack((member[fixed], self.demands.device[fixed])), axis=1)
+        return np.bincount(pairs[0], minlength=count) > self.regime.replicas
+
     def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
         """What the extended model needs of `count` supernodes; `member` has shape (N,)."""
         return _pipeline(graph, devices, self.demands, self.regime, member, count)
