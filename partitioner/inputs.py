@@ -34,7 +34,7 @@ def read_workload(options: argparse.Namespace) -> Workload:
     """
     profile = Path(options.workload).suffix == PROFILE
     workload = _profile(options) if profile else load(options.workload)
-    given = [name for name in PROFILE_OPTIONS if getattr(options, name)]
+    given = [name for name in PROFILE_OPTIONS if getattr(options, name) not in (None, False)]
     if given and not profile:
         raise OptionError(f"--{given[0].replace('_', '-')} is for profiles ({PROFILE} files)")
     return replace(workload, devices=_devices(options, workload.devices))

@@ -158,6 +158,7 @@ def solve(
         schedule=regime.schedule,
         microbatches=regime.microbatches,
         constraints=regime.constraints,
+        split=split,
     )
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
