@@ -28,7 +28,8 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
     It is the plan for the time that the planner predicts, transfers between stages included
     (``activation_compression_ratio=1``), on devices of one kind, replicated or all stages single. Its
     value here is another one: what the plan costs in the model of all methods. Limits of memory and of
-    replicas the planner does not know; a plan that breaks them is none.
+    replicas the planner does not know; a plan that breaks them is none. Nodes that cost nothing have
+    joined a neighbour, and on equal links there are no more unreplicated stages than supernodes.
 
     Raises
     ------
@@ -42,7 +43,7 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
         return no_split(problem)
     kind, notes = _kind(problem)
     view = view_of(problem, kind)
-    planned, remarks = _planned(view, straight=problem.copies[kind] == 1)
+    planned, remarks = _planned(view, straight=bool(problem.copies[kind] == 1))
     if planned is None:
         return _nothing(problem, bound, settings, (*notes, NO_PIPELINE))
     parts = _parts(view, planned, kind)
@@ -58,11 +59,7 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
         min(bound, value),
         settings.ended(bound, value),
         notes=notes,
-        statistics={
-            "predicted": planned.time,
-            "predicted_data_parallel": planned.data_parallel_time,
-            "states": planned.states,
-        },
+        statistics={"predicted": planned.time, "states": planned.states},
     )
 
 

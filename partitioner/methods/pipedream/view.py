@@ -37,7 +37,8 @@ def view_of(problem: Problem, kind: int) -> View:
     """What the planner sees of a problem whose supernodes all run on one kind of device.
 
     Time is that of both passes, an activation is what the tensors cost that leave a supernode forward,
-    times the bandwidth. Without a bandwidth weights cost nothing, and cost and bytes are one.
+    times the bandwidth; so a result of the network has none, which the planner counts at cuts behind it.
+    Without a bandwidth weights cost nothing, and cost and bytes are one.
     """
     bandwidth = bandwidth_of(problem, kind)
     supernode = np.argsort(_first_nodes(problem))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from architectures.plans import planner_layers
 
@@ -23,6 +24,7 @@ from partitioner import (
     load_pipedream,
     solve,
 )
+from partitioner.graph import Floats
 from partitioner.levels import Level
 from partitioner.methods.pipedream.layers import Layers
 from partitioner.methods.pipedream.plan import plan
@@ -47,6 +49,11 @@ def training_graph(layers: Layers, bandwidth: float) -> Graph:
         parameters=layers.parameters.tolist() + none,
         workspace=1.0,
     )
+
+
+def read_activations(layers: Layers) -> Floats:
+    """The activations that some layer reads."""
+    return np.where(np.isin(np.arange(len(layers)), layers.edges[:, 0]), layers.activation, 0.0)
 
 
 def wired(groups: list[int], bandwidth: float, **options: Any) -> Devices:
@@ -87,37 +94,36 @@ def test_profiles_are_planned_as_the_planner_does(path: Path, groups: list[int],
         activation_compression_ratio=1.0,
     )
     assert found.statistics["predicted"] == pytest.approx(expected.time * MS_PER_SECOND, rel=1e-9)
-    data_parallel = pytest.approx(expected.data_parallel_time * MS_PER_SECOND, rel=1e-9)
-    assert found.statistics["predicted_data_parallel"] == data_parallel
     assert found.statistics["states"] == expected.states
     check(workload.graph, devices, found)
 
 
-@pytest.mark.parametrize("groups", [[1], [4], [2, 2], [2, 1, 2]], ids=str)
+@pytest.mark.parametrize("groups", [[1], [4], [2, 2], [2, 2, 2]], ids=str)
 def test_random_graphs_are_planned_as_the_planner_does(groups: list[int]) -> None:
     """Straight and replicated, in every model of communication; with idle devices only where it must.
 
-    Every layer takes time, so that none is merged.
+    Every layer takes time, so that none is merged; in a graph results that nobody reads have no cost.
     """
     rng, idle, replicated = random.Random(len(groups)), 0, 0
     for case in range(150):
         layers, bandwidth = (chain, residual)[case % 2](rng, rng.randint(2, 7)), rng.choice((0.5, 10.0, 99.0))
-        layers = replace(layers, time=layers.time + 1)
+        layers = replace(layers, time=layers.time + 1, activation=read_activations(layers))
         models = {"communication": rng.choice(("sequential", "overlapped", "duplex"))}
         models["synchronisation"] = rng.choice(("added", "overlapped"))
         graph, devices = training_graph(layers, bandwidth), wired(groups, bandwidth, **models)
         replicas = rng.choice((1, math.prod(groups)))
         found = solve(graph, devices, method="pipedream", replicas=replicas)
         asked: dict[str, Any] = {"straight": replicas == 1, "activation_compression_ratio": 1.0}
+        most = [min(groups[0], len(layers))] if replicas == len(groups) == 1 else groups
         try:
-            expected = plan(layers, machines(groups, bandwidth), **asked)
+            expected = plan(layers, machines(most, bandwidth), **asked)
         except InfeasibleError:
-            expected = plan(layers, machines(groups, bandwidth), fewer_machines=True, **asked)
+            expected = plan(layers, machines(most, bandwidth), fewer_machines=True, **asked)
             idle += len(found.notes) == 1 and "idle" in found.notes[0]
         assert found.statistics["predicted"] == pytest.approx(expected.time, rel=1e-9), case
         check(graph, devices, found)
         replicated += any(load.replica_of for load in found.devices)
-    assert math.prod(groups) == 1 or (idle > 0 and replicated > 10)
+    assert (idle > 0) == (len(groups) > 1) and (replicated > 10) == (groups != [1])
 
 
 def test_our_optimum_is_never_worse() -> None:
@@ -133,12 +139,11 @@ def test_our_optimum_is_never_worse() -> None:
 
 
 def test_replicas_over_groups_hold_the_same_devices_of_each() -> None:
-    """Two groups of two: inside a group a stage a device, and both stages span both groups."""
-    even = Layers([4.0, 4.0], [1.0, 1.0], [0.0, 0.0], [(0, 1)])  # type: ignore[arg-type]
-    heavy = replace(even, parameters=[9.0, 9.0])
-    graph, devices = training_graph(heavy, 2.0), wired([2, 2], 2.0)
-    found = solve(graph, devices, method="pipedream", replicas=4)
+    """In a group of two a stage a device takes 40, and 24 with a second group, which exchanges little."""
+    layers = Layers([40.0, 40.0], [10.0, 10.0], [1.0, 1.0], [(0, 1)])  # type: ignore[arg-type]
+    found = solve(training_graph(layers, 2.0), wired([2, 2], 2.0), method="pipedream", replicas=4)
     groups = {load.name: load.replica_of for load in found.devices}
+    assert found.statistics["predicted"] == 24.0
     assert found.stages == ("gpu0", "gpu1")
     assert groups == {"gpu0": None, "gpu1": None, "gpu2": "gpu0", "gpu3": "gpu1"}
 
@@ -170,9 +175,9 @@ def test_a_node_that_may_not_run_is_named() -> None:
 
 
 def test_limits_that_it_does_not_know_leave_no_plan() -> None:
-    """Its plan is a stage on three devices and a shorter one; or of two stages one with two nodes."""
+    """Its plan is one stage on all devices; or of two stages one with two nodes."""
     graph = Graph.from_arrays({"gpu": [8.0, 1.0, 1.0]}, [(0, 1), (1, 2)], size=4.0)
-    with pytest.raises(NoPlanFound, match="stage on 3 devices, more than the replicas allowed"):
+    with pytest.raises(NoPlanFound, match="stage on 4 devices, more than the replicas allowed"):
         solve(graph, wired([4], 1e9), method="pipedream", replicas=2)
     devices = Devices((DeviceKind("gpu", 2, memory=7.0), DeviceKind("cpu", 1, times="gpu")))
     with pytest.raises(NoPlanFound, match="needs 8 of a device's memory, 7"):
