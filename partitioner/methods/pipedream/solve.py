@@ -114,7 +114,7 @@ def _broken(problem: Problem, parts: list[Part]) -> str:
         return f"PipeDream's plan has a stage on {most} devices, more than the replicas allowed"
     need, memory = max(problem.size[part.nodes].sum() for part in parts), problem.memory[parts[0].kind]
     if need > memory:
-        return f"PipeDream's plan needs {need:g} of a device's memory, {memory:g}"
+        return f"PipeDream's plan puts {need:g} on a device with a memory of {memory:g}"
     return ""
 
 
