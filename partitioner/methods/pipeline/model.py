@@ -20,7 +20,7 @@ def costs_of(problem: Problem) -> Costs:
     """What the loads of stages are made of."""
     nets, pipeline = problem.nets, pipeline_of(problem)
     return Costs(
-        work=problem.work(),
+        work=np.ascontiguousarray(problem.work()),
         fare=problem.fare,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         net_start=nets.of_node.start,
