@@ -10,8 +10,10 @@ from partitioner.evaluate import OBJECTIVES
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.registry import METHODS
 from partitioner.options import GRANULARITIES
+from partitioner.regime import SCHEDULES
 
 Command = Callable[[argparse.Namespace], None]
+_Group = argparse._ArgumentGroup
 
 
 def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
@@ -29,7 +31,6 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
     _add_model(parser, subgraphs=None)
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
     parser.add_argument("--split", choices=SHAPES, help="chain; for latency convex")
@@ -48,13 +49,13 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory-budget", type=int, metavar="BYTES", help="for the exact search (4 GiB)")
     parser.add_argument("--orders", type=int, metavar="N", help="linear orders to try (12)")
     parser.add_argument("--output", metavar="PLAN.json", help="write the plan there as well")
+    parser.add_argument("--replicas", type=int, metavar="N", help="devices that may share a stage (1)")
     _add_format(parser)
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file")
-    parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     _add_model(parser, subgraphs=1)
+    parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     parser.add_argument(
         "--bound", type=float, metavar="SECONDS", help="search so long for how far it is from the best"
     )
@@ -62,6 +63,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None) -> None:
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
     parser.add_argument("--objective", default="throughput", choices=OBJECTIVES)
     parser.add_argument(
         "--subgraphs-per-accelerator",
@@ -70,7 +72,32 @@ def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None) -> None:
         metavar="N",
         help="of each pass, for latency (1)",
     )
-    parser.add_argument("--communication", default="sequential", choices=COMMUNICATION_MODELS)
+    parser.add_argument("--schedule", choices=SCHEDULES, help="how many samples a stage holds in memory")
+    parser.add_argument("--microbatches", type=int, metavar="N", help="samples in a batch")
+    _add_devices(parser.add_argument_group("devices, in place of those of the workload"))
+    _add_profile(parser.add_argument_group("PipeDream's profiles"))
+    _add_constraints(parser.add_argument_group("constraints"))
+
+
+def _add_devices(group: _Group) -> None:
+    group.add_argument("--devices", metavar="FILE", help="a devices JSON file")
+    group.add_argument("--accelerators", type=int, metavar="N")
+    group.add_argument("--memory", type=float, metavar="BYTES", help="of each accelerator")
+    group.add_argument("--cpus", type=int, metavar="N")
+    group.add_argument("--communication", choices=COMMUNICATION_MODELS, help="sequential")
+
+
+def _add_profile(group: _Group) -> None:
+    group.add_argument("--bandwidth", type=float, metavar="BYTES", help="per second")
+    group.add_argument("--cpu-factor", type=float, metavar="X", help="how many times longer a CPU takes")
+    group.add_argument("--inference", action="store_true", help="without the backward pass")
+
+
+def _add_constraints(group: _Group) -> None:
+    group.add_argument("--constraints", metavar="FILE", help="a constraints JSON file")
+    group.add_argument("--stages", type=int, metavar="N", help="exactly so many")
+    group.add_argument("--use-all-devices", action="store_true")
+    group.add_argument("--neighbours-only", action="store_true", help="no edge may lead over a stage")
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from paper_tables.model import Table
 from paper_tables.programs import GPIPE, IP, gpipe, programs
 from paper_tables.published import Published, read_published
 from paper_tables.sources import Source, find_sources
-from paper_tables.tables import table1, table2, table3
+from paper_tables.tables import PIPEDREAM, pipedream, table1, table2, table3
 from paper_tables.writing import as_json, as_markdown, as_text
 from rich.console import Console
 
@@ -30,7 +30,7 @@ EFFORT = Effort()
 WRITERS = {"text": as_text, "markdown": as_markdown, "json": as_json}
 Make = Callable[[Sequence[Measurement], Published], Table]
 NUMBERED: Mapping[int | str, Make] = {1: table1, 2: table2, 3: table3}
-TABLES: Mapping[int | str, Make] = {**NUMBERED, IP: programs, GPIPE: gpipe}
+TABLES: Mapping[int | str, Make] = {**NUMBERED, PIPEDREAM: pipedream, IP: programs, GPIPE: gpipe}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,7 +87,10 @@ def _tables(options: argparse.Namespace, published: Published, effort: Effort) -
 
 
 def _wanted(options: argparse.Namespace) -> list[int | str]:
-    return [*options.tables, *([IP] if options.ip else []), *([GPIPE] if options.gpipe else [])]
+    wanted: list[int | str] = []
+    for number in options.tables:
+        wanted += [number, PIPEDREAM] if number == 1 else [number]
+    return [*wanted, *([IP] if options.ip else []), *([GPIPE] if options.gpipe else [])]
 
 
 def _published(folder: Path, reference: Path | None) -> Published:

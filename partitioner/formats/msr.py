@@ -3,27 +3,35 @@
 The file holds `maxSizePerFPGA` (bytes), `maxFPGAs`, `maxCPUs`, `nodes` and `edges`. A node has `id`,
 `supportedOnFpga`, `cpuLatency`, `fpgaLatency`, `isBackwardNode` and may have `name`, `colorClass`,
 `size` (0 if missing) and `layerId`; an edge has `sourceId`, `destId` and `cost`. "FPGA" stands for any
-accelerator. Fields of other names are kept.
+accelerator. Two additions of ours: a node may have `times`, an object with its time on further kinds of
+device (it runs on those only), and the parts of its memory, `parameters`, `gradients`, `optimizer`,
+`activations` and `workspace`. Fields of other names are kept.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.files import read_json
-from partitioner.formats.record import Record, flag, identifier, listing, number, text, whole
+from partitioner.formats.msr_nodes import Nodes, read_nodes
+from partitioner.formats.record import (
+    Record,
+    identifier,
+    listing,
+    number,
+    whole,
+)
 from partitioner.graph import Extras, Graph, NodeId
 from partitioner.workload import Workload
 
 TOP_FIELDS = ("maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges")
-NODE_FIELDS = ("id", "name", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode")
-OPTIONAL_NODE_FIELDS = ("colorClass", "layerId", "size")
 EDGE_FIELDS = ("sourceId", "destId", "cost")
 FILE_NAME = {"time[accelerator]": "fpgaLatency", "time[cpu]": "cpuLatency"}
 DEVICE_FIELD = {
@@ -32,22 +40,6 @@ DEVICE_FIELD = {
     ("device kind cpu", "count"): "maxCPUs",
     ("devices", "count"): "maxFPGAs + maxCPUs",
 }
-
-
-@dataclass
-class _Nodes:
-    """The columns of the node table."""
-
-    ids: list[NodeId] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    accelerator: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-    supported: list[bool] = field(default_factory=list)
-    size: list[float] = field(default_factory=list)
-    backward: list[bool] = field(default_factory=list)
-    color: list[int | str | None] = field(default_factory=list)
-    layer: list[int | str | None] = field(default_factory=list)
-    others: list[dict[str, Any]] = field(default_factory=list)
 
 
 def load(path: str | os.PathLike[str], communication: str = "sequential") -> Workload:
@@ -74,7 +66,7 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
     top_others = top.others(TOP_FIELDS)
     counts = top.take("maxFPGAs", whole, 1), top.take("maxCPUs", whole, 0)
     memory = top.take("maxSizePerFPGA", number, 0.0)
-    nodes = _read_nodes(top.take("nodes", listing, []), flaws)
+    nodes = read_nodes(top.take("nodes", listing, []), flaws)
     ids_known = not any(f.field in ("nodes", "id") or f.where.startswith("nodes[") for f in flaws)
     edges, cost, edge_others = _read_edges(top.take("edges", listing, []), nodes.ids, ids_known, flaws)
     extras = Extras(top_others, nodes.others, edge_others)
@@ -93,26 +85,6 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
     except WorkloadError as error:
         flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
     raise WorkloadError(list(dict.fromkeys(flaws)), source)
-
-
-def _read_nodes(records: Sequence[Any], flaws: list[Flaw]) -> _Nodes:
-    nodes = _Nodes()
-    for place, data in enumerate(records):
-        given = data.get("id") if isinstance(data, dict) else None
-        where = f"node {shown(given)}" if isinstance(given, int | str) else f"nodes[{place}]"
-        record = Record(data, where, flaws)
-        node = record.take("id", identifier, f"nodes[{place}] without an id")
-        nodes.ids.append(node)
-        nodes.names.append(record.take("name", text, str(node), required=False))
-        nodes.supported.append(record.take("supportedOnFpga", flag, True))
-        nodes.cpu.append(record.take("cpuLatency", number, 0.0))
-        nodes.accelerator.append(record.take("fpgaLatency", number, 0.0))
-        nodes.backward.append(record.take("isBackwardNode", flag, False))
-        nodes.size.append(record.take("size", number, 0.0, required=False))
-        nodes.color.append(record.take("colorClass", identifier, None, required=False))
-        nodes.layer.append(record.take("layerId", identifier, None, required=False))
-        nodes.others.append(record.others((*NODE_FIELDS, *OPTIONAL_NODE_FIELDS)))
-    return nodes
 
 
 def _read_edges(
@@ -143,19 +115,24 @@ def _edge_place(place: int, data: Any) -> str:
     return f"edges[{place}]"
 
 
-def _graph(nodes: _Nodes, edges: list[tuple[NodeId, NodeId]], cost: list[float], extras: Extras) -> Graph:
+def _graph(nodes: Nodes, edges: list[tuple[NodeId, NodeId]], cost: list[float], extras: Extras) -> Graph:
+    further = list(dict.fromkeys(kind for times in nodes.times for kind in times))
+    parts = zip(*nodes.parts, strict=True) if nodes.parts else [()] * len(MEMORY_PARTS)
     return Graph.from_arrays(
-        {"accelerator": nodes.accelerator, "cpu": nodes.cpu},
+        {"accelerator": nodes.accelerator, "cpu": nodes.cpu}
+        | {kind: [times.get(kind, 0.0) for times in nodes.times] for kind in further},
         edges,
         cost,
         ids=nodes.ids,
         size=nodes.size,
         backward=nodes.backward,
-        allowed={"accelerator": nodes.supported},
+        allowed={"accelerator": nodes.supported}
+        | {kind: [kind in times for times in nodes.times] for kind in further},
         color=nodes.color,
         layer=nodes.layer,
         names=nodes.names,
         extras=extras,
+        **dict(zip(MEMORY_PARTS, parts, strict=True)),
     )
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import networkx as nx
 
+from partitioner.columns import MEMORY_PARTS
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Extras, Graph
 
-NODE_FIELDS = ("time", "size", "backward", "color", "layer", "allowed", "name")
+NODE_FIELDS = ("time", "size", "backward", "color", "layer", "allowed", "name", *MEMORY_PARTS)
 
 
 def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
@@ -21,7 +22,8 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
     digraph
         Node attributes: `time` (a mapping from device kind to time; required), `size` (0),
         `backward` (False), `color`, `layer` (None), `allowed` (the kinds that may run the node;
-        all by default), `name`. Edge attribute: `cost` (0). Other attributes are kept.
+        all by default), `name`, and the parts of memory, such as `parameters` (0). Edge attribute:
+        `cost` (0). Other attributes are kept.
 
     Returns
     -------
@@ -62,6 +64,7 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
         color=attribute("color", None),
         layer=attribute("layer", None),
         names=[str(data.get("name", node)) for node, data in nodes.items()],
+        **{part: attribute(part, 0.0) for part in MEMORY_PARTS},
         extras=Extras(
             nodes=[_without(data, NODE_FIELDS) for data in nodes.values()],
             edges=[_without(data, ("cost",)) for _, _, data in edges],
@@ -102,6 +105,7 @@ def _node_attributes(graph: Graph, i: int) -> dict[str, Any]:
         "size": float(graph.size[i]),
         "backward": bool(graph.backward[i]),
         "name": graph.names[i],
+        **{part: float(row[i]) for part, row in zip(MEMORY_PARTS, graph.parts, strict=True) if row.any()},
         **({"color": graph.color_labels[color]} if color >= 0 else {}),
         **({"layer": graph.layer_labels[layer]} if layer >= 0 else {}),
     }

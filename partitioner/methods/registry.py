@@ -95,6 +95,14 @@ _METHODS = (
         "the paper's baseline: best single moves from ten random starts, with a lower bound",
     ),
     MethodInfo(
+        "pipedream_path",
+        "partitioner.methods.dp.path:solve_path",
+        ("throughput",),
+        ("chain",),
+        ("numba",),
+        "the paper's baseline: best chain that keeps branchings whole, with a lower bound",
+    ),
+    MethodInfo(
         "single_device",
         "partitioner.methods.single:solve_single",
         ("throughput", "gpipe"),

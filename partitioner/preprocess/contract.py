@@ -150,12 +150,13 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
     """Collect what a method needs of the groups that are left, without any precedence."""
     extension, objective = goal.extension, goal.objective
     most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
+    torn = np.zeros(len(kept), dtype=bool) if extension is None else extension.torn(member, len(kept))
     detail = "sources" if devices.communication == "duplex" else "pins"
     empty = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), len(kept))
     return Problem(
         time=groups.time[:, :, kept],
         size=groups.size[kept],
-        allowed=groups.allowed[:, kept],
+        allowed=groups.allowed[:, kept] & ~torn,
         successors=empty,
         predecessors=empty,
         nets=build_nets(graph, member, len(kept), "passes" if objective == "gpipe" else detail),
@@ -165,7 +166,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
         fare=np.array([kind.fare for kind in devices.kinds]),
         communication=devices.communication,
         relaxed_size=groups.relaxed_size[kept],
-        relaxed_allowed=groups.relaxed_allowed[:, kept],
+        relaxed_allowed=groups.relaxed_allowed[:, kept] & ~torn,
         objective=objective,
         pipeline=None if extension is None else extension.pipeline(graph, devices, member, len(kept)),
     )

@@ -17,7 +17,7 @@ from partitioner.schedule.stash import held as stash
 UNLIMITED = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Limits:
     """What every stage, and all of them together, must keep to.
 
@@ -162,6 +162,12 @@ class Extension:
         parameters, _, _, activations, workspace = graph.parts
         kept = versions * parameters.sum() + held * activations.sum()
         return float(kept + workspace.max(initial=0.0))
+
+    def torn(self, member: Ints, count: int) -> Bools:
+        """Shape (count,): supernodes that are pinned to more devices than a part may have."""
+        fixed = self.demands.device >= 0
+        pairs = np.unique(np.stack((member[fixed], self.demands.device[fixed])), axis=1)
+        return np.bincount(pairs[0], minlength=count) > self.regime.replicas
 
     def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
         """What the extended model needs of `count` supernodes; `member` has shape (N,)."""

@@ -23,6 +23,7 @@ LAYER_INFERENCE = Options()
 LAYER_TRAINING = Options(training=True)
 OPERATOR_INFERENCE = Options(operators=True, separate_weights=True)
 OPERATOR_TRAINING = Options(training=True, operators=True)
+MEMORY_IN_PARTS = replace(LAYER_TRAINING, parts=True)
 LOOKUP_ON_HOST = replace(OPERATOR_INFERENCE, host_only=("gather", "cast", "invert"))
 LOOKUP_ON_HOST_TRAINING = replace(OPERATOR_TRAINING, host_only=("gather",))
 SEARCH_ON_HOST = replace(OPERATOR_INFERENCE, host_only=("gather", "beam_search"))
@@ -62,6 +63,12 @@ WORKLOADS: dict[str, Workload] = {
     ),
     "gpt3_6b7_training": gpt_workload(
         "GPT-3 6.7B", (32, 4096, 32), (1, 2048), (A100_40GB, 4), LAYER_TRAINING
+    ),
+    "gpt3_6b7_parts_training": gpt_workload(
+        "GPT-3 6.7B", (32, 4096, 32), (1, 2048), (A100_40GB, 8), MEMORY_IN_PARTS, cpus=0
+    ),
+    "gpt3_96_layers_training": gpt_workload(
+        "Deep GPT-3", (96, 4096, 32), (1, 2048), (A100_40GB, 256), MEMORY_IN_PARTS, cpus=0
     ),
     "moe_mixtral_inference": mixture_workload(
         "Mixtral 8x7B", MIXTRAL, Experts(8, 2), (A100_40GB, 3), LAYER_INFERENCE

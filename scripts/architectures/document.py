@@ -1,6 +1,6 @@
 """The nodes and edges of one instance file as they are written."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,12 +34,15 @@ class Options:
         Whether parameters are zero-time source nodes, not part of their operator.
     host_only : collection of str
         Last parts of the names of operators that accelerators do not support.
+    parts : bool
+        Whether the parts of the memory are written one by one, not their sum as `size`.
     """
 
     training: bool = False
     operators: bool = False
     separate_weights: bool = False
     host_only: Collection[str] = ()
+    parts: bool = False
 
 
 def significant(value: float) -> float | int:
@@ -62,7 +65,7 @@ class Document:
         self,
         name: str,
         times: Times,
-        size: float,
+        memory: Mapping[str, float],
         output_bytes: float,
         *,
         layer: int,
@@ -77,8 +80,10 @@ class Document:
             Name of the operator; its last part decides whether it is for the host only.
         times : Times
             Time in ms on either processor.
-        size, output_bytes : float
-            Memory that it occupies, and size of its output.
+        memory : mapping of str to float
+            The parts of the memory that it occupies.
+        output_bytes : float
+            Size of its output.
         layer : int
             Layer, written in operator graphs only.
         backward : bool, optional
@@ -99,10 +104,15 @@ class Document:
             node["colorClass"] = color
         if self.options.operators:
             node["layerId"] = layer
-        self.nodes.append({**node, "size": significant(size)})
+        self.nodes.append({**node, **self._memory(memory)})
         cost = significant(transfer_ms(self.accelerator, output_bytes))
         self._edge_fields.append({"cost": cost, "size": significant(output_bytes)})
         return len(self.nodes) - 1
+
+    def _memory(self, parts: Mapping[str, float]) -> dict[str, float | int]:
+        if self.options.parts:
+            return {part: significant(value) for part, value in parts.items() if value}
+        return {"size": significant(sum(parts.values()))}
 
     def edge(self, source: int, target: int) -> None:
         """Write an edge, which carries the whole output of its source."""

@@ -72,11 +72,11 @@ class _Writer:
         for index, operator in enumerate(self.operators):
             owner = index if operator.tied_to is None else operator.tied_to
             color = owner + 1 if self.paired[index] or owner in shared else None
-            state = self._write_state(index, operator, color)
-            size = self._held_bytes(operator) + state
+            memory = self._write_state(index, operator, color)
+            memory = {"activations": self._held_bytes(operator), **memory}
             times, output = operator.forward, operator.output_bytes
             self.nodes.append(
-                self.document.node(operator.name, times, size, output, layer=operator.layer, color=color)
+                self.document.node(operator.name, times, memory, output, layer=operator.layer, color=color)
             )
             for source in self._sources(owner, operator.inputs):
                 self.document.edge(source, self.nodes[index])
@@ -87,15 +87,18 @@ class _Writer:
             return operator.activation_bytes
         return min(operator.activation_bytes, operator.output_bytes)
 
-    def _write_state(self, index: int, operator: Operator, color: int | None) -> float:
-        """Write the parameters as a node of their own, or return their size in bytes."""
-        state = operator.parameters * self.state_bytes
+    def _write_state(self, index: int, operator: Operator, color: int | None) -> dict[str, float]:
+        """Write the parameters as a node of their own, or return what they and the optimizer take."""
+        state = {
+            "parameters": operator.parameters * self.gradient_bytes,
+            "optimizer": operator.parameters * (self.state_bytes - self.gradient_bytes),
+        }
         if not (self.document.options.separate_weights and operator.parameters):
             return state
         output = operator.parameters * self.document.accelerator.element_bytes
         name, layer, free = f"{operator.name}/weight", operator.layer, Times(0.0, 0.0)
         self.weights[index] = self.document.node(name, free, state, output, layer=layer, color=color)
-        return 0.0
+        return {}
 
     def _sources(self, owner: int, producers: Sequence[int]) -> Iterator[int]:
         """Yield the nodes of some producers, and that of the parameters if there is one."""
@@ -121,7 +124,7 @@ class _Writer:
         mirror = self.document.node(
             f"{operator.name}/backward",
             operator.backward,
-            operator.parameters * self.gradient_bytes + held,
+            {"gradients": operator.parameters * self.gradient_bytes, "workspace": held},
             gradients,
             layer=operator.layer,
             backward=True,
@@ -143,7 +146,7 @@ class _Writer:
         orphan = self.document.node(
             f"{operator.name}/{last}",
             self._vector_times((len(inputs) + 1) * size),
-            size,
+            {"workspace": size},
             size,
             layer=operator.layer,
             backward=True,

@@ -40,12 +40,13 @@ def gpt_workload(
     batch: tuple[int, int],
     machine: tuple[Accelerator, int],
     options: Options,
+    cpus: int = 1,
 ) -> Workload:
     """Return a GPT of some layers, hidden size and heads for sequences and tokens."""
     layers, hidden, heads = dimensions
     shape = Shape(layers, hidden, heads, 4 * hidden, 50257, *batch)
     text = f"{title}, {layers} blocks, hidden {hidden}, batch {batch[0]} x {batch[1]} tokens"
-    return _workload(text, partial(gpt, shape=shape), *machine, options)
+    return _workload(text, partial(gpt, shape=shape), *machine, options, cpus)
 
 
 def gnmt_workload(accelerators: int, options: Options, batch: int, cpus: int = 1) -> Workload:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from paper_tables.catalogue import Entry
+from paper_tables.catalogue import LAYERS, Entry
 from paper_tables.sources import Source
 from partitioner import Evaluation, NoPlanFound, Plan, evaluate, load, load_placement, solve
 from partitioner.preprocess.contract import contract
@@ -63,6 +63,13 @@ class Measurement:
                 if lattice is not None:
                     return lattice.size
         return None
+
+    @cached_property
+    def path(self) -> Plan | None:
+        """The plan of the PipeDream baseline, which is for layer graphs only."""
+        if self.entry.folder != LAYERS:
+            return None
+        return solve(self.graph, self.devices, method="pipedream_path")
 
     @cached_property
     def expert(self) -> Evaluation | None:

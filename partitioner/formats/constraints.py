@@ -1,0 +1,95 @@
+"""Constraints from a JSON file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from partitioner.constraints import Constraints
+from partitioner.errors import Flaw, WorkloadError
+from partitioner.files import read_json
+from partitioner.formats.record import (
+    Record,
+    RuleBrokenError,
+    flag,
+    identifier,
+    listing,
+    mapping,
+    text,
+    whole,
+)
+from partitioner.graph import Graph
+
+
+def load_constraints(path: str | os.PathLike[str], graph: Graph) -> Constraints:
+    """Read a constraints file.
+
+    It is an object with the fields of :class:`partitioner.Constraints`, all of which may be left out. Names
+    of fields in a JSON object are texts: one that is the id of a node as a text means that node.
+
+    Parameters
+    ----------
+    path
+        The file.
+    graph
+        What it speaks of.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every field, value and rule that was broken.
+    """
+    flaws: list[Flaw] = []
+    top = Record(read_json(path), "file", flaws)
+    known = [entry.name for entry in fields(Constraints)]
+    for field in top.others(known):
+        top.note(field, "", f"is not a field; these are {', '.join(known)}")
+    given = {name: top.take(name, READERS[name], None, False) for name in known if name in top.data}
+    try:
+        if not flaws:
+            return Constraints(**_by_id(given, {str(node): node for node in graph.ids}))
+    except WorkloadError as error:
+        flaws += error.flaws
+    raise WorkloadError(flaws, os.fspath(path))
+
+
+def _by_id(given: dict[str, Any], ids: dict[str, Any]) -> dict[str, Any]:
+    """Patterns that are a node's id as a text become that id."""
+    found = dict(given)
+    for name in ("pin", "forbid"):
+        if name in given:
+            found[name] = {ids.get(pattern, pattern): target for pattern, target in given[name].items()}
+    return found
+
+
+def _targets(value: Any) -> dict[str, str]:
+    return {pattern: text(target) for pattern, target in mapping(value).items()}
+
+
+def _kinds(value: Any) -> dict[str, list[str]]:
+    return {pattern: [text(kind) for kind in listing(kinds)] for pattern, kinds in mapping(value).items()}
+
+
+def _groups(value: Any) -> list[list[int | str]]:
+    return [[identifier(pattern) for pattern in listing(group)] for group in listing(value)]
+
+
+def _range(value: Any) -> tuple[int | None, int | None]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise RuleBrokenError("must be a list of a least and a most number, null for none")
+    least, most = (None if end is None else whole(end) for end in value)
+    return least, most
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "pin": _targets,
+    "forbid": _kinds,
+    "together": _groups,
+    "nodes_per_stage": _range,
+    "layers_per_stage": _range,
+    "stages": whole,
+    "use_all_devices": flag,
+    "neighbours_only": flag,
+}

@@ -1,0 +1,82 @@
+"""What a command line names: a workload, devices, constraints."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from partitioner.constraints import Constraints
+from partitioner.devices import Devices
+from partitioner.errors import OptionError
+from partitioner.formats.constraints import load_constraints
+from partitioner.formats.devices import load_devices
+from partitioner.formats.msr import load
+from partitioner.formats.pipedream import load_pipedream
+from partitioner.graph import Graph
+from partitioner.workload import Workload
+
+PROFILE = ".txt"
+COUNTS = {"accelerators": "accelerator", "cpus": "cpu"}
+PROFILE_OPTIONS = ("bandwidth", "cpu_factor", "inference")
+
+
+def read_workload(options: argparse.Namespace) -> Workload:
+    """Read the workload, a JSON file or one of PipeDream's profiles, for the devices asked for.
+
+    Raises
+    ------
+    WorkloadError
+        If a file is not sound.
+    OptionError
+        If options do not go together.
+    """
+    profile = Path(options.workload).suffix == PROFILE
+    workload = _profile(options) if profile else load(options.workload)
+    given = [name for name in PROFILE_OPTIONS if getattr(options, name)]
+    if given and not profile:
+        raise OptionError(f"--{given[0].replace('_', '-')} is for profiles ({PROFILE} files)")
+    return replace(workload, devices=_devices(options, workload.devices))
+
+
+def read_constraints(options: argparse.Namespace, graph: Graph) -> Constraints:
+    """The constraints of the file, if one is named, and those that have an option of their own."""
+    found = load_constraints(options.constraints, graph) if options.constraints else Constraints()
+    wanted: dict[str, Any] = {
+        "stages": options.stages,
+        "use_all_devices": options.use_all_devices or None,
+        "neighbours_only": options.neighbours_only or None,
+    }
+    return replace(found, **{name: value for name, value in wanted.items() if value is not None})
+
+
+def _profile(options: argparse.Namespace) -> Workload:
+    for name in ("bandwidth", "accelerators"):
+        if getattr(options, name) is None and not (name == "accelerators" and options.devices):
+            raise OptionError(f"a profile needs --{name}")
+    return load_pipedream(
+        options.workload,
+        bandwidth=options.bandwidth,
+        accelerators=options.accelerators or 1,
+        cpus=options.cpus or 0,
+        cpu_factor=options.cpu_factor,
+        training=not options.inference,
+    )
+
+
+def _devices(options: argparse.Namespace, devices: Devices) -> Devices:
+    """Those of the devices file, or else of the workload with other counts and another memory."""
+    sizes = [name for name in (*COUNTS, "memory") if getattr(options, name) is not None]
+    if options.devices:
+        if sizes:
+            raise OptionError(f"--{sizes[0]} and --devices say the same: give one of them")
+        devices = load_devices(options.devices)
+        return replace(devices, communication=options.communication or devices.communication)
+    kinds = devices.kinds
+    for option, name in COUNTS.items():
+        count = getattr(options, option)
+        kinds = tuple(replace(k, count=count) if k.name == name and count is not None else k for k in kinds)
+    if options.memory is not None:
+        kinds = tuple(replace(k, memory=options.memory) if k.name == "accelerator" else k for k in kinds)
+    return replace(devices, kinds=kinds, communication=options.communication or devices.communication)

@@ -1,0 +1,161 @@
+"""The PipeDream baseline finds the best chain among those that keep every branching on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations, permutations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from partitioner import (
+    DeviceKind,
+    Devices,
+    Graph,
+    InfeasibleError,
+    NoPlanFound,
+    Plan,
+    WorkloadError,
+    evaluate,
+    solve,
+)
+from tests.branchings import (
+    Edges,
+    blocks_by_definition,
+    random_edges,
+    series_parallel_edges,
+    two_terminal_edges,
+)
+from tests.oracle import best_chain_value
+from tests.random_workloads import random_workload
+
+
+def solved(graph: Graph, devices: Devices) -> Plan | None:
+    """The plan of the baseline, None if it finds none; the evaluator agrees with it."""
+    try:
+        plan = solve(graph, devices, method="pipedream_path")
+    except (NoPlanFound, InfeasibleError):
+        return None
+    evaluation = evaluate(graph, devices, plan.placement)
+    assert evaluation.feasible and evaluation.shape.name == "chain"
+    assert evaluation.value == plan.value >= plan.bound
+    return plan
+
+
+def random_graph(rng: np.random.Generator, n: int, edges: Edges, idle: float = 0.0) -> Graph:
+    """Random times, sizes up to 3 and costs; nodes with two neighbours may take no time."""
+    time = rng.integers(1, 8, n).astype(float)
+    degree = np.bincount(np.array(edges, dtype=np.int64).ravel(), minlength=n)
+    time[(rng.random(n) < idle) & (degree > 1)] = 0.0
+    cost = rng.choice([0.0, 0.25, 1.0, 3.0], n)
+    return Graph.from_arrays(
+        {"gpu": time, "cpu": 3 * time},
+        edges,
+        [float(cost[u]) for u, _ in edges],
+        size=rng.integers(0, 4, n).astype(float),
+    )
+
+
+def random_devices(rng: np.random.Generator, graph: Graph) -> Devices:
+    """One to three accelerators, often with little memory, and now and then a CPU."""
+    share = float(rng.choice([0.5, 0.8, 1.0]))
+    gpu = DeviceKind("gpu", int(rng.integers(1, 4)), memory=max(3.0, share * float(graph.size.sum())))
+    return Devices((gpu, DeviceKind("cpu", int(rng.integers(2)), pays_communication=False)))
+
+
+def whole_branchings(graph: Graph) -> Graph:
+    """The graph with its branchings, by their definition, as colour classes."""
+    idle = np.flatnonzero(graph.time.sum(axis=0) == 0).tolist()
+    edges = [(u, v) for u, v in graph.edges.tolist()]
+    time = dict(zip(graph.kinds, graph.time, strict=True))
+    color = blocks_by_definition(len(graph), edges, idle)
+    return Graph.from_arrays(time, edges, graph.cost, size=graph.size, color=color)
+
+
+def cuts_of_all_paths(graph: Graph, devices: Devices) -> Iterator[dict[int | str, str]]:
+    """Every placement of stages that begin at points through which all paths pass."""
+    last = len(graph) - 1
+    paths = [set(path) for path in nx.all_simple_paths(nx.DiGraph(graph.edges.tolist()), 0, last)]
+    points = sorted(set.intersection(*paths) - {0})
+    for count in range(len(devices.names)):
+        for cuts in combinations(points, count):
+            for names in permutations(devices.names, count + 1):
+                yield {v: names[sum(cut <= v for cut in cuts)] for v in range(last + 1)}
+
+
+@pytest.mark.parametrize("edges_of", [series_parallel_edges, two_terminal_edges])
+def test_between_two_ends_it_cuts_where_every_path_passes(
+    edges_of: Callable[[np.random.Generator, int], Edges],
+) -> None:
+    """On graphs with one source and one sink: the best of all stages between such points."""
+    feasible = cut = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 10))
+        graph = random_graph(rng, n, edges_of(rng, n))
+        devices = random_devices(rng, graph)
+        found = [evaluate(graph, devices, placed) for placed in cuts_of_all_paths(graph, devices)]
+        best = min((each.value for each in found if each.feasible), default=None)
+        plan = solved(graph, devices)
+        assert (plan is None) == (best is None), seed
+        if plan is not None:
+            assert plan.value == pytest.approx(best), seed
+            feasible += 1
+            cut += len(plan.stages) > 1
+    assert feasible > 15 and cut > 5
+
+
+def test_it_is_the_best_chain_that_tears_no_branching() -> None:
+    """On any graphs: the optimum of the graph whose branchings, by their definition, are colour classes."""
+    feasible = dearer = 0
+    for seed in range(1000, 1120):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 9))
+        graph = random_graph(rng, n, random_edges(rng, n), idle=0.4)
+        devices = random_devices(rng, graph)
+        best = best_chain_value(whole_branchings(graph), devices)
+        plan = solved(graph, devices)
+        assert (plan is None) == (best is None), seed
+        if plan is not None and best is not None:
+            assert plan.value == pytest.approx(best), seed
+            feasible += 1
+            dearer += plan.value > solve(graph, devices, method="dp").value * (1 + 1e-9)
+    assert feasible > 50 and dearer > 5
+
+
+def test_on_a_path_it_is_the_exact_program() -> None:
+    """A path has nothing to contract, so both find the same value."""
+    plans = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 30))
+        graph = random_graph(rng, n, [(v, v + 1) for v in range(n - 1)], idle=0.3)
+        devices = random_devices(rng, graph)
+        plan = solved(graph, devices)
+        if plan is not None:
+            plans += 1
+            assert plan.value == pytest.approx(solve(graph, devices, method="dp").value), seed
+        else:
+            with pytest.raises((InfeasibleError, NoPlanFound)):
+                solve(graph, devices, method="dp")
+    assert plans > 20
+
+
+def test_it_is_never_better_than_the_optimum() -> None:
+    """With every feature of the model; nor is the bound above it, and where it says optimal, it is."""
+    plans = optimal = 0
+    for seed in range(70_000, 70_120):
+        graph, devices = random_workload(np.random.default_rng(seed), 10, 3)
+        try:
+            best = solve(graph, devices, method="dp")
+        except (WorkloadError, InfeasibleError):
+            continue
+        plan = solved(graph, devices)
+        if plan is not None:
+            plans += 1
+            assert plan.bound <= best.value * (1 + 1e-9) <= plan.value * (1 + 2e-9)
+            if plan.status == "optimal":
+                optimal += 1
+                assert plan.value == pytest.approx(best.value)
+    assert plans > 30 and optimal > 5
