@@ -70,7 +70,7 @@ def _is_chain(placements: Placements) -> Flags:
     placed, count = placements.device, len(placements.kinds)
     reach = np.zeros((len(placed), count, count), dtype=bool)
     row = np.arange(len(placed))
-    for source, target in _arcs(placements.graph):
+    for source, target in arcs(placements.graph):
         moved = placed[:, source] != placed[:, target]
         reach[row[moved], placed[moved, source], placed[moved, target]] = True
     for via in range(count):
@@ -78,15 +78,16 @@ def _is_chain(placements: Placements) -> Flags:
     return np.asarray(~reach[:, np.arange(count), np.arange(count)].any(axis=1))
 
 
-def _arcs(graph: Graph) -> Arcs:
+def arcs(graph: Graph) -> Arcs:
+    """The pairs of nodes of which the first may not come in a later stage."""
     forward_colors = {c for c, back in zip(graph.color, graph.backward, strict=True) if not back and c >= 0}
     orphan = [
         bool(back) and c not in forward_colors for c, back in zip(graph.color, graph.backward, strict=True)
     ]
-    arcs = []
+    found = []
     for u, v in graph.edges.tolist():
         if not graph.backward[v]:
-            arcs.append((u, v))
+            found.append((u, v))
         elif graph.backward[u] and (orphan[u] or orphan[v]):
-            arcs.append((v, u))
-    return arcs
+            found.append((v, u))
+    return found

@@ -85,7 +85,7 @@ def values(placements: Placements, objective: str) -> Floats:
     nodes use the tensor on that device.
     """
     largest = np.zeros((2, len(placements.device)))
-    tensors = _tensors(placements.graph)
+    tensors = tensors_of(placements.graph)
     for d, kind in enumerate(placements.kinds):
         here = placements.device == d
         shares = np.stack(
@@ -93,11 +93,11 @@ def values(placements: Placements, objective: str) -> Floats:
         )
         if objective == "throughput":
             shares = shares.sum(axis=1, keepdims=True)
-        largest = np.maximum(largest, _load(placements.communication, *shares))
+        largest = np.maximum(largest, combined(placements.communication, *shares))
     return np.asarray(largest[0] if objective == "throughput" else largest.sum(axis=0))
 
 
-def _load(communication: str, compute: Floats, into: Floats, out: Floats) -> Floats:
+def combined(communication: str, compute: Floats, into: Floats, out: Floats) -> Floats:
     if communication == "sequential":
         return np.asarray(compute + into + out)
     busiest = into + out if communication == "overlapped" else np.maximum(into, out)
@@ -125,7 +125,7 @@ def _transfers(
     return into, out
 
 
-def _tensors(graph: Graph) -> Tensors:
+def tensors_of(graph: Graph) -> Tensors:
     """Edges of one cost out of a node carry one tensor; once two costs differ, each carries its own."""
     tensors: Tensors = []
     for u in range(len(graph)):

@@ -69,7 +69,7 @@ def relax(problem: Problem) -> Relaxation:
         for steps in STEPS:
             for k in movable:
                 best, price = _best_step(problem, price, scale, k, steps, best)
-    heaviest = float(problem.work()[problem.count > 0].min(axis=0).max())
+    heaviest = float((problem.work() / problem.copies[:, None])[problem.count > 0].min(axis=0).max())
     weight = _weight(problem, price * scale)
     return Relaxation(
         max(best, heaviest), weight, price[:kinds] * scale[:kinds], price[kinds:] * scale[kinds:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -92,6 +92,26 @@ class Pipeline:
     schedule: str | None = None
     microbatches: int | None = None
     limits: Limits = field(default_factory=Limits)
+
+    def merged(self, block: Ints, count: int) -> Pipeline:
+        """The same of `count` blocks of supernodes; `block` has shape (n,).
+
+        No block may have two supernodes that are pinned to a device.
+        """
+        largest, pinned = np.zeros(count), np.full(count, -1, dtype=np.int64)
+        np.maximum.at(largest, block, self.workspace)
+        np.maximum.at(pinned, block, self.pinned)
+        return replace(
+            self,
+            weights=_sums(block, self.weights, count),
+            parameters=_sums(block, self.parameters, count),
+            activations=_sums(block, self.activations, count),
+            workspace=largest,
+            nodes=np.bincount(block, self.nodes, count).astype(np.int64),
+            layers=_rows(block[self.layers.owners()], self.layers.items, count),
+            pinned=pinned,
+            adjacent=_adjacent(block[np.stack((self.adjacent.owners(), self.adjacent.items), axis=1)], count),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,6 +154,12 @@ class Problem:
         return self.fare > 0
 
     @property
+    def copies(self) -> Ints:
+        """Shape (K,): how many devices of the kind may share a stage, at least 1."""
+        most = 1 if self.pipeline is None else self.pipeline.replicas
+        return np.clip(self.count, 1, most)
+
+    @property
     def lossless(self) -> bool:
         """True if an optimum of this problem is one of the user's graph."""
         same_size = np.array_equal(self.size, self.relaxed_size)

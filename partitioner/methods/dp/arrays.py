@@ -21,8 +21,8 @@ class Model(NamedTuple):
         Shape (K, n): time, infinity where not allowed.
     size, memory
         Shapes (n,) and (K,).
-    pays, communication
-        Which kinds pay for transfers, and the model's number.
+    fare, communication
+        Shape (K,): what a kind pays for a transfer of cost 1; and the model's number.
     net_start, net
         The nets of every supernode, as rows.
     pins, cost, source
@@ -32,7 +32,7 @@ class Model(NamedTuple):
     work: Floats
     size: Floats
     memory: Floats
-    pays: NDArray[np.bool_]
+    fare: Floats
     communication: int
     net_start: Ints
     net: Ints

@@ -44,6 +44,8 @@ def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int]) -> Ints | None
         starts[max(cut - reach, 1) : cut + reach + 1] = True
     allowed = problem.allowed[:, order]
     starts[1:] |= (allowed[:, 1:] != allowed[:, :-1]).any(axis=0)
+    if problem.pipeline is not None:
+        starts |= problem.pipeline.pinned[order] >= 0
     block = np.empty(n, dtype=np.int64)
     block[order] = np.cumsum(starts)
     return block
@@ -68,6 +70,7 @@ def merged(problem: Problem, block: Ints) -> Problem:
         relaxed_size=size,
         relaxed_allowed=allowed,
         coarser=None,
+        pipeline=None if problem.pipeline is None else problem.pipeline.merged(block, count),
     )
 
 
@@ -75,7 +78,7 @@ def split_blocks(stages: Sequence[Part], block: Ints) -> list[Part]:
     """The stages of blocks as stages of supernodes."""
     stage = part_numbers(stages, int(block.max()) + 1)
     members = rows_of(stage[block], np.arange(len(block)), len(stages))
-    return [Part(part.kind, members.row(number)) for number, part in enumerate(stages)]
+    return [replace(part, nodes=members.row(number)) for number, part in enumerate(stages)]
 
 
 def _open_cost(problem: Problem, order: Ints) -> Floats:

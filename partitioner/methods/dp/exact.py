@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.dp.linear import LinearSearch, best_linear
+from partitioner.methods.dp.linear import PLAIN, LinearSearch, Model, best_linear
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.method import Outcome, Settings, meets, no_split
@@ -28,18 +28,14 @@ def solve_exact(problem: Problem, settings: Settings) -> Outcome:
     linear = best_linear(problem, relaxation, settings)
     if linear.closed or settings.expired:
         return linear.outcome()
-    lattice = _lattice(problem, settings)
+    lattice = lattice_within(problem, settings)
     if lattice is not None:
         return _search(problem, relaxation, lattice, linear, settings)
     if problem.coarser is not None:
         coarse = solve_exact(problem.coarser, replace(settings, incumbent=None))
         if coarse.parts is not None or coarse.infeasible:
             return coarse
-    note = (
-        f"more than {_max_ideals(problem, settings):,} ideals, which is what the memory budget of "
-        f"{settings.memory_budget / 2**30:.3g} GiB holds: linear orders only"
-    )
-    return linear.outcome(note)
+    return linear.outcome(too_many(problem, settings))
 
 
 def _search(
@@ -92,14 +88,23 @@ def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _lattice(problem: Problem, settings: Settings) -> Lattice | None:
-    limit = _max_ideals(problem, settings)
+def lattice_within(problem: Problem, settings: Settings, model: Model = PLAIN) -> Lattice | None:
+    """The lattice of all ideals; None if it does not fit the memory budget."""
+    limit = _max_ideals(problem, settings, model)
     return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit)
 
 
-def _max_ideals(problem: Problem, settings: Settings) -> int:
+def too_many(problem: Problem, settings: Settings, model: Model = PLAIN) -> str:
+    """A note for users that the lattice does not fit the memory budget."""
+    return (
+        f"more than {_max_ideals(problem, settings, model):,} ideals, which is what the memory budget of "
+        f"{settings.memory_budget / 2**30:.3g} GiB holds: linear orders only"
+    )
+
+
+def _max_ideals(problem: Problem, settings: Settings, model: Model) -> int:
     """How many ideals the budget holds: for each its states, its covers and 50 bytes beside."""
-    each = state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
+    each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
     limit = settings.memory_budget // each
     if settings.deadline is not None:
         left = settings.deadline - time.perf_counter()

@@ -6,22 +6,57 @@ refined: orders that keep its stages apart but shuffle the inside of each can on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from partitioner.methods.dp import table
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.search import Bracket
-from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.methods.relaxation import Relaxation, relax
-from partitioner.preprocess.ideals import chain_lattice
+from partitioner.preprocess.ideals import Lattice, chain_lattice
 from partitioner.preprocess.orders import depth_first, reverse_postorder
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 STEP_BUDGET = 600_000_000
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a chain is judged by.
+
+    Parameters
+    ----------
+    ground
+        What tables over a lattice are filled on.
+    bracket
+        The search for the best chain of a lattice.
+    value
+        The objective of stages that hold every supernode.
+    bound
+        What no chain goes below, by the relaxation.
+    state_bytes
+        Bytes that a table takes for each ideal.
+    """
+
+    ground: Callable[[Problem, Relaxation, Lattice], Any]
+    bracket: Callable[[Any, Settings, float, float], Bracket]
+    value: Callable[[Problem, Sequence[Part]], float]
+    bound: Callable[[Problem, Relaxation], float]
+    state_bytes: Callable[[Problem], int]
+
+
+PLAIN = Model(
+    ground=table.Ground,
+    bracket=Bracket,
+    value=value_of,
+    bound=lambda _, relaxation: relaxation.bound,
+    state_bytes=table.state_bytes,
+)
 
 
 def solve_linear(problem: Problem, settings: Settings) -> Outcome:
@@ -39,26 +74,33 @@ class LinearSearch:
     ----------
     problem, relaxation, settings
         The relaxation is the problem's.
+    model
+        What chains are judged by.
 
     Attributes
     ----------
+    bound
+        What no chain goes below.
     value, stages
         The best chain; infinity and None if there is none.
     orders, steps
         How many orders were tried, and the steps walked.
     """
 
-    def __init__(self, problem: Problem, relaxation: Relaxation, settings: Settings) -> None:
-        self.problem, self.relaxation, self.settings = problem, relaxation, settings
-        self.affordable = _affordable(problem, relaxation, settings.memory_budget)
+    def __init__(
+        self, problem: Problem, relaxation: Relaxation, settings: Settings, model: Model = PLAIN
+    ) -> None:
+        self.problem, self.relaxation, self.settings, self.model = problem, relaxation, settings, model
+        self.bound = model.bound(problem, relaxation)
+        self.affordable = _affordable(problem, relaxation, settings.memory_budget, model)
         self.stages: Sequence[Part] | None = settings.incumbent
-        self.value = np.inf if self.stages is None else value_of(problem, self.stages)
+        self.value = np.inf if self.stages is None else model.value(problem, self.stages)
         self.orders = self.steps = 0
 
     @property
     def closed(self) -> bool:
         """True if the value meets the lower bound, within the gap asked for."""
-        return np.isfinite(self.value) and meets(self.relaxation.bound, self.value, self.settings.gap)
+        return np.isfinite(self.value) and meets(self.bound, self.value, self.settings.gap)
 
     @property
     def done(self) -> bool:
@@ -73,8 +115,8 @@ class LinearSearch:
             problem, order = merged(problem, block), np.arange(int(block.max()) + 1)
             weight: Floats = np.bincount(block, relaxation.weight).astype(np.float64)
             relaxation = replace(relaxation, weight=weight)
-        ground = Ground(problem, relaxation, chain_lattice(order))
-        bracket = Bracket(ground, self.settings, self.relaxation.bound, self.value)
+        ground = self.model.ground(problem, relaxation, chain_lattice(order))
+        bracket = self.model.bracket(ground, self.settings, self.bound, self.value)
         bracket.narrow(from_top=np.isfinite(self.value))
         self.orders += 1
         self.steps += bracket.steps
@@ -82,12 +124,12 @@ class LinearSearch:
             return False
         self.value = bracket.value
         self.stages = bracket.stages if block is None else split_blocks(bracket.stages, block)
-        self.settings.tell("orders", self.orders, 0, self.value, self.relaxation.bound)
+        self.settings.tell("orders", self.orders, 0, self.value, self.bound)
         return True
 
     def outcome(self, note: str = "") -> Outcome:
         """The best chain as the answer, with `note` on why there is no better one."""
-        bound, used = self.relaxation.bound, self.affordable.count
+        bound, used = self.bound, self.affordable.count
         stop = self.settings.stop_reason
         if meets(bound, self.value):
             stop, bound = "optimal", self.value
@@ -104,9 +146,11 @@ class LinearSearch:
         )  # fmt: skip
 
 
-def best_linear(problem: Problem, relaxation: Relaxation, settings: Settings) -> LinearSearch:
+def best_linear(
+    problem: Problem, relaxation: Relaxation, settings: Settings, model: Model = PLAIN
+) -> LinearSearch:
     """Try the starting orders, then refine until as many attempts in a row have failed."""
-    search = LinearSearch(problem, relaxation, settings)
+    search = LinearSearch(problem, relaxation, settings, model)
     rng = np.random.default_rng(settings.seed)
     for order in starting_orders(search.problem, settings.orders, rng):
         if search.orders and search.done:
@@ -148,9 +192,9 @@ def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) 
     return order[np.argsort(stage[order], kind="stable")]
 
 
-def _affordable(problem: Problem, relaxation: Relaxation, budget: int) -> Problem:
+def _affordable(problem: Problem, relaxation: Relaxation, budget: int, model: Model) -> Problem:
     """The problem with so few devices that a table over one order fits the budget, slow ones first."""
     count = problem.count.copy()
-    while state_bytes(replace(problem, count=count)) * (problem.n + 1) > budget and count.max() > 1:
+    while model.state_bytes(replace(problem, count=count)) * (problem.n + 1) > budget and count.max() > 1:
         count[np.where(count > 1, relaxation.time_price, np.inf).argmin()] //= 2
     return replace(problem, count=count)

@@ -9,11 +9,12 @@ filling, in a narrow bracket, finds the optimum itself.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
-from partitioner.methods.dp.table import Filling, Ground
 from partitioner.methods.method import ROUNDING, Part, Settings, meets
+from partitioner.preprocess.ideals import Lattice
 
 UNLIMITED = 1e200  # above every load: times and costs are at most 1e100
 FIRST_STEP = 0.01
@@ -22,6 +23,34 @@ NARROW = 0.01
 BISECTIONS = 12
 LEAST_COST = 100_000
 SLICE = 5_000_000
+
+
+class Filling(Protocol):
+    """A table that is being filled, see :class:`partitioner.methods.dp.table.Filling`."""
+
+    ideal: int
+    steps: int
+
+    def advance(self, budget: int) -> None:
+        """Walk on for about `budget` steps."""
+        ...
+
+    def best(self) -> tuple[float, list[Part]] | None:
+        """The best chain that covers all, and its stages in order."""
+        ...
+
+
+class Ground(Protocol):
+    """A lattice on which tables can be filled."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """The lattice."""
+        ...
+
+    def filling(self, threshold: float, floor: float) -> Filling:
+        """An empty table for a threshold; values up to the floor need not be told apart."""
+        ...
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -121,7 +150,11 @@ class Bracket:
         return True
 
     def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Part]] | None:
-        filling = Filling(self.ground, threshold, floor)
+        found = self._filled(self.ground.filling(threshold, floor), limit)
+        return found if found is not None and found[0] < self.value else None  # not by rounding
+
+    def _filled(self, filling: Filling, limit: int | None = None) -> tuple[float, list[Part]] | None:
+        """Fill the table, in no more than `limit` steps."""
         before, last = self.steps, self.ground.lattice.size - 1
         while filling.ideal < last:
             filling.advance(SLICE if limit is None else min(SLICE, limit))
@@ -131,8 +164,7 @@ class Bracket:
             if limit is not None and filling.ideal < last and filling.steps > limit:
                 raise _Costly
             self.settings.tell("ideals", filling.ideal, last, self.value, self.bound)
-        found = filling.best()
-        return found if found is not None and found[0] < self.value else None  # not by rounding
+        return filling.best()
 
     def _rise(self) -> None:
         step, base = FIRST_STEP * self.bound, self.bound

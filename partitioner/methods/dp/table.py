@@ -48,11 +48,15 @@ class Ground:
         self.left = problem.count - (states[:, None] // self.stride) % radix
         self.following = np.where(self.left > 0, states[:, None] + self.stride, -1)
         self.model = _model(problem)
-        self.growth = _growth(problem)
+        self.growth = growth_of(problem)
         self.easiest = easiest_followers(lattice, self.growth)
         self.remaining = remaining_weights(lattice, relaxation.weight)
         after = problem.successors
         self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
+
+    def filling(self, threshold: float, floor: float) -> Filling:
+        """An empty table for a threshold, in which largest loads up to the floor are not told apart."""
+        return Filling(self, threshold, floor)
 
     def clipped(self, threshold: float) -> Model:
         """The model for a threshold: a cost that is too large for any stage is as good as twice it.
@@ -60,7 +64,8 @@ class Ground:
         A cost of many orders of magnitude, such as one that stands for "never", would leave its
         rounding behind when it is taken away again.
         """
-        return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold))
+        cheapest = self.problem.fare[self.problem.pays].min(initial=1.0)
+        return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold / cheapest))
 
     def search(self, threshold: float, floor: float) -> Search:
         """What a filling looks for."""
@@ -135,7 +140,7 @@ def _model(problem: Problem) -> Model:
         work=problem.work(),
         size=problem.size,
         memory=problem.memory,
-        pays=problem.pays,
+        fare=problem.fare,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         net_start=nets.of_node.start,
         net=nets.of_node.items,
@@ -145,12 +150,12 @@ def _model(problem: Problem) -> Model:
     )
 
 
-def _growth(problem: Problem) -> Floats:
+def growth_of(problem: Problem) -> Floats:
     """Shape (K, n): by how much a supernode may raise the load of a stage that takes it.
 
     Finite only if the stages after it cannot suffer. They lose its time; of its nets, those with a
     pin among its predecessors are cut for them anyway, the others perhaps only now. So on every
-    kind that pays, its time must cover the cost of these.
+    kind that pays, its time must cover what these cost there.
     """
     nets = problem.nets
     owner = nets.of_node.owners()
@@ -159,8 +164,9 @@ def _growth(problem: Problem) -> Floats:
     fresh = np.bincount(owner, cost * ~_has_earlier_pin(problem, owner), problem.n)
     work = problem.work()
     gain = work if problem.communication == "sequential" else np.zeros_like(work)
-    harmless = ((gain >= fresh) | ~problem.pays[:, None]).all(axis=0)
-    growth = np.where(harmless, work + np.where(problem.pays[:, None], total, 0.0), np.inf)
+    fare = problem.fare[:, None]
+    harmless = (gain >= fare * fresh).all(axis=0)
+    growth = np.where(harmless, work + fare * total, np.inf)
     return np.asarray(growth)
 
 

@@ -75,15 +75,13 @@ def _pins_of_pairs(v: Variables, net: Ints) -> tuple[Ints, Ints]:
 
 
 def whole_nets(builder: Builder, v: Variables, task: Task) -> None:
-    """A net that costs more than the cutoff has all pins on a device that pays, or none."""
-    for e in np.flatnonzero(task.whole()).tolist():
-        pins = v.problem.nets.pins.row(e)
-        for device in np.flatnonzero(v.problem.pays[v.device_kind]).tolist():
-            x = v.x[pins, device]
-            if x[0] != ABSENT:
-                rows = builder.new_rows(len(x) - 1, 0.0, 0.0)
-                builder.add(rows, x[1:], 1.0)
-                builder.add(rows, x[0], -1.0)
+    """A net that costs a device more than the cutoff has all pins there, or none."""
+    for e, device in np.argwhere(task.whole()[:, v.device_kind]).tolist():
+        x = v.x[v.problem.nets.pins.row(e), device]
+        if x[0] != ABSENT:
+            rows = builder.new_rows(len(x) - 1, 0.0, 0.0)
+            builder.add(rows, x[1:], 1.0)
+            builder.add(rows, x[0], -1.0)
 
 
 class _Terms(NamedTuple):
@@ -134,7 +132,7 @@ def _source(v: Variables) -> Ints:
 
 def _into(v: Variables) -> list[_Terms]:
     """``early - x_source`` is paid in the forward pass, ``high - early`` in the backward pass."""
-    touch, cost = v.touch, v.problem.nets.cost[v.touch.net]
+    touch, cost = v.touch, v.touch.cost
     forward, backward = np.zeros_like(touch.net), np.ones_like(touch.net)
     return [
         _Terms(forward, touch.device, touch.early, cost),
@@ -146,7 +144,7 @@ def _into(v: Variables) -> list[_Terms]:
 
 def _out(v: Variables) -> list[_Terms]:
     """``x_source - low`` is paid in the pass in which the tensor is made."""
-    touch, cost = v.touch, v.problem.nets.cost[v.touch.net]
+    touch, cost = v.touch, v.touch.cost
     made = v.problem.nets.made[touch.net]
     return [_Terms(made, touch.device, _source(v), cost), _Terms(made, touch.device, touch.low, -cost)]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.problem import Floats, Ints, Problem
 
 Mask = NDArray[np.bool_]
 HUGE = 1e5
@@ -45,23 +45,26 @@ class Task:
     @property
     def scale(self) -> float:
         """The time that becomes 1 in the program: solvers have absolute tolerances."""
-        times = self.problem.time.max(initial=0.0), self.problem.nets.cost.max(initial=0.0)
+        times = self.problem.time.max(initial=0.0), self.fares().max(initial=0.0)
         known = (self.cutoff, self.bound, *times)
         return next((float(each) for each in known if 0 < each < np.inf), 1.0)
 
     def scaled(self) -> Problem:
-        """The problem in the program's unit; what exceeds every sum of interest is cut off."""
-        top = self.scale * HUGE
-        cost = np.minimum(self.problem.nets.cost, top) / self.scale
-        return replace(
-            self.problem,
-            time=np.minimum(self.problem.time, top) / self.scale,
-            nets=self.problem.nets._replace(cost=cost),
-        )
+        """The problem with times in the program's unit; what exceeds every sum of interest is cut off."""
+        time = np.minimum(self.problem.time, self.scale * HUGE) / self.scale
+        return replace(self.problem, time=time)
+
+    def fares(self) -> Floats:
+        """Shape (nets, K): what the transfer of a net costs a device of each kind."""
+        return np.asarray(self.problem.nets.cost[:, None] * self.problem.fare)
+
+    def scaled_fares(self) -> Floats:
+        """As :meth:`fares`, in the program's unit."""
+        return np.minimum(self.fares(), self.scale * HUGE) / self.scale
 
     def whole(self) -> Mask:
-        """Shape (nets,): the nets that no device that pays may cut, as one transfer exceeds the cutoff."""
-        return np.asarray(self.problem.nets.cost > self.cutoff)
+        """Shape (nets, K): the nets that a kind may not cut, as one transfer exceeds the cutoff."""
+        return np.asarray(self.fares() > self.cutoff)
 
     def open(self) -> Mask:
         """Shape (n, devices): may the supernode be on the device?
@@ -77,7 +80,7 @@ class Task:
             may &= self.loose | here
         else:
             may &= self._canonical(may)
-        return self._closed(may, self.problem.pays[kind])
+        return self._closed(may, self.whole()[:, kind])
 
     def _canonical(self, may: Mask) -> Mask:
         order = rank(self.problem)
@@ -86,11 +89,11 @@ class Task:
         before[order] = np.cumsum(may[order], axis=0) - 1
         return np.asarray(index <= before)
 
-    def _closed(self, may: Mask, pays: Mask) -> Mask:
-        """A device that pays takes all pins of a whole net or none."""
+    def _closed(self, may: Mask, whole: Mask) -> Mask:
+        """A device that may not cut a net takes all of its pins or none."""
         pins = self.problem.nets.pins
-        for e in np.flatnonzero(self.whole()).tolist():
-            may[pins.row(e)] &= may[pins.row(e)].all(axis=0) | ~pays
+        for e in np.flatnonzero(whole.any(axis=1)).tolist():
+            may[pins.row(e)] &= may[pins.row(e)].all(axis=0) | ~whole[e]
         return may
 
 

@@ -16,7 +16,7 @@ ABSENT = -1
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """One net on one device that pays for transfers, a row for each such pair.
+    """One net on one device that pays for transfers and may cut it, a row for each such pair.
 
     The largest x of the net's pins on the device (`high`) says whether the device touches the net,
     the smallest (`low`) whether it holds all of it.
@@ -25,6 +25,8 @@ class Touch:
     ----------
     net, device
         Shape (m,).
+    cost
+        Shape (m,): what the device pays for the net, in the program's unit.
     high
         Shape (m,): the column of the largest x.
     early
@@ -36,6 +38,7 @@ class Touch:
 
     net: Ints
     device: Ints
+    cost: Floats
     high: Ints
     early: Ints
     low: Ints
@@ -79,7 +82,8 @@ def add_variables(builder: Builder, task: Task) -> Variables:
     passes = 2 if problem.objective == "gpipe" else 1
     lower = task.bound / task.scale * (1 - 1e-9) if passes == 1 else 0.0
     load = builder.variables(passes, task.cutoff / task.scale, lower=lower)
-    touch = _touches(builder, problem, may, ~task.whole(), problem.pays[kind])
+    cost = np.where(task.whole(), 0.0, task.scaled_fares())[:, kind]
+    touch = _touches(builder, problem, may, cost)
     bound = np.flatnonzero(problem.contiguous[kind]) if problem.regions else np.zeros(0, dtype=np.int64)
     before = []
     for region in problem.regions:
@@ -90,20 +94,20 @@ def add_variables(builder: Builder, task: Task) -> Variables:
     return Variables(problem, kind, x, load, touch, tuple(before))
 
 
-def _touches(builder: Builder, problem: Problem, may: Mask, may_cut: Mask, pays: Mask) -> Touch:
-    pins, nets = problem.nets.pins, len(problem.nets.cost)
+def _touches(builder: Builder, problem: Problem, may: Mask, cost: Floats) -> Touch:
+    pins = problem.nets.pins
     owner, there = pins.owners(), may[pins.items]
-    some, every = np.zeros((nets, len(pays)), dtype=bool), np.ones((nets, len(pays)), dtype=bool)
+    some, every = np.zeros(cost.shape, dtype=bool), np.ones(cost.shape, dtype=bool)
     np.logical_or.at(some, owner, there)
     np.logical_and.at(every, owner, there)
-    net, device = np.nonzero(some & may_cut[:, None] & pays)
+    net, device = np.nonzero(some & (cost > 0))
     high = builder.variables(len(net), 1.0)
     early, low = high.copy(), np.full(len(net), ABSENT)
     late = _reads_late(problem)[net]
     early[late] = builder.variables(int(late.sum()), 1.0)
     full = every[net, device]
     low[full] = builder.variables(int(full.sum()), 1.0)
-    return Touch(net, device, high, early, low)
+    return Touch(net, device, cost[net, device], high, early, low)
 
 
 def _reads_late(problem: Problem) -> Mask:

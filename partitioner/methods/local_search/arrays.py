@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from partitioner.preprocess.problem import Floats, Ints
 
 BUSY, INTO, OUT, LOAD, SCORE = 0, 2, 4, 6, 8  # by pass: two columns each
-HELD, WRONG, DEBT, ROOM, PAYS = 10, 11, 12, 13, 14
+HELD, WRONG, DEBT, ROOM, FARE = 10, 11, 12, 13, 14
 COLUMNS = 15
 
 
@@ -27,9 +27,9 @@ class Model(NamedTuple):
         Mean memory of a supernode, the unit of what is above a device's room.
     allowed
         Shape (n, D): may the supernode run there?
-    room, pays, contiguous
-        Shape (D,): the device's memory, whether it pays for transfers, and whether its share must be
-        contiguous.
+    room, fare, contiguous
+        Shape (D,): the device's memory, what it pays for a transfer of cost 1, and whether its share must
+        be contiguous.
     net_start, net
         Of every supernode, as rows, shape (P, 2): its nets, and the pass in which it reads each first.
     pin_start, pin
@@ -50,7 +50,7 @@ class Model(NamedTuple):
     lump: float
     allowed: NDArray[np.bool_]
     room: Floats
-    pays: NDArray[np.bool_]
+    fare: Floats
     contiguous: NDArray[np.bool_]
     net_start: Ints
     net: Ints
@@ -78,7 +78,7 @@ class State(NamedTuple):
     ledger
         Shape (D, COLUMNS): of every device, by pass: processing, transfers in and out, load, and the
         load over a scale to a high power; memory taken, supernodes that may not run there, what it
-        owes to the limits, its memory, and 1 if it pays for transfers.
+        owes to the limits, its memory, and what it pays for a transfer of cost 1.
     """
 
     place: Ints

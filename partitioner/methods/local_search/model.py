@@ -25,13 +25,13 @@ def model_of(problem: Problem) -> Model:
         lump=max(float(problem.size.mean()), 1e-300),
         allowed=np.ascontiguousarray(problem.allowed[kind].T),
         room=problem.memory[kind],
-        pays=problem.pays[kind],
+        fare=problem.fare[kind],
         contiguous=problem.contiguous[kind] if problem.regions else np.zeros(len(kind), dtype=bool),
         net_start=nets.of_node.start,
         net=np.stack((nets.pins.owners()[by_pin], nets.read[by_pin]), axis=1),
         pin_start=nets.pins.start,
         pin=nets.pins.items,
-        cost=_clipped(nets.cost, time),
+        cost=_clipped(nets.cost, time, problem),
         made=np.stack((np.diff(nets.pins.start), nets.source, nets.made), axis=1),
         owner=owner,
         before_start=before_start,
@@ -61,9 +61,9 @@ def _times(problem: Problem) -> Floats:
     return np.asarray(np.where(allowed, time, np.where(np.isfinite(elsewhere), elsewhere, 0.0)))
 
 
-def _clipped(cost: Floats, time: Floats) -> Floats:
+def _clipped(cost: Floats, time: Floats, problem: Problem) -> Floats:
     """Costs without those so large that their rounding would swamp the rest when they are taken away."""
-    most = float(time.max(axis=0).sum())
+    most = float(time.max(axis=0).sum()) / problem.fare[problem.pays].min(initial=1.0)
     return np.minimum(cost, LARGEST_COST * most) if most > 0 else cost
 
 

@@ -15,11 +15,11 @@ from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.local_search.arrays import (
     BUSY,
     DEBT,
+    FARE,
     HELD,
     INTO,
     LOAD,
     OUT,
-    PAYS,
     ROOM,
     SCORE,
     WRONG,
@@ -36,7 +36,7 @@ def refresh(model, state):
     inside[:] = 0
     ledger[:] = 0.0
     ledger[:, ROOM] = model.room
-    ledger[:, PAYS] = model.pays
+    ledger[:, FARE] = model.fare
     for v in range(len(place)):
         d = place[v]
         ledger[d, HELD] += model.size[v]
@@ -67,9 +67,10 @@ def refresh(model, state):
 @njit(cache=True, inline="always")
 def load_of(ledger, d, w, communication):
     """The load of device `d` in pass `w`, of its processing and its transfers."""
-    busy, into, out = ledger[d, BUSY + w], ledger[d, INTO + w], ledger[d, OUT + w]
-    if ledger[d, PAYS] == 0.0:
+    busy, fare = ledger[d, BUSY + w], ledger[d, FARE]
+    if fare == 0.0:
         return busy
+    into, out = fare * ledger[d, INTO + w], fare * ledger[d, OUT + w]
     if communication == SEQUENTIAL:
         return busy + into + out
     if communication == OVERLAPPED:

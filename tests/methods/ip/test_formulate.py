@@ -69,7 +69,7 @@ def test_a_cutoff_fixes_what_exceeds_it() -> None:
         {"accelerator": [1.0, 1.0, 1.0], "cpu": [9.0, 2.0, 2.0]}, [(0, 1), (1, 2)], [8.0, 1.0]
     )
     task = Task(problem_of(graph, Devices.accelerated(2, cpus=1)), 5.0, 0.0)
-    assert task.whole().tolist() == [True, False]
+    assert task.whole().tolist() == [[True, False], [False, False]]
     assert not task.open()[0, 2]
     assert formulate(task).program.columns < formulate(Task(task.problem, np.inf, 0.0)).program.columns
 

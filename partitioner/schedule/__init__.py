@@ -1,0 +1,1 @@
+"""What the schedule of a pipeline keeps in memory."""

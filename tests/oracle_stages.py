@@ -1,0 +1,117 @@
+"""What stages on several devices cost, from the definition, for many splits at once; half of the oracle."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner import Devices, Graph
+from partitioner.devices import DeviceKind
+from tests.oracle_placements import combined, tensors_of
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+class Stage(NamedTuple):
+    """A stage's devices, as positions among those of its kind, and those from which they may be chosen."""
+
+    kind: int
+    devices: tuple[int, ...]
+    room: tuple[int, ...]
+
+
+class Splits:
+    """Splits of a graph into `count` stages: the stage of every node in each, shape (splits, n)."""
+
+    def __init__(self, graph: Graph, position: Rows, count: int) -> None:
+        self.graph, self.count = graph, count
+        self.here = position[:, :, None] == np.arange(count)
+        self.time = np.einsum("snc,kn->skc", self.here, graph.time)
+        self.fits = np.stack([~(self.here & ~may[None, :, None]).any(axis=1) for may in graph.allowed], 1)
+        self.size = self.total(graph.size)
+        self.parts = [self.total(part) for part in graph.parts]
+        self.workspace = (self.here * graph.parts[4][None, :, None]).max(axis=1)
+        self.known: dict[bytes, tuple[Floats, Floats]] = {}
+
+    def total(self, amount: Floats) -> Floats:
+        """Shape (splits, stages): sums of an amount of every node."""
+        return np.einsum("snc,n->sc", self.here, amount)
+
+    def transfers(self, slow: Floats) -> tuple[Floats, Floats]:
+        """Shape (splits, stages) each: in and out, where i and j are connected `slow[i, j]` times slower."""
+        if slow.tobytes() not in self.known:
+            into, out = np.zeros(self.size.shape), np.zeros(self.size.shape)
+            for maker, users, cost in tensors_of(self.graph):
+                made = self.here[:, maker]
+                abroad = self.here[:, users].any(axis=1) & ~made
+                into += cost * abroad * (made @ slow)
+                out += cost * made * (abroad[:, None, :] * slow).max(axis=2)
+            self.known[slow.tobytes()] = into, out
+        return self.known[slow.tobytes()]
+
+
+def slowness(devices: Devices, one: Stage, other: Stage) -> float:
+    """How much slower the link of two stages is than inside a smallest group."""
+    slow = 1.0
+    for level in devices.levels:
+        groups = {i // level.size(devices.kinds[s.kind].name) for s in (one, other) for i in s.devices}
+        slow = level.slowdown if len(groups) > 1 else slow
+    return slow
+
+
+def loads_of_stages(splits: Splits, devices: Devices, stages: list[Stage]) -> tuple[Floats, ...]:
+    """Shape (splits, stages) each: load, compute, transfers in, transfers out, synchronisation."""
+    graph = splits.graph
+    slow = np.array([[slowness(devices, one, other) for other in stages] for one in stages])
+    into, out = (each.copy() for each in splits.transfers(slow))
+    compute, sync, load = np.zeros(into.shape), np.zeros(into.shape), np.zeros(into.shape)
+    weights = splits.total(graph.parts[0] if graph.parts.any() else graph.size)
+    for i, stage in enumerate(stages):
+        kind, r = devices.kinds[stage.kind], len(stage.devices)
+        fare = kind.transfer_factor if kind.pays_communication else 0.0
+        into[:, i] *= fare
+        out[:, i] *= fare
+        if row_of(graph, kind) is not None:
+            compute[:, i] = kind.time_factor * splits.time[:, row_of(graph, kind), i]
+        if r > 1 and kind.bandwidth is not None:
+            sync[:, i] = (r - 1) / r * weights[:, i] * slow[i, i] / kind.bandwidth
+        mean = combined(devices.communication, compute[:, i], into[:, i], out[:, i]) / r
+        added = devices.synchronisation == "added"
+        load[:, i] = mean + sync[:, i] if added else np.maximum(mean, sync[:, i])
+    return load, compute, into, out, sync
+
+
+def memory_of_stages(
+    splits: Splits, stages: list[Stage], schedule: str | None, microbatches: int | None
+) -> Floats:
+    """Shape (splits, stages): what each device of a stage holds."""
+    if schedule is None:
+        return np.asarray(splits.size + sum(splits.parts))
+    memory = splits.size + splits.parts[1] + splits.parts[2] + splits.workspace
+    for i, stage in enumerate(stages):
+        r, from_here = len(stage.devices), sum(len(later.devices) for later in stages[i:])
+        batch = math.inf if microbatches is None else math.ceil(microbatches / r)
+        pipelined = math.ceil(from_here / r)
+        samples = {"inference": 1.0, "gpipe": batch, "1f1b": min(pipelined, batch), "1f1b_async": pipelined}
+        versions = pipelined if schedule == "1f1b_async" else 1
+        memory[:, i] += versions * splits.parts[0][:, i] + samples[schedule] * splits.parts[3][:, i]
+    return memory
+
+
+def row_of(graph: Graph, kind: DeviceKind) -> int | None:
+    """The row of the graph's times that a kind takes; None if it has none."""
+    name = kind.times or kind.name
+    return graph.kinds.index(name) if name in graph.kinds else None
+
+
+def objective_of(load: Floats, objective: str, microbatches: int | None) -> Floats:
+    """Shape (splits,): the largest load, or the time of a batch that fills and drains the pipeline."""
+    largest = load.max(axis=1)
+    if objective == "throughput":
+        return np.asarray(largest)
+    assert microbatches is not None
+    return np.asarray(load.sum(axis=1) + (microbatches - 1) * largest)
