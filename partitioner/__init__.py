@@ -15,6 +15,7 @@ from partitioner.errors import (
 from partitioner.evaluate import Evaluation, evaluate
 from partitioner.formats.msr import load
 from partitioner.formats.networkx_graph import from_networkx, to_networkx
+from partitioner.formats.pipedream import load_pipedream
 from partitioner.formats.placement import load_placement, load_plan
 from partitioner.graph import Graph
 from partitioner.levels import Level
@@ -46,6 +47,7 @@ __all__ = [
     "evaluate",
     "from_networkx",
     "load",
+    "load_pipedream",
     "load_placement",
     "load_plan",
     "solve",

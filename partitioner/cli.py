@@ -8,14 +8,15 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from partitioner.arguments import Command, command_parser
 from partitioner.certify import Certificate, certify
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
 from partitioner.formats.placement import load_placement, load_subgraphs
-from partitioner.graph import NodeId
+from partitioner.formats.replicas import load_order, load_replicas
+from partitioner.graph import Graph, NodeId
 from partitioner.inputs import read_constraints, read_workload
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
@@ -102,11 +103,13 @@ def _evaluate(options: argparse.Namespace) -> None:
         options.objective,
         subgraphs_per_accelerator=options.subgraphs_per_accelerator,
         subgraphs=subgraphs,
+        **_pipeline(options, workload.graph),
     )
     wanted = evaluation.feasible and options.bound is not None
     certificate = _certificate(workload, placement, subgraphs, options) if wanted else None
     if options.format == "json":
         record = asdict(evaluation) | {"feasible": evaluation.feasible}
+        record["loads"] = [entry.as_dict() for entry in evaluation.loads]
         if evaluation.objective != "latency":
             del record["schedule"]
         elif evaluation.schedule is None:
@@ -117,6 +120,19 @@ def _evaluate(options: argparse.Namespace) -> None:
         print(evaluation_table(evaluation))
         if certificate is not None:
             print(certificate_text(certificate))
+
+
+def _pipeline(options: argparse.Namespace, graph: Graph) -> dict[str, Any]:
+    """What the plan file and the options say of the pipeline and demand of it, beyond a placement."""
+    constraints = read_constraints(options, graph)
+    asked = {
+        "replicas": load_replicas(options.plan) or None,
+        "schedule": options.schedule,
+        "microbatches": options.microbatches,
+    }
+    said = {name: value for name, value in asked.items() if value is not None}
+    order = {"order": load_order(options.plan)} if said else {}
+    return said | order | ({} if constraints.empty else {"constraints": constraints})
 
 
 def _certificate(

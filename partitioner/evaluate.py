@@ -5,25 +5,32 @@ Nothing here is shared with the methods, so that a plan's value is never a solve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
+from partitioner.constraints import Constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
+from partitioner.evaluation.demands import demand_violations
 from partitioner.evaluation.latency import latency_of
+from partitioner.evaluation.order import in_order, order_violations, read_order
+from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed, read_placement
+from partitioner.evaluation.replicas import Replicas, read_replicas, replica_names
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.shape import Shape, placement_shape
 from partitioner.evaluation.violations import violations_of
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
+from partitioner.schedule.stash import check_schedule
 
-OBJECTIVES = ("throughput", "gpipe", "latency")
+OBJECTIVES = ("throughput", "gpipe", "latency", "batch")
+SPLITS = ("chain", "convex", "free")
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,14 @@ class DeviceLoad:
     compute, transfer_in, transfer_out
         Processing, and transfers from and to host memory.
     memory, memory_limit
-        Total size placed here, and the limit (None without one).
+        What is held here, under the schedule if there is one, and the limit (None without one).
     nodes
         How many nodes are placed here.
+    sync
+        What of the load is the exchange of weights among the replicas of a stage.
+    replica_of
+        The device that stands for the stage, if this one holds a copy; each replica of a stage bears
+        its share of the times, and the whole memory.
     """
 
     name: str
@@ -53,6 +65,17 @@ class DeviceLoad:
     memory: float
     memory_limit: float | None
     nodes: int
+    sync: float = 0.0
+    replica_of: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as plain data for JSON; what concerns replicas only if there are any."""
+        record = asdict(self)
+        if self.replica_of is None:
+            del record["replica_of"]
+        if self.sync == 0:
+            del record["sync"]
+        return record
 
 
 @dataclass(frozen=True)
@@ -100,6 +123,12 @@ def evaluate(
     subgraphs_per_accelerator: int = 1,
     subgraphs: Mapping[Any, int] | None = None,
     limited_cpus: bool = False,
+    replicas: Mapping[str, Sequence[str]] | None = None,
+    order: Sequence[str] | None = None,
+    schedule: str | None = None,
+    microbatches: int | None = None,
+    constraints: Constraints | None = None,
+    split: str | None = None,
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
 
@@ -118,7 +147,9 @@ def evaluate(
     objective
         ``"throughput"``: the largest load over the devices, forward and backward together
         (PipeDream); ``"gpipe"``: the largest forward plus the largest backward load (Appendix D);
-        ``"latency"``: the time of a single sample (Appendix A), see the notes.
+        ``"latency"``: the time of a single sample (Appendix A), see the notes; ``"batch"``: the time of
+        a batch of `microbatches` samples that fills and drains the pipeline, the sum of the loads of all
+        stages and `microbatches` - 1 times the largest.
     subgraphs_per_accelerator
         For latency: how many forward subgraphs an accelerator may hold, and how many backward ones.
     subgraphs
@@ -128,13 +159,31 @@ def evaluate(
     limited_cpus
         For latency: run one node at a time on each CPU, the longest remaining path first, on any CPU of
         the kind, whatever number the placement says. Else there are as many cores as needed.
+    replicas
+        For a device of the placement, the further devices that hold a copy of its stage and take their
+        share of the samples (Appendix H.2).
+    order
+        The devices of the placement in the order of the pipeline; None: as in :class:`Shape`.
+    schedule
+        How samples follow one another: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, see
+        :func:`partitioner.schedule.stash.stash`. It decides how many samples' activations and how many
+        versions of the parameters a stage holds. None: each part of the memory once.
+    microbatches
+        Samples of a batch; needed for objective ``"batch"`` and schedule ``"gpipe"``.
+    constraints
+        What else is demanded of the placement.
+    split
+        What it is meant as, which matters where only neighbours may exchange tensors: stages of a
+        ``"chain"`` stand in its order; None: it is meant as a chain if it is one.
 
     Raises
     ------
     WorkloadError
-        If a node is not placed, or an id, device name or index of a subgraph means nothing.
+        If a node is not placed, an id, device name or index of a subgraph means nothing, a replica is of
+        another kind or in use already, `order` does not list the stages, or a constraint does not fit.
     OptionError
-        If the objective is unknown, or an option has a value it may not have.
+        If the objective or schedule is unknown, an option has a value it may not have, or options mean
+        nothing together: objectives ``"gpipe"`` and ``"latency"`` know no replicas, levels and schedules.
 
     Notes
     -----
@@ -158,17 +207,35 @@ def evaluate(
     if objective not in OBJECTIVES:
         raise OptionError(f"objective {shown(objective)} cannot be evaluated; known: {', '.join(OBJECTIVES)}")
     _check_options(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
+    extensions = {"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches}
+    _check_extensions(objective, devices, constraints, **extensions)
+    if split not in (None, *SPLITS):
+        raise OptionError(f"split {shown(split)} is unknown; choose from {', '.join(SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    placed = read_placement(graph, devices, placement)
+    placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
+    copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
     if objective == "latency":
-        return _latency(placed, subgraphs_per_accelerator, subgraphs, limited_cpus)
+        found = _latency(placed, subgraphs_per_accelerator, subgraphs, limited_cpus)
+    elif objective == "batch" or schedule or replicas or ordered or devices.levels:
+        found = _pipeline(placed, objective, copies, ordered, schedule, microbatches)
+    else:
+        found = _plain(placed, objective)
+    if constraints is None:
+        return found
+    chain = split in (None, "chain") and found.shape.name == "chain"
+    broken = demand_violations(placed, constraints, copies, chain, ordered)
+    return replace(found, violations=found.violations + broken)
+
+
+def _plain(placed: Placed, objective: str) -> Evaluation:
+    communication = placed.devices.communication
     compute = compute_times(placed)
     into, out = transfer_times(placed)
-    load = loads_of(devices.communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
-    by_pass = loads_of(devices.communication, compute, into, out)
+    load = loads_of(communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
+    by_pass = loads_of(communication, compute, into, out)
     value = load.max() if objective == "throughput" else by_pass.max(axis=1).sum()
     loads = _loads(placed, load, compute, into, out)
-    shape = placement_shape(graph, placed.device, placed.names)
+    shape = placement_shape(placed.graph, placed.device, placed.names)
     return Evaluation(objective, float(value), loads, violations_of(placed), shape)
 
 
@@ -180,6 +247,56 @@ def _check_options(objective: str, limit: object, subgraphs: object, limited_cpu
     if objective != "latency" and (limit > 1 or subgraphs is not None or limited_cpus):
         words = "subgraphs_per_accelerator, subgraphs and limited_cpus"
         raise OptionError(f"{words} mean nothing for objective {shown(objective)}, only for 'latency'")
+
+
+def _check_extensions(
+    objective: str,
+    devices: Devices,
+    constraints: object,
+    schedule: object,
+    microbatches: object,
+    **others: object,
+) -> None:
+    given = {"schedule": schedule, "microbatches": microbatches, **others, "levels": devices.levels or None}
+    unknown = [name for name, value in given.items() if value is not None]
+    if objective in ("gpipe", "latency") and unknown:
+        words = ", ".join(unknown)
+        raise OptionError(f"{words}: mean nothing for objective {shown(objective)}, only for pipelines")
+    check_schedule("inference" if schedule is None else schedule, microbatches)
+    if objective == "batch" and microbatches is None:
+        raise OptionError("microbatches = None: objective 'batch' needs the number of samples of a batch")
+    if constraints is not None and not isinstance(constraints, Constraints):
+        raise OptionError(f"constraints = {shown(constraints)}: must be Constraints")
+
+
+def _pipeline(
+    placed: Placed,
+    objective: str,
+    copies: Replicas,
+    ordered: tuple[int, ...] | None,
+    schedule: str | None,
+    microbatches: int | None,
+) -> Evaluation:
+    form = placement_shape(placed.graph, placed.device, placed.names)
+    shape, order = in_order(placed, form, ordered)
+    pipeline = Pipeline(placed, copies, order, schedule, microbatches)
+    costs, (memory, held) = costs_of(pipeline), memory_of(pipeline)
+    value = batch_time(pipeline, costs.load) if objective == "batch" else float(costs.load.max())
+    piped = objective == "batch" or ordered is not None or schedule is not None or copies.further.any()
+    violations = order_violations(placed, form, ordered) if piped else ()
+    violations += violations_of(placed, np.where(copies.further, 0.0, memory), held)
+    loads = _loads(placed, costs.load, costs.compute, costs.transfer_in, costs.transfer_out)
+    loads = tuple(
+        replace(
+            loads[lead],
+            name=name,
+            memory=float(memory[i]),
+            sync=float(costs.sync[i]),
+            replica_of=None if lead == i else placed.names[lead],
+        )
+        for i, (name, lead) in enumerate(zip(placed.names, copies.lead.tolist(), strict=True))
+    )
+    return Evaluation(objective, value, loads, violations, shape)
 
 
 def _latency(
@@ -196,7 +313,7 @@ def _loads(
     placed: Placed, load: Floats, compute: Floats, into: Floats, out: Floats
 ) -> tuple[DeviceLoad, ...]:
     kinds = placed.devices.kinds
-    memory = np.bincount(placed.device, placed.graph.size, len(placed.names))
+    memory = placed.memory
     count = np.bincount(placed.device, minlength=len(placed.names))
     return tuple(
         DeviceLoad(

@@ -11,6 +11,21 @@ from typing import Any, NoReturn
 from partitioner.errors import Flaw, PartitionerError, WorkloadError, shown
 
 
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a UTF-8 file.
+
+    Raises
+    ------
+    WorkloadError
+        If the file cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = "is not a UTF-8 text file" if isinstance(error, UnicodeError) else _reason(error)
+        raise WorkloadError([Flaw("file", "", "", reason)], os.fspath(path)) from error
+
+
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Parse a JSON file strictly: UTF-8, no NaN or infinity, no key twice in one object.
 
@@ -19,12 +34,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     WorkloadError
         If the file cannot be read or is not JSON.
     """
-    source = os.fspath(path)
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        reason = "is not a UTF-8 text file" if isinstance(error, UnicodeError) else _reason(error)
-        raise WorkloadError([Flaw("file", "", "", reason)], source) from error
+    source, text = os.fspath(path), read_text(path)
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
     except _NotStrictError as error:

@@ -153,6 +153,12 @@ def solve(
         objective,
         subgraphs_per_accelerator=options.subgraphs_per_accelerator,
         subgraphs=subgraphs,
+        replicas=placement.replicas or None,
+        order=placement.order if split == "chain" else None,
+        schedule=regime.schedule,
+        microbatches=regime.microbatches,
+        constraints=regime.constraints,
+        split=split,
     )
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"

@@ -8,6 +8,8 @@ from typing import Any
 from architectures.catalogue import WORKLOADS
 from architectures.files import summary, write
 from architectures.optima import write_optima
+from architectures.plans import write_predictions
+from architectures.profiles import PROFILES
 from architectures.synthetic import (
     BLOCKS,
     BRANCHES,
@@ -17,6 +19,7 @@ from architectures.synthetic import (
 )
 
 FOLDER = Path(__file__).resolve().parent.parent / "instances"
+PROFILE_FOLDER = "profiles"
 NODES = 100_000
 ACCELERATORS = {"branches": 6, "operators": 16}
 
@@ -35,20 +38,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _list()
     elif options.optima:
         write_optima(FOLDER)
+        write_predictions(FOLDER / PROFILE_FOLDER)
     elif options.synthetic:
         if options.output is None:
             parser.error("--synthetic needs --output FILE")
         write(_synthetic(options), options.output)
     else:
-        _write_all(options.only or list(WORKLOADS), options.output or FOLDER)
+        _write_all(options.only or [*WORKLOADS, *PROFILES], options.output or FOLDER)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="list the committed instances")
-    parser.add_argument("--optima", action="store_true", help="solve them and write instances/index.json")
+    parser.add_argument("--optima", action="store_true", help="solve them and write the indexes")
     parser.add_argument(
-        "--only", action="append", choices=list(WORKLOADS), metavar="NAME", help="write only NAME"
+        "--only", action="append", choices=[*WORKLOADS, *PROFILES], metavar="NAME", help="write only NAME"
     )
     parser.add_argument(
         "--output", type=Path, help="folder, or file of the random instance (default: instances/)"
@@ -68,13 +72,18 @@ def _add_random_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _list() -> None:
-    for name, workload in WORKLOADS.items():
-        print(f"{name}: {workload.describe()}")
+    descriptions = {name: workload.describe() for name, workload in WORKLOADS.items()}
+    descriptions |= {name: profile.describe() for name, profile in PROFILES.items()}
+    for name, description in descriptions.items():
+        print(f"{name}: {description}")
 
 
 def _write_all(names: Sequence[str], folder: Path) -> None:
-    """Write the named instances and print their rows of the table."""
+    """Write the named instances and profiles, and print the instances' rows of the table."""
     for name in names:
+        if name in PROFILES:
+            PROFILES[name].write(folder / PROFILE_FOLDER / f"{name}.txt")
+            continue
         instance = WORKLOADS[name].instance()
         write(instance, folder / f"{name}.json")
         print(summary(name, instance))

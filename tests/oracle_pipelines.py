@@ -19,6 +19,7 @@ from partitioner import Devices, Graph
 from partitioner.constraints import NONE, Constraints, Range
 from tests.oracle import arcs
 from tests.oracle_stages import (
+    Floats,
     Rows,
     Splits,
     Stage,
@@ -42,26 +43,37 @@ def best_pipeline(
 ) -> float | None:
     """The least value over all chains of stages of at most `replicas` devices each; None if there is none."""
     best = np.inf
-    atom = _atoms(graph, constraints)
+    atom = atoms(graph, constraints)
     splits: dict[int, Splits] = {}
     for stages in layouts(devices, replicas, int(atom.max()) + 1):
         count = len(stages)
-        if constraints.stages not in (None, count) or (
-            constraints.use_all_devices and _idle(devices, stages)
-        ):
-            continue
         if count not in splits:
-            splits[count] = Splits(graph, _positions(graph, atom, count, constraints), count)
-        here = splits[count]
-        sound = _allowed(here, devices, stages, constraints)
-        memory = memory_of_stages(here, stages, schedule, microbatches)
-        for i, stage in enumerate(stages):
-            limit = devices.kinds[stage.kind].memory
-            sound &= limit is None or memory[:, i] <= limit * (1 + 1e-9)
-        if sound.any():
-            load = loads_of_stages(here, devices, stages)[0]
-            best = min(best, float(objective_of(load[sound], objective, microbatches).min()))
+            splits[count] = Splits(graph, chains(graph, atom, count, constraints), count)
+        value = values(splits[count], devices, stages, constraints, schedule, microbatches, objective)
+        best = min(best, float(value.min(initial=np.inf)))
     return None if best == np.inf else best
+
+
+def values(
+    splits: Splits,
+    devices: Devices,
+    stages: list[Stage],
+    constraints: Constraints,
+    schedule: str | None,
+    microbatches: int | None,
+    objective: str,
+) -> Floats:
+    """Shape (splits,): the value of each chain on these stages, infinity where a rule is broken."""
+    wrong = constraints.stages not in (None, len(stages))
+    if wrong or not len(splits.here) or (constraints.use_all_devices and _idle(devices, stages)):
+        return np.full(len(splits.here), np.inf)
+    sound = _allowed(splits, devices, stages, constraints)
+    memory = memory_of_stages(splits, stages, schedule, microbatches)
+    for i, stage in enumerate(stages):
+        limit = devices.kinds[stage.kind].memory
+        sound &= limit is None or memory[:, i] <= limit * (1 + 1e-9)
+    load = loads_of_stages(splits, devices, stages)[0]
+    return np.where(sound, objective_of(load, objective, microbatches), np.inf)
 
 
 def layouts(devices: Devices, replicas: int, most: int) -> Iterator[list[Stage]]:
@@ -97,7 +109,7 @@ def _idle(devices: Devices, stages: list[Stage]) -> bool:
     return sum(len(stage.devices) for stage in stages) < sum(kind.count for kind in devices.kinds)
 
 
-def _atoms(graph: Graph, constraints: Constraints) -> Rows:
+def atoms(graph: Graph, constraints: Constraints) -> Rows:
     """The unit that each node is placed with: its colour class and all that is to be together."""
     atom = np.arange(len(graph))
     lists = [np.flatnonzero(graph.color == c) for c in set(graph.color.tolist()) if c >= 0]
@@ -113,10 +125,10 @@ def _meant(graph: Graph, pattern: Any) -> Rows:
     return np.flatnonzero([fnmatchcase(name, str(pattern)) for name in graph.names])
 
 
-def _positions(graph: Graph, atom: Rows, count: int, constraints: Constraints) -> Rows:
+def chains(graph: Graph, atom: Rows, count: int, constraints: Constraints) -> Rows:
     """All splits into `count` stages in this order, shape (splits, n), of which each is a chain."""
     pairs = {(int(atom[u]), int(atom[v])) for u, v in arcs(graph)}
-    rows = np.zeros((1, 0), dtype=np.int64)
+    rows: Rows = np.zeros((1, 0), dtype=np.int64)
     for a in range(int(atom.max()) + 1):
         longer = [np.repeat(rows, count, axis=0), np.tile(np.arange(count), len(rows))[:, None]]
         rows = np.concatenate(longer, axis=1)

@@ -39,7 +39,7 @@ class Splits:
 
     def total(self, amount: Floats) -> Floats:
         """Shape (splits, stages): sums of an amount of every node."""
-        return np.einsum("snc,n->sc", self.here, amount)
+        return np.asarray(np.einsum("snc,n->sc", self.here, amount))
 
     def transfers(self, slow: Floats) -> tuple[Floats, Floats]:
         """Shape (splits, stages) each: in and out, where i and j are connected `slow[i, j]` times slower."""
@@ -99,7 +99,7 @@ def memory_of_stages(
         samples = {"inference": 1.0, "gpipe": batch, "1f1b": min(pipelined, batch), "1f1b_async": pipelined}
         versions = pipelined if schedule == "1f1b_async" else 1
         memory[:, i] += versions * splits.parts[0][:, i] + samples[schedule] * splits.parts[3][:, i]
-    return memory
+    return np.asarray(memory)
 
 
 def row_of(graph: Graph, kind: DeviceKind) -> int | None:

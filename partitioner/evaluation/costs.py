@@ -14,7 +14,7 @@ def compute_times(placed: Placed) -> Floats:
     time = np.where(placed.row < 0, 0.0, graph.time[placed.row, np.arange(len(graph))])
     total = np.zeros((2, len(placed.names)))
     np.add.at(total, (graph.backward.astype(int), placed.device), time)
-    return total
+    return total * placed.pace
 
 
 def transfer_times(placed: Placed) -> tuple[Floats, Floats]:
@@ -25,7 +25,7 @@ def transfer_times(placed: Placed) -> tuple[Floats, Floats]:
     """
     graph, device, count = placed.graph, placed.device, len(placed.names)
     into, out = np.zeros((2, count)), np.zeros((2, count))
-    tensor, cost = _tensors(graph)
+    tensor, cost = tensors(graph)
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
@@ -35,10 +35,10 @@ def transfer_times(placed: Placed) -> tuple[Floats, Floats]:
     only_backward = np.ones(len(arrival), dtype=bool)
     np.logical_and.at(only_backward, which, graph.backward[user])
     np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count])
-    return into * placed.pays, out * placed.pays
+    return into * placed.fare, out * placed.fare
 
 
-def _tensors(graph: Graph) -> tuple[Ints, Floats]:
+def tensors(graph: Graph) -> tuple[Ints, Floats]:
     """The tensor that each edge carries, and each tensor's cost (paper, Appendix E.1).
 
     Edges of equal cost out of one node carry the same tensor; once two costs out of a node differ,

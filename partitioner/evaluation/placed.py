@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from partitioner.checks import node_name
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.graph import Bools, Graph, Ints
+from partitioner.graph import Bools, Floats, Graph, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,27 @@ class Placed:
         """Shape (devices,): does the device pay for communication?"""
         return np.array([self.devices.kinds[k].pays_communication for k in self.kind], dtype=bool)
 
+    @property
+    def fare(self) -> Floats:
+        """Shape (devices,): what the device pays for a transfer that costs 1."""
+        return np.array([kind.fare for kind in self.devices.kinds])[self.kind]
 
-def read_placement(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> Placed:
-    """Translate a placement to arrays.
+    @property
+    def pace(self) -> Floats:
+        """Shape (devices,): how many times the graph's times the device takes."""
+        return np.array([kind.time_factor for kind in self.devices.kinds])[self.kind]
+
+    @property
+    def memory(self) -> Floats:
+        """Shape (devices,): all that the nodes take there, each part of the memory once."""
+        size = self.graph.size + self.graph.parts.sum(axis=0)
+        return np.bincount(self.device, size, len(self.names)).astype(np.float64)
+
+
+def read_placement(
+    graph: Graph, devices: Devices, placement: Mapping[Any, str], further: Sequence[str] = ()
+) -> Placed:
+    """Translate a placement to arrays; `further` are devices beyond those that it names.
 
     Raises
     ------
@@ -54,12 +72,12 @@ def read_placement(graph: Graph, devices: Devices, placement: Mapping[Any, str])
         If a node is not placed, or an id or device name means nothing.
     """
     _check(graph, devices, placement)
-    names = tuple(dict.fromkeys([*devices.names, *placement.values()]))
+    names = tuple(dict.fromkeys([*devices.names, *placement.values(), *further]))
     number = {name: i for i, name in enumerate(names)}
     device = np.array([number[placement[node]] for node in graph.ids], dtype=np.int64)
     found = [devices.kind_of(name) for name in names]
     kind = np.array([known[0] for known in found if known is not None], dtype=np.int64)
-    rows = [graph.kinds.index(k.name) if k.name in graph.kinds else -1 for k in devices.kinds]
+    rows = [graph.kinds.index(k.row) if k.row in graph.kinds else -1 for k in devices.kinds]
     return Placed(graph, devices, names, device, kind, np.array(rows)[kind[device]])
 
 
@@ -78,7 +96,7 @@ def _check(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> None
         if node not in placement
     ]
     kinds = ", ".join(kind.name for kind in devices.kinds)
-    wrong = [name for name in placement.values() if not _is_device(devices, name)]
+    wrong = [name for name in placement.values() if not is_device(devices, name)]
     flaws += [
         Flaw(
             "placement", "device", name, f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"
@@ -89,5 +107,6 @@ def _check(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> None
         raise WorkloadError(flaws)
 
 
-def _is_device(devices: Devices, name: object) -> bool:
+def is_device(devices: Devices, name: object) -> bool:
+    """True if it reads as the name of a device of some kind, which need not exist."""
     return isinstance(name, str) and devices.kind_of(name) is not None

@@ -53,16 +53,19 @@ def placement_shape(graph: Graph, device: NDArray[np.int64], names: Sequence[str
 def _chain(graph: Graph, device: NDArray[np.int64]) -> list[int] | None:
     quotient: nx.DiGraph[int] = nx.DiGraph()
     quotient.add_nodes_from(np.unique(device).tolist())
-    source, target = graph.edges[:, 0], graph.edges[:, 1]
-    forward = ~graph.backward[target]
-    orphan = _orphans(graph)
-    mirrored = graph.backward[source] & (orphan[source] | orphan[target])
-    for tail, head, chosen in ((source, target, forward), (target, source, mirrored)):
-        pairs = np.unique(np.stack((device[tail[chosen]], device[head[chosen]]), axis=1), axis=0)
-        quotient.add_edges_from(pairs[pairs[:, 0] != pairs[:, 1]].tolist())
+    quotient.add_edges_from(np.unique(device[chain_arcs(graph, device)], axis=0).tolist())
     if not nx.is_directed_acyclic_graph(quotient):
         return None
     return list(nx.lexicographical_topological_sort(quotient))
+
+
+def chain_arcs(graph: Graph, device: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Shape (arcs, 2): nodes on two devices of which in a chain the first is on the earlier one."""
+    source, target = graph.edges[:, 0], graph.edges[:, 1]
+    orphan = _orphans(graph)
+    mirrored = graph.backward[source] & (orphan[source] | orphan[target])
+    arcs = np.concatenate((graph.edges[~graph.backward[target]], graph.edges[mirrored][:, ::-1]))
+    return np.asarray(arcs[device[arcs[:, 0]] != device[arcs[:, 1]]])
 
 
 def _orphans(graph: Graph) -> NDArray[np.bool_]:

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from partitioner.checks import node_name
 from partitioner.errors import shown
 from partitioner.evaluation.placed import Placed
+from partitioner.graph import Floats
+
+NOTHING: Mapping[int, str] = {}
 
 
-def violations_of(placed: Placed) -> tuple[str, ...]:
-    """Every broken rule: devices that do not exist, memory, kinds that may not run a node, colours."""
-    found = _missing_devices(placed) + _full_devices(placed) + _wrong_kinds(placed)
+def violations_of(
+    placed: Placed, memory: Floats | None = None, held: Mapping[int, str] = NOTHING
+) -> tuple[str, ...]:
+    """Every broken rule: devices that do not exist, memory, kinds that may not run a node, colours.
+
+    Parameters
+    ----------
+    placed
+        The placement.
+    memory
+        Shape (devices,): what each device holds; None if that is each part of the memory once.
+    held
+        What there is to say of the memory of a device.
+    """
+    memory = placed.memory if memory is None else memory
+    found = _missing_devices(placed) + _full_devices(placed, memory, held) + _wrong_kinds(placed)
     return tuple(found + _torn_colors(placed))
 
 
@@ -21,11 +39,10 @@ def _missing_devices(placed: Placed) -> list[str]:
     return [f"{name} does not exist: there are {counts}" for name in placed.names if name not in present]
 
 
-def _full_devices(placed: Placed) -> list[str]:
+def _full_devices(placed: Placed, memory: Floats, held: Mapping[int, str]) -> list[str]:
     kinds = [placed.devices.kinds[k] for k in placed.kind]
-    memory = np.bincount(placed.device, placed.graph.size, len(placed.names))
     return [
-        f"{name} holds {memory[i]:,.6g}, its memory is {kinds[i].memory:,.6g}"
+        f"{name} holds {memory[i]:,.6g}{held.get(i, '')}, its memory is {kinds[i].memory:,.6g}"
         for i, name in enumerate(placed.names)
         if memory[i] > kinds[i].memory_limit
     ]

@@ -12,6 +12,7 @@ from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
 from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
 from partitioner.regime import Regime
+from partitioner.schedule.stash import held as stash
 
 UNLIMITED = 2**31 - 1
 
@@ -140,13 +141,45 @@ class Extension:
         return shared or bool(devices.levels)
 
     def counted(self, graph: Graph, group: Ints, groups: int) -> Bools:
-        """Shape (groups,): groups with memory of some sort or a pin, that do not merge for nothing."""
-        heavy = (graph.size + graph.parts.sum(axis=0) > 0) | (self.demands.device >= 0)
+        """Shape (groups,): groups with memory of some sort, that do not merge for nothing."""
+        heavy = graph.size + graph.parts.sum(axis=0) > 0
         return np.bincount(group, heavy, groups) > 0
+
+    def fixed(self, group: Ints, groups: int) -> Bools:
+        """Shape (groups,): groups pinned to a device, which never merge."""
+        return np.bincount(group, self.demands.device >= 0, groups) > 0
+
+    def weightless(self, devices: Devices) -> bool:
+        """Does it take replicas no time to exchange weights?"""
+        return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
+
+    def most_held(self, graph: Graph, devices: Devices) -> float:
+        """The most memory that depends on the schedule, if a device holds everything."""
+        if self.regime.schedule is None:
+            return 0.0
+        behind = sum(kind.count for kind in devices.kinds)
+        held, versions = stash(self.regime.schedule, behind, 1, self.regime.microbatches)
+        parameters, _, _, activations, workspace = graph.parts
+        kept = versions * parameters.sum() + held * activations.sum()
+        return float(kept + workspace.max(initial=0.0))
+
+    def torn(self, member: Ints, count: int) -> Bools:
+        """Shape (count,): supernodes that are pinned to more devices than a part may have."""
+        fixed = self.demands.device >= 0
+        pairs = np.unique(np.stack((member[fixed], self.demands.device[fixed])), axis=1)
+        return np.bincount(pairs[0], minlength=count) > self.regime.replicas
 
     def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
         """What the extended model needs of `count` supernodes; `member` has shape (N,)."""
         return _pipeline(graph, devices, self.demands, self.regime, member, count)
+
+    def lightened(self, graph: Graph, devices: Devices, member: Ints, count: int, heavy: Bools) -> Pipeline:
+        """The same without limits and pins, and without weights and memory of all but the `heavy` nodes."""
+        light = replace(graph, parts=np.where(heavy, graph.parts, 0.0), size=np.where(heavy, graph.size, 0.0))
+        pipeline = self.pipeline(light, devices, member, count)
+        weights = _sums(member, np.where(heavy, graph.weights, 0.0), count)
+        free = np.full(count, -1, dtype=np.int64)
+        return replace(pipeline, weights=weights, pinned=free, limits=Limits())
 
 
 def _pipeline(

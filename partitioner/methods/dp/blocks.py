@@ -71,6 +71,7 @@ def merged(problem: Problem, block: Ints) -> Problem:
         relaxed_allowed=allowed,
         coarser=None,
         pipeline=None if problem.pipeline is None else problem.pipeline.merged(block, count),
+        relaxed_pipeline=None,
     )
 
 

@@ -30,7 +30,8 @@ def turned(problem: Problem) -> Problem:
         relaxed_size=problem.relaxed_size[::-1].copy(),
         relaxed_allowed=problem.relaxed_allowed[:, ::-1].copy(),
         coarser=None,
-        pipeline=None if problem.pipeline is None else _turned_pipeline(problem.pipeline),
+        pipeline=_turned_pipeline(problem.pipeline),
+        relaxed_pipeline=_turned_pipeline(problem.relaxed_pipeline),
     )
 
 
@@ -39,7 +40,9 @@ def turned_stages(stages: Sequence[Part], n: int) -> list[Part]:
     return [replace(part, nodes=n - 1 - part.nodes[::-1]) for part in stages[::-1]]
 
 
-def _turned_pipeline(pipeline: Pipeline) -> Pipeline:
+def _turned_pipeline(pipeline: Pipeline | None) -> Pipeline | None:
+    if pipeline is None:
+        return None
     return replace(
         pipeline,
         weights=pipeline.weights[::-1].copy(),

@@ -1,0 +1,83 @@
+"""Pipelines with replicas, slower links between groups of devices, and a schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.evaluation.costs import compute_times, loads_of
+from partitioner.evaluation.held import held_by_stage, in_words, scheduled_memory
+from partitioner.evaluation.links import linked_transfer_times, links_of
+from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.replicas import Replicas
+from partitioner.graph import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A placement as a pipeline; `order` are the positions of the stages' devices, first to last."""
+
+    placed: Placed
+    replicas: Replicas
+    order: tuple[int, ...]
+    schedule: str | None = None
+    microbatches: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What each device spends on a sample on average; replicas of a stage each take their share.
+
+    Parameters
+    ----------
+    load, sync
+        Shape (devices,): how long it is busy, and what of it is the exchange of weights among replicas.
+    compute, transfer_in, transfer_out
+        Shape (2, devices) each: the parts of the load, forward and backward.
+    """
+
+    load: Floats
+    sync: Floats
+    compute: Floats
+    transfer_in: Floats
+    transfer_out: Floats
+
+
+def costs_of(pipeline: Pipeline) -> Costs:
+    """Average times by device: the stage's, shared by its replicas (paper, Appendices H.2 and H.3)."""
+    placed, replicas = pipeline.placed, pipeline.replicas
+    links = links_of(placed, replicas)
+    into, out = linked_transfer_times(placed, links)
+    compute, count = compute_times(placed), replicas.count
+    busy = loads_of(placed.devices.communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
+    stages = np.arange(len(placed.names))
+    sync = _exchange(placed) * (count - 1) / count * links.slow(stages, stages)
+    added = placed.devices.synchronisation == "added"
+    load = busy / count + sync if added else np.maximum(busy / count, sync)
+    lead = replicas.lead
+    return Costs(load[lead], sync[lead], *(times[:, lead] / count[lead] for times in (compute, into, out)))
+
+
+def _exchange(placed: Placed) -> Floats:
+    """Shape (devices,): the time to send all weights once; 0 for kinds that need not."""
+    kinds = placed.devices.kinds
+    pace = np.array([0.0 if kind.bandwidth is None else 1 / kind.bandwidth for kind in kinds])
+    weights = np.bincount(placed.device, placed.graph.weights, len(placed.names))
+    return np.asarray(weights * pace[placed.kind])
+
+
+def batch_time(pipeline: Pipeline, load: Floats) -> float:
+    """The time of a batch that fills and drains the pipeline: all loads, then the largest for the rest."""
+    assert pipeline.microbatches is not None
+    return float(load[~pipeline.replicas.further].sum() + (pipeline.microbatches - 1) * load.max())
+
+
+def memory_of(pipeline: Pipeline) -> tuple[Floats, dict[int, str]]:
+    """Shape (devices,): what each device holds; and what there is to say of a stage's memory."""
+    placed = pipeline.placed
+    if pipeline.schedule is None:
+        return placed.memory[pipeline.replicas.lead], {}
+    held = held_by_stage(pipeline.replicas, pipeline.order, pipeline.schedule, pipeline.microbatches)
+    memory = scheduled_memory(placed, held)
+    return memory[pipeline.replicas.lead], {stage: in_words(found) for stage, found in held.items()}

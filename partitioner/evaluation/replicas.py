@@ -1,0 +1,91 @@
+"""Stages on several devices: whose copy a device holds (paper, Appendix H.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partitioner.devices import Devices
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.placed import Placed, is_device
+from partitioner.graph import Bools, Ints
+
+REPLICAS_RULE = "must be a mapping from device name to the names of further devices"
+
+
+@dataclass(frozen=True, eq=False)
+class Replicas:
+    """Who works for which stage.
+
+    Parameters
+    ----------
+    lead
+        Shape (devices,): position of the device that stands for the stage a device works for; its own if
+        it holds nobody's copy.
+    count
+        Shape (devices,): how many devices work for that stage.
+    """
+
+    lead: Ints
+    count: Ints
+
+    @property
+    def further(self) -> Bools:
+        """Shape (devices,): does it hold another's copy?"""
+        return np.asarray(self.lead != np.arange(len(self.lead)))
+
+
+def replica_names(devices: Devices, replicas: Any) -> tuple[str, ...]:
+    """The names of all further devices.
+
+    Raises
+    ------
+    WorkloadError
+        If it is no mapping from names to names of devices.
+    """
+    if replicas is None:
+        return ()
+    if not isinstance(replicas, Mapping) or not all(map(_is_list, replicas.values())):
+        raise WorkloadError([Flaw("replicas", "", shown(replicas), REPLICAS_RULE)])
+    found = tuple(name for names in replicas.values() for name in names)
+    wrong = [name for name in found if not is_device(devices, name)]
+    if wrong:
+        kinds = ", ".join(kind.name for kind in devices.kinds)
+        rule = f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"
+        raise WorkloadError([Flaw("replicas", "device", shown(name), rule) for name in wrong])
+    return found
+
+
+def read_replicas(placed: Placed, replicas: Mapping[str, Sequence[str]] | None) -> Replicas:
+    """Translate the further devices of every stage to arrays.
+
+    Raises
+    ------
+    WorkloadError
+        If a stage is not in use, or a further device is of another kind or at work elsewhere.
+    """
+    number = {name: i for i, name in enumerate(placed.names)}
+    used = np.bincount(placed.device, minlength=len(number)) > 0
+    lead = np.arange(len(number))
+    flaws = []
+    for name, further in (replicas or {}).items():
+        if name not in number or not used[number[name]]:
+            flaws.append(Flaw("replicas", "", shown(name), "is no device that a node is placed on"))
+            continue
+        for other in further:
+            i = number[other]
+            if placed.kind[i] != placed.kind[number[name]]:
+                flaws.append(Flaw(f"replicas of {name}", "", shown(other), "must be of the same kind"))
+            elif used[i] or lead[i] != i:
+                flaws.append(Flaw(f"replicas of {name}", "", shown(other), "is in use already"))
+            lead[i] = number[name]
+    if flaws:
+        raise WorkloadError(flaws)
+    return Replicas(lead, np.bincount(lead, minlength=len(lead))[lead])
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)

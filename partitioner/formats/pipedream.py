@@ -1,0 +1,121 @@
+"""Workloads from PipeDream's profiles: a forward node for each of theirs and, to train, a backward node."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partitioner.devices import Devices
+from partitioner.errors import OptionError, WorkloadError, shown
+from partitioner.formats.profile import Profile, read_profile
+from partitioner.graph import Extras, Floats, Graph
+from partitioner.workload import Workload
+
+MS_PER_SECOND = 1e3
+BACKWARD = "/backward"
+
+
+def load_pipedream(
+    path: str | os.PathLike[str],
+    *,
+    bandwidth: float,
+    accelerators: int,
+    memory: float | None = None,
+    cpus: int = 0,
+    cpu_factor: float | None = None,
+    training: bool = True,
+    trimmed: bool = False,
+    communication: str = "sequential",
+) -> Workload:
+    """Make a workload of a ``graph.txt`` of PipeDream's profiler; times are in ms, sizes in bytes.
+
+    To train, every node has a backward node of the same colour class, named with ``/backward``, and
+    every edge a mirror. An edge costs what its activation, or the gradient of it, takes to move. A
+    forward node holds its parameters and, to train, its activation; a backward node its parameters.
+    The arguments are kept in the graph's extras, and each node's bytes and stage with the node.
+
+    Parameters
+    ----------
+    path
+        The file.
+    bandwidth
+        Bytes per second between an accelerator and host memory.
+    accelerators, memory
+        How many accelerators, and the bytes of each; None is no limit.
+    cpus, cpu_factor
+        How many CPUs, and how many times longer than an accelerator they take.
+    training
+        False leaves the backward nodes out.
+    trimmed
+        True leaves out what PipeDream's planner does: data loading, and unused items of tuples.
+    communication
+        The model of communication, see :class:`partitioner.Devices`.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every line, field, value and rule that was broken.
+    OptionError
+        If the bandwidth or the factor is out of its range.
+    """
+    _require_positive("bandwidth", bandwidth)
+    if cpus or cpu_factor is not None:
+        _require_positive("cpu_factor", cpu_factor)
+    source, profile = os.fspath(path), read_profile(path)
+    given = {"bandwidth": bandwidth, "cpuFactor": cpu_factor, "training": training, "trimmed": trimmed}
+    try:
+        graph = _graph(profile.trimmed() if trimmed else profile, given)
+        devices = Devices.accelerated(accelerators, memory=memory, cpus=cpus, communication=communication)
+        return Workload(graph, devices, Path(path).stem)
+    except WorkloadError as error:
+        raise WorkloadError(error.flaws, source) from error
+
+
+def _graph(profile: Profile, given: dict[str, Any]) -> Graph:
+    n, training = len(profile), given["training"]
+    time, ids, pairs = profile.forward, profile.ids, profile.edges
+    size = profile.parameters
+    if training:
+        time = np.concatenate((time, profile.backward))
+        ids += tuple(node + BACKWARD for node in ids)
+        pairs = np.concatenate((pairs, pairs[:, ::-1] + n))
+        size = np.concatenate((size + profile.activation, size))
+    copies = 2 if training else 1
+    with np.errstate(over="ignore"):
+        cost = np.tile(profile.activation[profile.edges[:, 0]] / given["bandwidth"] * MS_PER_SECOND, copies)
+        times = _times(time, given["cpuFactor"])
+    return Graph.from_arrays(
+        times,
+        [(ids[u], ids[v]) for u, v in pairs.tolist()],
+        cost,
+        ids=ids,
+        size=size,
+        backward=np.arange(len(ids)) >= n,
+        color=[*profile.ids] * 2 if training else None,
+        names=profile.descriptions * copies,
+        extras=Extras(given, _kept(profile) * copies),
+    )
+
+
+def _times(time: Floats, cpu_factor: float | None) -> dict[str, Floats]:
+    return {"accelerator": time} | ({} if cpu_factor is None else {"cpu": time * cpu_factor})
+
+
+def _kept(profile: Profile) -> list[dict[str, Any]]:
+    """What the graph does not say of each node."""
+    columns = (profile.activation.tolist(), profile.parameters.tolist(), profile.stage.tolist())
+    return [
+        {"activationBytes": activation, "parameterBytes": parameters}
+        | ({} if stage < 0 else {"stageId": stage})
+        for activation, parameters, stage in zip(*columns, strict=True)
+    ]
+
+
+def _require_positive(name: str, value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and 0 < value < math.inf):  # type: ignore[operator]
+        raise OptionError(f"{name} = {shown(value)}: must be a number above 0")
