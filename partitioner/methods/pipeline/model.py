@@ -56,6 +56,15 @@ def burden_of(problem: Problem, space: StateSpace, behind: int = 0) -> Burden:
     )
 
 
+def behind_matters(problem: Problem) -> bool:
+    """Does the memory that a stage needs depend on the devices behind it?"""
+    pipeline = pipeline_of(problem)
+    if pipeline.schedule is None:
+        return False
+    alone, last = (held(pipeline.schedule, behind, 1, pipeline.microbatches) for behind in (0, 1))
+    return alone != last
+
+
 def least_memory(problem: Problem) -> Floats:
     """Shape (n,): what each supernode takes at least of the memory of a device."""
     pipeline = pipeline_of(problem)

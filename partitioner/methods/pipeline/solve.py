@@ -14,7 +14,7 @@ from partitioner.methods.pipeline.batch import BatchBracket
 from partitioner.methods.pipeline.ground import PipelineGround
 from partitioner.methods.pipeline.levels.ground import LevelsGround, group_bytes
 from partitioner.methods.pipeline.loads import least_value, pipeline_of, pipeline_value
-from partitioner.methods.pipeline.model import least_memory
+from partitioner.methods.pipeline.model import behind_matters, least_memory
 from partitioner.methods.pipeline.states import state_bytes
 from partitioner.methods.pipeline.turned import turned, turned_stages
 from partitioner.methods.relaxation import relax
@@ -55,19 +55,28 @@ def _refined(coarse: Outcome, problem: Problem) -> list[Part]:
 
 
 def _solved(problem: Problem, settings: Settings) -> Outcome:
-    """The best pipeline of the problem as it is, from linear orders and then from all ideals."""
-    end_first, model = turned(problem), model_for(problem)
-    relaxation = relax(replace(end_first, relaxed_size=least_memory(end_first.relaxed())))
+    """The best pipeline of the problem as it is; stages are placed from the end where that matters."""
+    if not behind_matters(problem):
+        return _walked(problem, settings)
+    start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
+    outcome = _walked(turned(problem), replace(settings, incumbent=start))
+    parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
+    return replace(outcome, problem=problem, parts=parts)
+
+
+def _walked(problem: Problem, settings: Settings) -> Outcome:
+    """The best pipeline from linear orders and then from all ideals."""
+    model = model_for(problem)
+    relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
     if np.isinf(relaxation.bound):
         return no_split(problem)
-    start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
-    linear = best_linear(end_first, relaxation, replace(settings, incumbent=start), model)
+    linear = best_linear(problem, relaxation, settings, model)
     if linear.closed or settings.expired:
-        return _turned_back(problem, linear.outcome())
-    lattice = lattice_within(end_first, settings, model)
+        return linear.outcome()
+    lattice = lattice_within(problem, settings, model)
     if lattice is None:
-        return _turned_back(problem, linear.outcome(too_many(end_first, settings, model)))
-    return _turned_back(problem, _search(linear, lattice))
+        return linear.outcome(too_many(problem, settings, model))
+    return _search(linear, lattice)
 
 
 def model_for(problem: Problem) -> Model:
@@ -113,9 +122,3 @@ def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
             "linear_value": linear.value,
         },
     )
-
-
-def _turned_back(problem: Problem, outcome: Outcome) -> Outcome:
-    """What was found for the turned problem, as an outcome of the problem."""
-    parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
-    return replace(outcome, problem=problem, parts=parts)

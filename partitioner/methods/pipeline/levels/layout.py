@@ -1,7 +1,7 @@
 """How many devices are in a group of the smallest level, and which group is where.
 
-The pipeline visits the groups one after the other. Positions count them from the end of the pipeline,
-as the dynamic program does: position p is the group of number ``groups - 1 - p``.
+The pipeline visits the groups one after the other. Positions count them in the order in which the
+dynamic program fills them, which is from the end where the problem is a turned one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from partitioner.methods.method import Part
 from partitioner.methods.pipeline.loads import pipeline_of
+from partitioner.methods.pipeline.model import behind_matters
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 
@@ -29,6 +30,8 @@ class Layout:
         Shape (L + 1,): how many of them a group of each level holds, all of them last.
     slowdown
         Shape (L,): what a transfer out of a group of the level costs, times its cost.
+    turned
+        Are positions counted from the end of the pipeline?
     home
         Shape (n,): the position to which a supernode is bound by the device it is pinned to, or -1.
     """
@@ -37,6 +40,7 @@ class Layout:
     groups: int
     spans: Ints
     slowdown: Floats
+    turned: bool
     home: Ints
 
     @property
@@ -49,9 +53,11 @@ class Layout:
         span = int(self.spans[level])
         return min((position // span + 1) * span, self.groups)
 
-    def first_device(self, kind: int, position: int) -> int:
-        """The index of the first device of a kind in a group."""
-        return (self.groups - 1 - position) * int(self.size[kind])
+    def devices(self, kind: int, position: int, groups: int = 1) -> range:
+        """The indices of the devices of a kind in so many groups from a position on."""
+        first = self.groups - position - groups if self.turned else position
+        size = int(self.size[kind])
+        return range(first * size, (first + groups) * size)
 
 
 def layout_of(problem: Problem) -> Layout:
@@ -61,13 +67,15 @@ def layout_of(problem: Problem) -> Layout:
     present = int((size > 0).argmax())
     groups = max(1, int(problem.count[present] // max(1, size[present])))
     spans = pipeline.group[:, present] // max(1, pipeline.group[0, present])
-    kind = problem.allowed.argmax(axis=0)
-    home = groups - 1 - pipeline.pinned // np.maximum(size, 1)[kind]
+    backwards, kind = behind_matters(problem), problem.allowed.argmax(axis=0)
+    number = pipeline.pinned // np.maximum(size, 1)[kind]
+    home = groups - 1 - number if backwards else number
     return Layout(
         size=size,
         groups=groups,
         spans=np.append(spans, groups),
         slowdown=pipeline.slowdown,
+        turned=backwards,
         home=np.where(pipeline.pinned >= 0, home, -1),
     )
 
@@ -79,8 +87,7 @@ def in_group(problem: Problem, layout: Layout, stages: list[Part], position: int
     placed = []
     taken = {(stage.kind, i) for stage, own in zip(stages, chosen, strict=True) for i in own}
     for stage, own in zip(stages, chosen, strict=True):
-        first = layout.first_device(stage.kind, position)
-        room = range(first, first + int(layout.size[stage.kind]))
+        room = layout.devices(stage.kind, position)
         free = [i for i in room if (stage.kind, i) not in taken][: stage.replicas - len(own)]
         taken |= {(stage.kind, i) for i in free}
         placed.append(Part(stage.kind, stage.nodes, stage.replicas, (*own, *free)))
@@ -88,7 +95,6 @@ def in_group(problem: Problem, layout: Layout, stages: list[Part], position: int
 
 
 def over_groups(layout: Layout, kind: int, nodes: Ints, position: int, groups: int) -> Part:
-    """A stage on all devices of a kind in consecutive groups, the first of which is at a position."""
-    first = layout.first_device(kind, position + groups - 1)
-    count = groups * int(layout.size[kind])
-    return Part(kind, nodes, count, tuple(range(first, first + count)))
+    """A stage on all devices of a kind in so many groups from a position on."""
+    devices = layout.devices(kind, position, groups)
+    return Part(kind, nodes, len(devices), tuple(devices))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 
 from partitioner.methods.dp.weights import remaining_weights, weights_above
 from partitioner.methods.pipeline.arrays import Bools, Burden, Costs, Hunt, Ints32, States, Table
@@ -13,7 +14,7 @@ from partitioner.methods.pipeline.kernel import sweep
 from partitioner.methods.pipeline.levels.layout import Layout, layout_of
 from partitioner.methods.pipeline.levels.prices import Prices
 from partitioner.methods.pipeline.loads import least_work, pipeline_of
-from partitioner.methods.pipeline.model import burden_of, costs_of, demands_of
+from partitioner.methods.pipeline.model import behind_matters, burden_of, costs_of, demands_of
 from partitioner.methods.pipeline.states import StateSpace
 from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.ideals import Lattice
@@ -55,14 +56,14 @@ class Segments:
     def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.layout: Layout = layout_of(problem)
-        self.members = _members(lattice)
+        self.members = _members(lattice.parent, lattice.added, problem.n)
         self.small = replace(problem, count=self.layout.size)
         self.space = StateSpace(self.small)
         self.costs = costs_of(problem)
         self.demands = demands_of(problem)
         self.remaining = remaining_weights(lattice, relaxation.weight)
         self.rest = remaining_weights(lattice, least_work(problem))
-        self.followed = pipeline_of(problem).schedule in ("1f1b", "1f1b_async")
+        self.followed = behind_matters(problem)
         self.table = new_table(lattice.size, self.space.count)
         self._burdens: dict[int, Burden] = {}
         self._unclosed: Ints32 = np.full((len(problem.count), lattice.size), -1, dtype=np.int32)
@@ -176,11 +177,13 @@ class Segments:
         return costs._replace(enter=np.minimum(enter, most), leave=np.minimum(leave, most))
 
 
-def _members(lattice: Lattice) -> Bools:
-    inside = np.zeros((lattice.size, len(lattice.rank)), dtype=bool)
-    for ideal in range(1, lattice.size):
-        inside[ideal] = inside[lattice.parent[ideal]]
-        inside[ideal, lattice.added[ideal]] = True
+@njit(cache=True)
+def _members(parent, added, n):  # type: ignore[no-untyped-def]
+    """Shape (I, n): the supernodes of every ideal."""
+    inside = np.zeros((len(parent), n), np.bool_)
+    for ideal in range(1, len(parent)):
+        inside[ideal] = inside[parent[ideal]]
+        inside[ideal, added[ideal]] = True
     return inside
 
 
