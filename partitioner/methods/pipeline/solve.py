@@ -12,7 +12,8 @@ from partitioner.methods.dp.search import Bracket
 from partitioner.methods.method import Outcome, Part, Settings, no_split, part_numbers
 from partitioner.methods.pipeline.batch import BatchBracket
 from partitioner.methods.pipeline.ground import PipelineGround
-from partitioner.methods.pipeline.loads import least_value, pipeline_value
+from partitioner.methods.pipeline.levels.ground import LevelsGround, group_bytes
+from partitioner.methods.pipeline.loads import least_value, pipeline_of, pipeline_value
 from partitioner.methods.pipeline.model import behind_matters, least_memory
 from partitioner.methods.pipeline.states import state_bytes
 from partitioner.methods.pipeline.turned import turned, turned_stages
@@ -80,12 +81,13 @@ def _walked(problem: Problem, settings: Settings) -> Outcome:
 
 def model_for(problem: Problem) -> Model:
     """What pipelines are judged by, by the objective."""
+    levels = len(pipeline_of(problem).slowdown) > 0
     return Model(
-        ground=PipelineGround,
+        ground=LevelsGround if levels else PipelineGround,
         bracket=BatchBracket if problem.objective == "batch" else Bracket,
         value=pipeline_value,
         bound=least_value,
-        state_bytes=state_bytes,
+        state_bytes=group_bytes if levels else state_bytes,
     )
 
 
