@@ -128,7 +128,7 @@ def solve(
     info = choose(method, objective, split, backend, regime.features(devices))
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     problem = _contracted(workload, objective, split, options, layer, info)
-    incumbent, subgraph = start_from(problem, graph, devices, warm_start)
+    incumbent, subgraph = start_from(problem, graph, devices, warm_start, regime)
     interruption = Interruption()
     settings = Settings(
         gap=gap,
@@ -197,6 +197,7 @@ def solve(
         native_status=outcome.native_status,
         subgraphs=subgraphs,
         schedule=evaluation.schedule,
+        replicas=placement.replicas,
     )
 
 

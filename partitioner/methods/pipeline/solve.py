@@ -32,13 +32,14 @@ def solve_pipeline(problem: Problem, settings: Settings) -> Outcome:
     problem with all free nodes merged comes first, as its ideals are few: often what it finds is as
     good as the bound without what was merged.
     """
-    settings = replace(settings, incumbent=None)
     if problem.coarser is None:
         return _solved(problem, settings)
-    coarse = solve_pipeline(problem.coarser, settings)
+    coarse = solve_pipeline(problem.coarser, replace(settings, incumbent=None))
     if coarse.infeasible or coarse.stop_reason != "heuristic":
         return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
-    start = None if coarse.parts is None else _refined(coarse, problem)
+    starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
+    known = [start for start in starts if start is not None]
+    start = min(known, key=lambda parts: pipeline_value(problem, parts), default=None)
     fine = _solved(problem, replace(settings, incumbent=start))
     bound = min(max(coarse.bound, fine.bound), fine.value)
     if fine.stop_reason == "heuristic":

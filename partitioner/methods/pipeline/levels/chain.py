@@ -238,14 +238,21 @@ class Chain:
         )
         self.steps += STEPS_A_SEGMENT
         least = table.value[low + 1 : high + 1].min(axis=1)
-        return [low + 1 + i for i in np.flatnonzero(least <= self.aim.limit).tolist()
-                if not self._beaten(low + 1 + i, position + 1, labels, float(least[i]))]
+        return [
+            low + 1 + i
+            for i in np.flatnonzero(least <= self.aim.limit).tolist()
+            if not self._beaten(low + 1 + i, position + 1, labels, float(least[i]))
+        ]
 
     def _far_end_cheap(self, low: int) -> Prices:
         """Prices behind a segment that begins at `low`: of what is in front of it, as if in its group."""
         segments, stretch = self.segments, self.stretch
         return part_prices(
-            segments.problem.nets, stretch.prices, self.within, segments.mask(low, stretch.high), self.slowdown
+            segments.problem.nets,
+            stretch.prices,
+            self.within,
+            segments.mask(low, stretch.high),
+            self.slowdown,
         )
 
     def _beaten(self, high: int, position: int, labels: list[Label], value: float) -> bool:

@@ -82,7 +82,15 @@ class Segments:
         return np.asarray(~self.members[:, ~self.members[high]].any(axis=1))
 
     def in_group(
-        self, low: int, high: int, opened: Bools, prices: Prices, behind: int, start: float, groups: int, aim: Aim
+        self,
+        low: int,
+        high: int,
+        opened: Bools,
+        prices: Prices,
+        behind: int,
+        start: float,
+        groups: int,
+        aim: Aim,
     ) -> Table:
         """The table of stages in one group that start behind `low`; up to `groups` further ones follow.
 
@@ -165,9 +173,7 @@ class Segments:
         table: Table, last: int, costs: Costs | None = None,
     ) -> None:  # fmt: skip
         costs = self._priced(costs or self.costs, prices, hunt.threshold)
-        sweep(
-            self.lattice, costs, burden, self.demands, states, hunt, table, low, min(last, high), UNENDING
-        )
+        sweep(self.lattice, costs, burden, self.demands, states, hunt, table, low, min(last, high), UNENDING)
 
     def _priced(self, costs: Costs, prices: Prices, threshold: float) -> Costs:
         """The costs at these prices; one that is too large for any stage is as good as twice it."""
