@@ -12,6 +12,7 @@ from partitioner.methods.dp.search import Bracket
 from partitioner.methods.method import Outcome, Part, Settings, no_split, part_numbers
 from partitioner.methods.pipeline.batch import BatchBracket
 from partitioner.methods.pipeline.ground import PipelineGround
+from partitioner.methods.pipeline.levels.flat import without_levels
 from partitioner.methods.pipeline.levels.ground import LevelsGround, group_bytes
 from partitioner.methods.pipeline.loads import least_value, pipeline_of, pipeline_value
 from partitioner.methods.pipeline.model import behind_matters, least_memory
@@ -92,11 +93,24 @@ def model_for(problem: Problem) -> Model:
     )
 
 
+def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
+    """What no pipeline goes below if all links are as fast as inside a group."""
+    flat = without_levels(linear.problem.relaxed())
+    model = model_for(flat)
+    ground = model.ground(flat, linear.relaxation, lattice)
+    bracket = model.bracket(ground, linear.settings, linear.bound, linear.value)
+    bracket.narrow()
+    return bracket.bound
+
+
 def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
     """The best pipeline of the lattice of all ideals, from the best linear one on."""
     problem, model, settings = linear.problem, linear.model, linear.settings
     ground = model.ground(problem, linear.relaxation, lattice)
-    bracket = model.bracket(ground, settings, linear.bound, linear.value)
+    low = linear.bound
+    if len(pipeline_of(problem).slowdown):
+        low = max(low, bound_without_levels(linear, lattice))
+    bracket = model.bracket(ground, settings, low, linear.value)
     bracket.narrow(from_top=np.isfinite(linear.value) and linear.value > NEAR * linear.bound)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None

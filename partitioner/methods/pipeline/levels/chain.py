@@ -12,7 +12,7 @@ segments on smaller groups.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -237,22 +237,20 @@ class Chain:
             low, high, opened, prices, self._behind(labels[0]), start, stretch.end - position - 1, self.aim
         )
         self.steps += STEPS_A_SEGMENT
-        least = table.value[low + 1 : high + 1].min(axis=1)
+        least = table.value[low : high + 1].min(axis=1)
+        ideals = low + 1 + np.flatnonzero(least[1:] <= self.aim.limit)
+        groups = segments.layout.groups - position - 1
+        ideals = ideals[~self.aim.hopeless(ideals, least[ideals - low], groups)]
         return [
-            low + 1 + i
-            for i in np.flatnonzero(least <= self.aim.limit).tolist()
-            if not self._beaten(low + 1 + i, position + 1, labels, float(least[i]))
-        ]
+            ideal for ideal in ideals.tolist()
+            if not self._beaten(ideal, position + 1, labels, float(least[ideal - low]))
+        ]  # fmt: skip
 
     def _far_end_cheap(self, low: int) -> Prices:
         """Prices behind a segment that begins at `low`: of what is in front of it, as if in its group."""
         segments, stretch = self.segments, self.stretch
         return part_prices(
-            segments.problem.nets,
-            stretch.prices,
-            self.within,
-            segments.mask(low, stretch.high),
-            self.slowdown,
+            segments.problem.nets, stretch.prices, self.within, segments.mask(low, stretch.high), self.slowdown
         )
 
     def _beaten(self, high: int, position: int, labels: list[Label], value: float) -> bool:
@@ -310,7 +308,7 @@ class Chain:
     def _table_between(self, low: int, high: int, position: int, behind: int):  # type: ignore[no-untyped-def]
         segments, share = self.segments, self.segments.mask(low, high)
         prices = part_prices(segments.problem.nets, self.stretch.prices, self.within, share, self.slowdown)
-        aim = Aim(self.aim.threshold, self.aim.limit, 0.0, self.aim.summed)
+        aim = replace(self.aim, floor=0.0)
         return segments.in_group(low, high, share, prices, behind, 0.0, 0, aim)
 
     def _chain_between(self, low: int, high: int, position: int, behind: int) -> Chain:
@@ -331,8 +329,8 @@ class Chain:
             label.devices + end.label.devices if self.segments.followed or self.limits.all_devices else 0,
             label.stages + end.label.stages if self.limits.stages else 0,
         )
-        rest = self.segments.rest[high] if self.aim.summed else 0.0
-        if value + rest * (1 - 1e-9) > self.aim.limit or new.stages > (self.limits.stages or new.stages):
+        groups = self.segments.layout.groups - new.position
+        if self.aim.hopeless(np.array([high]), np.array([value]), groups)[0] or new.stages > (self.limits.stages or new.stages):
             return
         found = self.value.setdefault(high, {})
         if value < found.get(new, np.inf):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from partitioner.methods.method import Part
 from partitioner.methods.pipeline.levels.chain import Chain, Label, Stretch
+from partitioner.methods.pipeline.levels.flat import Remainders
 from partitioner.methods.pipeline.levels.layout import layout_of
 from partitioner.methods.pipeline.levels.prices import no_prices
 from partitioner.methods.pipeline.levels.segment import Aim, Segments
@@ -23,15 +24,24 @@ class LevelsGround:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.segments = Segments(problem, relaxation, lattice)
         self.rest = self.segments.rest
+        self.remainders = None
+        if not lattice.linear:
+            self.remainders = Remainders(problem, relaxation, lattice, self.segments.layout)
         self._known: dict = {}  # type: ignore[type-arg]
 
     def filling(self, threshold: float, floor: float) -> LevelsFilling:
         """Chains of smallest largest loads up to a threshold; those up to the floor are not told apart."""
-        return LevelsFilling(self, Aim(threshold, threshold, floor, summed=False), self._known)
+        return LevelsFilling(self, self._aim(threshold, threshold, floor, summed=False), self._known)
 
     def summing(self, threshold: float, limit: float) -> LevelsFilling:
         """Chains of smallest sums of loads up to a limit, with no load above the threshold."""
-        return LevelsFilling(self, Aim(threshold, limit, 0.0, summed=True), {})
+        return LevelsFilling(self, self._aim(threshold, limit, 0.0, summed=True), {})
+
+    def _aim(self, threshold: float, limit: float, floor: float, summed: bool) -> Aim:
+        after = None
+        if self.remainders is not None:
+            after = self.remainders.least(threshold, limit, floor, summed)
+        return Aim(threshold, limit, floor, summed, after)
 
 
 class LevelsFilling:

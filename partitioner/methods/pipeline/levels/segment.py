@@ -18,7 +18,7 @@ from partitioner.methods.pipeline.model import behind_matters, burden_of, costs_
 from partitioner.methods.pipeline.states import StateSpace
 from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.problem import Floats, Problem
+from partitioner.preprocess.problem import Floats, Ints, Problem
 from partitioner.schedule.stash import held
 
 UNENDING = 2**62
@@ -27,12 +27,29 @@ MOST_MEMORY = 1e300
 
 @dataclass(frozen=True)
 class Aim:
-    """What is looked for: see :class:`partitioner.methods.pipeline.arrays.Hunt`."""
+    """What is looked for: see :class:`partitioner.methods.pipeline.arrays.Hunt`.
+
+    Parameters
+    ----------
+    threshold, limit, floor, summed
+        As there.
+    after
+        Shape (groups + 1, I): what is outside an ideal adds at least, on so many groups.
+    """
 
     threshold: float
     limit: float
     floor: float
     summed: bool
+    after: Floats | None = None
+
+    def hopeless(self, ideals: Ints, value: Floats, groups: int) -> Bools:
+        """Shape of `ideals`: does all that holds one of them with this value exceed the limit in the end?"""
+        if self.after is None:
+            return value > self.limit
+        after = self.after[groups, ideals]
+        whole = value + after * (1 - SLACK) if self.summed else np.maximum(value, after)
+        return np.asarray(whole > self.limit)
 
 
 class Segments:
