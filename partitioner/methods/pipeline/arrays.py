@@ -1,8 +1,8 @@
 """The arrays that the compiled walk from the end of a pipeline reads and writes, by name.
 
-All of them speak of the turned problem (:mod:`partitioner.methods.pipeline.turned`): an ideal holds what
-the stages placed so far hold, and these run *behind* those still to come. K kinds, n supernodes, E nets,
-S states, I ideals; R is the most replicas of a stage.
+An ideal holds what the stages placed so far hold. Where memory depends on it these run *behind* those
+still to come: the problem is then a turned one (:mod:`partitioner.methods.pipeline.turned`).
+K kinds, n supernodes, E nets, S states, I ideals; R is the most replicas of a stage.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def costs_of(problem: Problem) -> Costs:
     """What the loads of stages are made of."""
     nets, pipeline = problem.nets, pipeline_of(problem)
     return Costs(
-        work=problem.work(),
+        work=np.ascontiguousarray(problem.work()),
         fare=problem.fare,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         net_start=nets.of_node.start,
@@ -54,6 +54,15 @@ def burden_of(problem: Problem, space: StateSpace, behind: int = 0) -> Burden:
         least_versions=lightest[1][behind + states.behind[:, None], states.left],
         staged=bool(np.ptp(samples[:, 1:]) > 0),
     )
+
+
+def behind_matters(problem: Problem) -> bool:
+    """Does the memory that a stage needs depend on the devices behind it?"""
+    pipeline = pipeline_of(problem)
+    if pipeline.schedule is None:
+        return False
+    alone, last = (held(pipeline.schedule, behind, 1, pipeline.microbatches) for behind in (0, 1))
+    return alone != last
 
 
 def least_memory(problem: Problem) -> Floats:
