@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from partitioner.errors import InfeasibleError, OptionError, WorkloadError
-from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.methods.pipedream.plan import plan
 from partitioner.methods.pipedream.result import PipeDreamPlan
@@ -51,7 +50,7 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
     broken = _broken(problem, parts)
     if broken:
         return _nothing(problem, bound, settings, (*notes, broken))
-    value = value_of(problem, parts) if problem.pipeline is None else pipeline_value(problem, parts)
+    value = pipeline_value(problem, parts)
     return Outcome(
         problem,
         parts,
