@@ -189,6 +189,16 @@ def test_limits_that_it_does_not_know_leave_no_plan() -> None:
         solve(graph, devices, method="pipedream")
 
 
+def test_where_the_planner_ends_there_is_no_plan() -> None:
+    """13 independent layers can be cut in 8,191 ways; one layer cannot be two stages."""
+    wide = Graph.from_arrays({"gpu": [1.0] * 13})
+    with pytest.raises(NoPlanFound, match="cut at more than 5,000 places"):
+        solve(wide, wired([2], 1.0), method="pipedream")
+    alone = Graph.from_arrays({"gpu": [1.0]})
+    with pytest.raises(NoPlanFound, match="finds no pipeline over these devices"):
+        solve(alone, wired([2, 2], 1.0), method="pipedream")
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
