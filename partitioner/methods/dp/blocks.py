@@ -68,6 +68,7 @@ def merged(problem: Problem, block: Ints) -> Problem:
         relaxed_size=size,
         relaxed_allowed=allowed,
         coarser=None,
+        output=np.zeros(0),
         pipeline=None if problem.pipeline is None else problem.pipeline.merged(block, count),
         relaxed_pipeline=None,
     )

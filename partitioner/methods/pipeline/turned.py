@@ -30,6 +30,7 @@ def turned(problem: Problem) -> Problem:
         relaxed_size=problem.relaxed_size[::-1].copy(),
         relaxed_allowed=problem.relaxed_allowed[:, ::-1].copy(),
         coarser=None,
+        output=problem.output[::-1].copy(),
         pipeline=_turned_pipeline(problem.pipeline),
         relaxed_pipeline=_turned_pipeline(problem.relaxed_pipeline),
     )
