@@ -123,12 +123,8 @@ class Chain:
         """The ways to hold the whole stretch, relative to its start, and their values."""
         self.advance(2**62)
         found = self.value.get(self.stretch.high, {})
-        first, end = self.stretch.first, self.stretch.end
-        return [
-            End(label._replace(position=label.position - first), value)
-            for label, value in found.items()
-            if label.position == end or not self.limits.all_devices
-        ]
+        first = self.stretch.first
+        return [End(label._replace(position=label.position - first), each) for label, each in found.items()]
 
     def stages(self, label: Label) -> list[Part]:
         """The stages, with their devices, of one of the ways to hold the stretch."""

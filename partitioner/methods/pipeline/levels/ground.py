@@ -79,8 +79,12 @@ class LevelsFilling:
 
     def best(self) -> tuple[float, list[Part]] | None:
         """The objective of the best chain for all, and its stages, in the turned order."""
-        wanted = pipeline_of(self.ground.problem).limits.stages
-        ends = [end for end in self.chain.ends() if end.label.stages == wanted]
+        limits, groups = pipeline_of(self.ground.problem).limits, self.ground.segments.layout.groups
+        ends = [
+            end
+            for end in self.chain.ends()
+            if end.label.stages == limits.stages and (end.label.position == groups or not limits.all_devices)
+        ]
         if not ends:
             return None
         best: Label = min(ends, key=lambda end: end.value).label
