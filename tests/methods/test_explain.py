@@ -46,8 +46,8 @@ def test_attempts_share_the_time() -> None:
     asked = Constraints(pin=PINS, forbid={2: ["cpu"]}, stages=2)
     tried: list[tuple[Constraints, float]] = []
 
-    def none(constraints: Constraints, seconds: float) -> bool:
-        tried.append((constraints, seconds))
+    def none(fewer: Regime, seconds: float) -> bool:
+        tried.append((fewer.constraints, seconds))
         return False
 
     assert relieving(Regime(constraints=asked), none, seconds=0.0) == ()
@@ -63,3 +63,10 @@ def test_memory_of_a_kind_is_found_by_sums() -> None:
     graph = Graph.from_arrays(times, size=3.0, allowed={"gpu": [True, True], "cpu": [False, False]})
     devices = Devices((DeviceKind("gpu", 1, memory=4.0), DeviceKind("cpu", 1)))
     assert why_infeasible(graph, devices, "chain").startswith("memory: nodes that run on gpu only take 6")
+
+
+def test_a_schedule_may_be_to_blame() -> None:
+    """Two samples of 3 on the first device; without a schedule one fits."""
+    chain = Graph.from_arrays({"accelerator": [1.0, 1.0]}, [(0, 1)], activations=3.0)
+    with pytest.raises(InfeasibleError, match=r"; without schedule = '1f1b' there is one$"):
+        solve(chain, Devices.accelerated(2, memory=5.0), schedule="1f1b")
