@@ -25,7 +25,7 @@ from partitioner.methods.registry import MethodInfo, choose
 from partitioner.options import Options, check_fares, read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.fit import fit
+from partitioner.preprocess.fit import companions, fit
 from partitioner.preprocess.layers import whole_layers
 from partitioner.preprocess.pipeline import Extension
 from partitioner.preprocess.problem import Ints, Problem
@@ -216,7 +216,7 @@ def _contracted(
     goal = Goal(
         objective=objective,
         split=split,
-        layer=layer,
+        classes=(companions(demands), *(() if layer is None else (layer,))),
         contiguous_cpus=options.contiguous_cpus,
         contiguous_backward=options.contiguous_backward,
         subgraphs=options.subgraphs_per_accelerator,
