@@ -131,7 +131,8 @@ class Segments:
         capacity = self._capacity((left - used)[:, None] * self.layout.size, aim)
         hunt = self._hunt(low, high, opened, capacity, aim)
         costs = self.costs._replace(bandwidth=self.costs.bandwidth / slowdown)
-        states = _one_stage(len(self.layout.size), kind, most, self.space.states.thrifty)
+        thrifty = self.space.states.thrifty and not self.layout.bound
+        states = _one_stage(len(self.layout.size), kind, most, thrifty)
         burden = self._spread(behind, copies, states)
         self._sweep(low, high, prices, burden, states, hunt, table, low + 1, costs)
         return table
