@@ -237,6 +237,8 @@ class Chain:
         ideals = low + 1 + np.flatnonzero(least[1:] <= self.aim.limit)
         groups = segments.layout.groups - position - 1
         ideals = ideals[~self.aim.hopeless(ideals, least[ideals - low], groups)]
+        crossing = spanning_prices(segments.problem.nets, stretch.prices, self.within, self.slowdown)
+        ideals = ideals[~segments.too_heavy(low, ideals, crossing, groups, self.aim)]
         return [
             ideal for ideal in ideals.tolist()
             if not self._beaten(ideal, position + 1, labels, float(least[ideal - low]))
