@@ -103,7 +103,15 @@ class Segments:
         return np.asarray(~self.members[:, ~self.members[high]].any(axis=1))
 
     def in_group(
-        self, low: int, high: int, opened: Bools, prices: Prices, behind: int, start: float, groups: int, aim: Aim
+        self,
+        low: int,
+        high: int,
+        opened: Bools,
+        prices: Prices,
+        behind: int,
+        start: float,
+        groups: int,
+        aim: Aim,
     ) -> Table:
         """The table of stages in one group that start behind `low`; up to `groups` further ones follow.
 
@@ -157,7 +165,9 @@ class Segments:
         """
         weight, nets = self.remaining, self.problem.nets
         enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
-        ends = segment_costs(self.members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        ends = segment_costs(
+            self.members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave
+        )
         here = weight[low] - weight[highs] + self.price * ends
         after = weight[highs] + self.price * self.layout.slowdown[0] * self.cut[highs]
         group, others = self._capacity(np.array([[1], [rest]]) * self.layout.size, aim)
@@ -215,9 +225,7 @@ class Segments:
         table: Table, last: int, costs: Costs | None = None,
     ) -> None:  # fmt: skip
         costs = self._priced(costs or self.costs, prices, hunt.threshold)
-        sweep(
-            self.lattice, costs, burden, self.demands, states, hunt, table, low, min(last, high), UNENDING
-        )
+        sweep(self.lattice, costs, burden, self.demands, states, hunt, table, low, min(last, high), UNENDING)
 
     def _priced(self, costs: Costs, prices: Prices, threshold: float) -> Costs:
         """The costs at these prices; one that is too large for any stage is as good as twice it."""
