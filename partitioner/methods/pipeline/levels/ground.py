@@ -16,6 +16,8 @@ from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.ideals import Lattice
 from partitioner.preprocess.problem import Problem
 
+FEW_STATES = 64
+
 
 class LevelsGround:
     """As :class:`partitioner.methods.pipeline.ground.PipelineGround`, for devices in groups."""
@@ -25,7 +27,7 @@ class LevelsGround:
         self.segments = Segments(problem, relaxation, lattice)
         self.rest = self.segments.rest
         self.remainders = None
-        if not lattice.linear:
+        if not lattice.linear or state_count(problem) <= FEW_STATES:
             self.remainders = Remainders(problem, relaxation, lattice, self.segments.layout)
         self._known: dict = {}  # type: ignore[type-arg]
 

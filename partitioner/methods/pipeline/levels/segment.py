@@ -165,7 +165,9 @@ class Segments:
         """
         weight, nets = self.remaining, self.problem.nets
         enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
-        ends = segment_costs(self.members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        ends = segment_costs(
+            self.members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave
+        )
         here = weight[low] - weight[highs] + self.price * ends
         after = weight[highs] + self.price * self.layout.slowdown[0] * self.cut[highs]
         group, others = self._capacity(np.array([[1], [rest]]) * self.layout.size, aim)
