@@ -64,11 +64,11 @@ def _device_names(devices: Devices, problem: Problem, parts: Sequence[Part]) -> 
 
 
 def _pinned(problem: Problem, part: Part) -> list[int]:
-    """The index of the device that supernodes of the part are pinned to, if any are."""
+    """The indices of the devices that supernodes of the part are pinned to."""
     if problem.pipeline is None:
         return []
-    pinned = problem.pipeline.pinned[part.nodes]
-    return [int(index) for index in np.unique(pinned[pinned >= 0])]
+    pinned = problem.pipeline.pinned
+    return sorted({index for v in part.nodes.tolist() for index in pinned.row(v).tolist()})
 
 
 def expand_subgraphs(graph: Graph, outcome: Outcome) -> dict[NodeId, int] | None:

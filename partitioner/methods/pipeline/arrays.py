@@ -93,7 +93,7 @@ class Demands(NamedTuple):
     layer_start, layer, fewest_layers, most_layers, by_layers
         The layers of every supernode as rows, the range of how many a stage has, and whether that matters.
     pinned
-        Shape (n,): 1 for supernodes that are pinned to a device; a stage has room for one a replica.
+        Shape (n,): to how many devices a supernode is pinned; a stage has room for one a replica.
     adjacent_start, adjacent, by_neighbours
         Supernodes that share an edge, as rows; whether all those next to a stage must be in one of its
         neighbours.

@@ -86,7 +86,7 @@ def demands_of(problem: Problem) -> Demands:
         fewest_layers=limits.layers[0],
         most_layers=limits.layers[1],
         by_layers=limits.layers != (0, UNLIMITED),
-        pinned=(pipeline.pinned >= 0).astype(np.int64),
+        pinned=np.diff(pipeline.pinned.start),
         adjacent_start=pipeline.adjacent.start,
         adjacent=pipeline.adjacent.items,
         by_neighbours=limits.neighbours,
@@ -96,7 +96,7 @@ def demands_of(problem: Problem) -> Demands:
 def stage_growth(problem: Problem) -> Floats:
     """Shape (K, n): as :func:`partitioner.methods.dp.table.growth_of`; infinity where limits forbid it."""
     pipeline = pipeline_of(problem)
-    bound = pipeline.limits.rigid or pipeline.limits.neighbours or bool((pipeline.pinned >= 0).any())
+    bound = pipeline.limits.rigid or pipeline.limits.neighbours or len(pipeline.pinned.items) > 0
     return np.full(problem.work().shape, np.inf) if bound else growth_of(problem)
 
 

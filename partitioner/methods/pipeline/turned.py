@@ -52,7 +52,7 @@ def _turned_pipeline(pipeline: Pipeline | None) -> Pipeline | None:
         workspace=pipeline.workspace[::-1].copy(),
         nodes=pipeline.nodes[::-1].copy(),
         layers=_reversed_rows(pipeline.layers),
-        pinned=pipeline.pinned[::-1].copy(),
+        pinned=_reversed_rows(pipeline.pinned),
         adjacent=_turned_rows(pipeline.adjacent),
     )
 

@@ -16,6 +16,8 @@ from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.ideals import Lattice
 from partitioner.preprocess.problem import Problem
 
+FEW_STATES = 64
+
 
 class LevelsGround:
     """As :class:`partitioner.methods.pipeline.ground.PipelineGround`, for devices in groups."""
@@ -25,7 +27,7 @@ class LevelsGround:
         self.segments = Segments(problem, relaxation, lattice)
         self.rest = self.segments.rest
         self.remainders = None
-        if not lattice.linear:
+        if not lattice.linear or state_count(problem) <= FEW_STATES:
             self.remainders = Remainders(problem, relaxation, lattice, self.segments.layout)
         self._known: dict = {}  # type: ignore[type-arg]
 
@@ -79,8 +81,12 @@ class LevelsFilling:
 
     def best(self) -> tuple[float, list[Part]] | None:
         """The objective of the best chain for all, and its stages, in the turned order."""
-        wanted = pipeline_of(self.ground.problem).limits.stages
-        ends = [end for end in self.chain.ends() if end.label.stages == wanted]
+        limits, groups = pipeline_of(self.ground.problem).limits, self.ground.segments.layout.groups
+        ends = [
+            end
+            for end in self.chain.ends()
+            if end.label.stages == limits.stages and (end.label.position == groups or not limits.all_devices)
+        ]
         if not ends:
             return None
         best: Label = min(ends, key=lambda end: end.value).label
