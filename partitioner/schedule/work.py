@@ -40,15 +40,19 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         compute=_compute(placed, pieces),
         out=out if links == "host" else np.zeros(count),
         sync=_sync(device, copies, exchange_times(placed, copies, wires)),
-        activations=np.bincount(holds, activations, count),
+        activations=_sums(holds, activations, count),
         release=release,
-        parameters=np.bincount(holds, parameters, count),
+        parameters=_sums(holds, parameters, count),
         workspace=_largest(placed.graph, pieces),
-        fixed=np.bincount(placed.device, placed.graph.size + gradients + optimizer, len(placed.names)),
+        fixed=_sums(placed.device, placed.graph.size + gradients + optimizer, len(placed.names)),
         before_start=start,
         before=before,
         paired=paired,
     )
+
+
+def _sums(where: Ints, amount: Floats, count: int) -> Floats:
+    return np.bincount(where, amount, count).astype(np.float64)
 
 
 def _compute(placed: Placed, pieces: Pieces) -> Floats:
