@@ -142,4 +142,4 @@ def _rows(pairs: Ints, count: int) -> tuple[Ints, Ints]:
     pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
     pairs = pairs[np.argsort(pairs[:, 1], kind="stable")]
     start = np.concatenate(([0], np.cumsum(np.bincount(pairs[:, 1], minlength=count))))
-    return start, pairs[:, 0]
+    return start, np.ascontiguousarray(pairs[:, 0])
