@@ -8,14 +8,15 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from partitioner.arguments import Command, command_parser
 from partitioner.certify import Certificate, certify
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
 from partitioner.formats.placement import load_placement, load_subgraphs
-from partitioner.graph import NodeId
+from partitioner.formats.replicas import load_order, load_replicas
+from partitioner.graph import Graph, NodeId
 from partitioner.inputs import read_constraints, read_workload
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
@@ -95,6 +96,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     workload = read_workload(options)
     placement = load_placement(options.plan, workload.graph, workload.devices)
     subgraphs = load_subgraphs(options.plan, workload.graph) if options.objective == "latency" else None
+    pipeline = _pipeline(options, workload.graph)
     evaluation = evaluate(
         workload.graph,
         workload.devices,
@@ -102,11 +104,13 @@ def _evaluate(options: argparse.Namespace) -> None:
         options.objective,
         subgraphs_per_accelerator=options.subgraphs_per_accelerator,
         subgraphs=subgraphs,
+        **pipeline,
     )
     wanted = evaluation.feasible and options.bound is not None
-    certificate = _certificate(workload, placement, subgraphs, options) if wanted else None
+    certificate = _certificate(workload, placement, subgraphs, options, pipeline) if wanted else None
     if options.format == "json":
         record = asdict(evaluation) | {"feasible": evaluation.feasible}
+        record["loads"] = [entry.as_dict() for entry in evaluation.loads]
         if evaluation.objective != "latency":
             del record["schedule"]
         elif evaluation.schedule is None:
@@ -119,11 +123,25 @@ def _evaluate(options: argparse.Namespace) -> None:
             print(certificate_text(certificate))
 
 
+def _pipeline(options: argparse.Namespace, graph: Graph) -> dict[str, Any]:
+    """What the plan file and the options say of the pipeline and demand of it, beyond a placement."""
+    constraints = read_constraints(options, graph)
+    asked = {
+        "replicas": load_replicas(options.plan) or None,
+        "schedule": options.schedule,
+        "microbatches": options.microbatches,
+    }
+    said = {name: value for name, value in asked.items() if value is not None}
+    order = {"order": load_order(options.plan)} if said else {}
+    return said | order | ({} if constraints.empty else {"constraints": constraints})
+
+
 def _certificate(
     workload: Workload,
     placement: Mapping[NodeId, str],
     subgraphs: Mapping[NodeId, int] | None,
     options: argparse.Namespace,
+    pipeline: Mapping[str, Any],
 ) -> Certificate:
     with ProgressLine() as line:
         return certify(
@@ -135,6 +153,7 @@ def _certificate(
             on_progress=line.show,
             subgraphs_per_accelerator=options.subgraphs_per_accelerator,
             subgraphs=subgraphs,
+            **pipeline,
         )
 
 

@@ -30,6 +30,7 @@ from partitioner.graph import Floats, Graph
 from partitioner.schedule.stash import check_schedule
 
 OBJECTIVES = ("throughput", "gpipe", "latency", "batch")
+SPLITS = ("chain", "convex", "free")
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ def evaluate(
     schedule: str | None = None,
     microbatches: int | None = None,
     constraints: Constraints | None = None,
+    split: str | None = None,
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
 
@@ -170,6 +172,9 @@ def evaluate(
         Samples of a batch; needed for objective ``"batch"`` and schedule ``"gpipe"``.
     constraints
         What else is demanded of the placement.
+    split
+        What it is meant as, which matters where only neighbours may exchange tensors: stages of a
+        ``"chain"`` stand in its order; None: it is meant as a chain if it is one.
 
     Raises
     ------
@@ -204,6 +209,8 @@ def evaluate(
     _check_options(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
     extensions = {"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches}
     _check_extensions(objective, devices, constraints, **extensions)
+    if split not in (None, *SPLITS):
+        raise OptionError(f"split {shown(split)} is unknown; choose from {', '.join(SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
@@ -213,9 +220,10 @@ def evaluate(
         found = _pipeline(placed, objective, copies, ordered, schedule, microbatches)
     else:
         found = _plain(placed, objective)
-    if constraints is None:
+    if constraints is None or constraints.empty:
         return found
-    broken = demand_violations(placed, constraints, copies, found.shape.name == "chain", ordered)
+    chain = split in (None, "chain") and found.shape.name == "chain"
+    broken = demand_violations(placed, constraints, copies, chain, ordered)
     return replace(found, violations=found.violations + broken)
 
 

@@ -55,6 +55,8 @@ class Plan:
         For latency: the index of every node's subgraph among those of its device and pass.
     schedule
         For latency: what runs when.
+    replicas
+        For a device of the placement, the further devices that hold a copy of its stage.
     """
 
     objective: str
@@ -77,6 +79,7 @@ class Plan:
     native_status: str = ""
     subgraphs: Mapping[NodeId, int] | None = None
     schedule: Schedule | None = None
+    replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def gap(self) -> float:
@@ -97,10 +100,13 @@ class Plan:
     def to_json(self) -> str:
         """The plan as one JSON object; :func:`partitioner.load_plan` reads it back."""
         record = asdict(self) | {"gap": self.gap, "format": "partitioner-plan-1"}
+        record["devices"] = [device.as_dict() for device in self.devices]
         record["placement"] = {str(node): device for node, device in self.placement.items()}
         for name in ("subgraphs", "schedule"):
             if record[name] is None:
                 del record[name]
+        if not self.replicas:
+            del record["replicas"]
         if self.subgraphs is not None:
             record["subgraphs"] = {str(node): index for node, index in self.subgraphs.items()}
         ambiguous = [node for node in self.placement if isinstance(node, str) and _looks_whole(node)]

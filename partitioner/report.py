@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 BAR_WIDTH = 24
 WIDE = 128
 NARROWEST = 80
+FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
 
@@ -34,7 +36,7 @@ def plan_table(plan: Plan, width: int | None = None) -> str:
     """The plan as text: what it is worth, then a line for each device in pipeline order."""
     proof = "optimal" if plan.status == "optimal" else f"within {plan.gap:.2%} of the optimum"
     head = (
-        f"{plan.objective}, {plan.split} split: {plan.value:.6g} per sample, {proof}\n"
+        f"{plan.objective}, {plan.split} split: {plan.value:.6g} per {_unit(plan.objective)}, {proof}\n"
         f"lower bound {plan.bound:.6g}; method {plan.method} ({plan.backend}), "
         f"stopped: {plan.stop_reason}, {plan.runtime_seconds:.3g} s"
     )
@@ -46,7 +48,8 @@ def plan_table(plan: Plan, width: int | None = None) -> str:
 def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     """An evaluation as text: the value, the verdict, the shape, each device, for latency the schedule."""
     verdict = "is feasible" if evaluation.feasible else "breaks the rules"
-    head = f"{evaluation.objective}: {evaluation.value:.6g} per sample; the placement {verdict}"
+    unit = _unit(evaluation.objective)
+    head = f"{evaluation.objective}: {evaluation.value:.6g} per {unit}; the placement {verdict}"
     form = evaluation.shape
     parts = f"forward part {_yes(form.forward_convex)}, backward part {_yes(form.backward_convex)}"
     shape = f"shape: {form.name} ({parts})"
@@ -92,6 +95,10 @@ def _columns(width: int | None) -> int:
     return shutil.get_terminal_size().columns if width is None else width
 
 
+def _unit(objective: str) -> str:
+    return "batch" if objective == "batch" else "sample"
+
+
 def _yes(convex: bool) -> str:
     return "convex" if convex else "not convex"
 
@@ -121,30 +128,42 @@ def backends_table(backends: Sequence[Capability], missing: Collection[str]) -> 
 
 
 def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:
+    """A line for each stage and each idle device; where weights are exchanged, that replaces `load %`."""
     wide = _columns(width) >= WIDE
+    left_out = "load %" if any(device.sync > 0 for device in devices) else "sync"
     table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
     table.add_column("stage", no_wrap=True)
     table.add_column("device", overflow="fold")
-    for name in ("load", "compute", "in", "out", "memory", "full", "nodes", "load %"):
+    names = [name for name in FIGURES if name != left_out]
+    for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     if wide:
         table.add_column("of the largest load", no_wrap=True)
     place = {name: number for number, name in enumerate(stages, 1)}
+    copies = Counter(device.replica_of for device in devices)
     largest = max(device.load for device in devices)
-    for device in sorted(devices, key=lambda device: place.get(device.name, len(place) + 1)):
+    leads = [device for device in devices if device.replica_of is None]
+    for device in sorted(leads, key=lambda device: place.get(device.name, len(place) + 1)):
         share = device.load / largest if largest > 0 else 0.0
-        row = [
-            str(place.get(device.name, "-")),
-            device.name,
-            figure(device.load),
-            *(figure(sum(part)) for part in (device.compute, device.transfer_in, device.transfer_out)),
-            amount(device.memory),
-            _fullness(device),
-            str(device.nodes),
-            f"{share:.0%}",
-        ]
-        table.add_row(*row, *(["█" * round(BAR_WIDTH * share)] if wide else []))
+        figures = _figures(device, share)
+        titles = str(place.get(device.name, "-")), _title(device.name, 1 + copies[device.name])
+        bar = ["█" * round(BAR_WIDTH * share)] if wide else []
+        table.add_row(*titles, *(figures[name] for name in names), *bar)
     return table
+
+
+def _title(name: str, devices: int) -> str:
+    return name if devices == 1 else f"{name} x{devices}"
+
+
+def _figures(device: DeviceLoad, share: float) -> dict[str, str]:
+    """What a line says, by column."""
+    times = sum(device.compute), sum(device.transfer_in), sum(device.transfer_out)
+    texts = (
+        *map(figure, (device.load, *times, device.sync)),
+        *(amount(device.memory), _fullness(device), str(device.nodes), f"{share:.0%}"),
+    )
+    return dict(zip(FIGURES, texts, strict=True))
 
 
 def _fullness(device: DeviceLoad) -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner import Devices, Graph
+from partitioner import Constraints, Devices, Graph
+from partitioner.constraints import NONE
+from tests.oracle_limits import keeping
 from tests.oracle_placements import Placements, feasible_placements, values
 
 Flags = NDArray[np.bool_]
@@ -29,6 +31,7 @@ def best_values(
     objective: str = "throughput",
     contiguous_cpus: bool = True,
     contiguous_backward: bool = False,
+    constraints: Constraints = NONE,
 ) -> dict[str, float | None]:
     """The smallest value over all feasible chains, convex and free splits; None where there is none.
 
@@ -36,6 +39,7 @@ def best_values(
     backward part too? With either changed, a chain need not be convex.
     """
     placements = feasible_placements(graph, devices)
+    placements = placements.only(keeping(placements, constraints))
     value = values(placements, objective)
     bound = [d for d, kind in enumerate(placements.kinds) if kind.pays_communication or contiguous_cpus]
     convex = _is_contiguous(placements, ~graph.backward, bound)

@@ -11,6 +11,7 @@ from partitioner import DeviceKind, Devices, Graph
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Tensors = list[tuple[int, list[int], float]]
 
 
@@ -43,7 +44,7 @@ def feasible_placements(graph: Graph, devices: Devices) -> Placements:
     atom, atoms = _atoms(graph)
     kinds = [kind for kind in devices.kinds for _ in range(kind.count)]
     placed = _assignments(atoms, [kind.count for kind in devices.kinds])[:, atom]
-    may = np.array([graph.allowed[graph.kinds.index(kind.name)] for kind in kinds])
+    may = np.array([graph.allowed[graph.kinds.index(kind.row)] for kind in kinds])
     keep = may[placed, np.arange(len(graph))].all(axis=1)
     for d, kind in enumerate(kinds):
         if kind.memory is not None:
@@ -105,7 +106,7 @@ def combined(communication: str, compute: Floats, into: Floats, out: Floats) -> 
 
 
 def _compute(graph: Graph, kind: DeviceKind, here: NDArray[np.bool_]) -> Floats:
-    time = graph.time[graph.kinds.index(kind.name)]
+    time = graph.time[graph.kinds.index(kind.row)] * kind.time_factor
     return np.stack((here @ (time * ~graph.backward), here @ (time * graph.backward)))
 
 
@@ -122,7 +123,7 @@ def _transfers(
         into[0] += cost * (~made & forward)
         into[1] += cost * (~made & used.any(axis=1) & ~forward)
         out[int(backward[maker])] += cost * (made & ~used.all(axis=1))
-    return into, out
+    return into * kind.transfer_factor, out * kind.transfer_factor
 
 
 def tensors_of(graph: Graph) -> Tensors:

@@ -14,7 +14,7 @@ from partitioner.methods.method import Part
 from partitioner.methods.rules import obeys
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Problem
-from tests.random_workloads import random_workload
+from tests.random_workloads import fitted, uneven_workload
 
 OBJECTIVES = ("throughput", "gpipe")
 
@@ -34,14 +34,15 @@ class Case:
     def problem(self, split: str) -> Problem:
         """The workload contracted for a split."""
         options = (self.contiguous_cpus, self.contiguous_backward)
-        return contract(self.graph, self.devices, Goal(self.objective, split, None, *options))
+        graph = fitted(self.graph, self.devices)
+        return contract(graph, self.devices, Goal(self.objective, split, None, *options))
 
 
 def cases(first: int, count: int, most_nodes: int = 8, most_devices: int = 3) -> Iterator[Case]:
     """The valid ones of `count` seeds; in many of them nodes without time abound."""
     for seed in range(first, first + count):
         rng = np.random.default_rng(seed)
-        graph, devices = random_workload(rng, most_nodes, most_devices)
+        graph, devices = uneven_workload(rng, most_nodes, most_devices)
         idle = rng.random(len(graph)) < rng.choice([0.0, 0.3, 0.6])
         graph = replace(graph, time=np.where(idle, 0.0, graph.time))
         wanted = OBJECTIVES[int(rng.integers(2))], bool(rng.random() < 0.5), bool(rng.random() < 0.5)

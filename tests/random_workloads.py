@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph
+from partitioner.constraints import NONE
+from partitioner.demands import demands_of
 from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.preprocess.fit import fit
 
 KINDS = ("gpu", "npu", "cpu")
 TIMES = np.array([0.0, 0.0, 0.5, 1.0, 1.0, 2.0, 3.5, 7.0])
 COSTS = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 4.0])
 SIZES = np.array([0.0, 0.0, 1.0, 2.0, 3.0])
+FACTORS = np.array([0.25, 0.5, 1.0, 1.0, 1.5, 4.0])
 
 
 def random_workload(
@@ -32,6 +38,29 @@ def random_workload(
         color=_colors(rng, backward),
     )
     return graph, _devices(rng, float(graph.size.sum()), most_devices)
+
+
+def uneven_workload(
+    rng: np.random.Generator, most_nodes: int = 10, most_devices: int = 3
+) -> tuple[Graph, Devices]:
+    """As :func:`random_workload`, mostly with kinds that differ by factors or take another kind's times."""
+    graph, devices = random_workload(rng, most_nodes, most_devices)
+    return graph, replace(devices, kinds=tuple(_uneven(rng, kind) for kind in devices.kinds))
+
+
+def fitted(graph: Graph, devices: Devices) -> Graph:
+    """The graph as the devices run it."""
+    return fit(graph, devices, demands_of(graph, devices, NONE))
+
+
+def _uneven(rng: np.random.Generator, kind: DeviceKind) -> DeviceKind:
+    """Now and then a kind of a name that the graph does not know."""
+    if rng.random() < 0.3:
+        return kind
+    times = str(rng.choice(KINDS)) if rng.random() < 0.4 else kind.row
+    name = f"{kind.name}-new" if rng.random() < 0.3 else kind.name
+    factor, fare = rng.choice(FACTORS, 2).tolist()
+    return replace(kind, name=name, times=times, time_factor=factor, transfer_factor=fare)
 
 
 def _times(rng: np.random.Generator, n: int) -> dict[str, list[float]]:

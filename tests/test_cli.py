@@ -256,3 +256,22 @@ def test_the_module_is_the_program(workload_file: Path) -> None:
     assert good.returncode == 0 and good.stderr == "" and json.loads(good.stdout)["status"] == "optimal"
     bad = subprocess.run([*command, "missing.json"], capture_output=True, text=True)
     assert bad.returncode == 2 and bad.stdout == "" and "missing.json" in bad.stderr
+
+
+def test_evaluate_takes_the_pipeline_of_a_plan(capsys: Captured, workload_file: Path, tmp_path: Path) -> None:
+    """Its replicas and its order; and the objective, schedule, batch and constraints of the options."""
+    path = tmp_path / "plan.json"
+    run(capsys, "solve", workload_file, "--output", path)
+    all_on_one = dict.fromkeys(json.loads(path.read_text())["placement"], "accelerator0")
+    replicas = {"replicas": {"accelerator0": ["accelerator1"]}, "stages": ["accelerator0"]}
+    path.write_text(json.dumps({"placement": all_on_one, **replicas}))
+    piped = ("--objective", "batch", "--microbatches", 4, "--schedule", "1f1b")
+    options = (*piped, "--memory", 3000, "--format", "json")
+    record = json.loads(run(capsys, "evaluate", workload_file, path, *options)[1])
+    assert (record["value"], record["feasible"]) == (15.5 / 2 * 4, True)
+    record = json.loads(run(capsys, "evaluate", workload_file, path, *options, "--stages", 2)[1])
+    assert record["violations"] == ["the number of stages is 1, it must be 2"]
+    split = all_on_one | {"4": "accelerator1"}
+    path.write_text(json.dumps({"placement": split, "stages": ["accelerator1", "accelerator0"]}))
+    _, out, _ = run(capsys, "evaluate", workload_file, path, "--schedule", "1f1b")
+    assert "broken: accelerator0 comes after accelerator1 in the order" in out

@@ -9,6 +9,7 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, solve
 from partitioner.errors import SHOWN_FLAWS
+from partitioner.evaluate import Evaluation
 from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.registry import METHODS
 from partitioner.report import backends_table, evaluation_table, methods_table
@@ -211,3 +212,45 @@ def test_without_a_schedule_there_is_no_timetable() -> None:
     table = evaluation_table(evaluate(graph, Devices.accelerated(2), placement, "latency"), 80)
     assert table.startswith("latency: inf per sample; the placement breaks the rules")
     assert "broken: subgraphs wait for one another: " in table and "after" not in table
+
+
+def replicated(bandwidth: float | None = 1.0) -> Evaluation:
+    """Stages of 12 and 2 units: the first on three devices, one device idle."""
+    graph = Graph.from_arrays({"gpu": [12.0, 2.0]}, [(0, 1)], size=[6.0, 1.0])
+    devices = Devices((DeviceKind("gpu", 5, 16.0, bandwidth=bandwidth),))
+    return evaluate(graph, devices, {0: "gpu0", 1: "gpu1"}, replicas={"gpu0": ["gpu2", "gpu4"]})
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_stage_on_several_devices_is_one_line(width: int) -> None:
+    """12 / 3 + 2 * 6 / 3 a sample; the copies stand on no line of their own."""
+    lines = [line for line in evaluation_table(replicated(), width).splitlines() if "gpu" in line]
+    assert lines[0].split()[:8] == ["1", "gpu0", "x3", "8", "4", "0", "0", "4"]
+    assert [line.split()[1] for line in lines] == ["gpu0", "gpu1", "gpu3"]
+    assert max(map(len, lines)) <= width
+
+
+def test_there_is_a_column_for_exchanged_weights_only_where_there_are_any() -> None:
+    """It takes the place of the shares."""
+    for width in (80, 160):
+        table = evaluation_table(replicated(), width)
+        assert "sync" in table and "load %" not in table
+        for plain in (evaluation_table(replicated(None), width), long_plan().summary(width)):
+            assert "sync" not in plain and "load %" in plain
+
+
+@pytest.mark.parametrize("width", [80, 128])
+def test_replicas_with_extreme_numbers_fit_too(width: int) -> None:
+    plan = long_plan()
+    loads = [replace(load, sync=load.load) for load in plan.devices]
+    copies = [replace(loads[0], name=f"copy{i}", replica_of=loads[0].name) for i in range(300)]
+    table = replace(plan, devices=(*loads, *copies)).summary(width)
+    assert max(map(len, table.splitlines())) <= width
+    assert table.count("x301") == 1 and "…" not in table and "copy" not in table
+
+
+def test_a_batch_is_not_a_sample() -> None:
+    graph, devices = chain().graph, Devices.accelerated(1)
+    placement = dict.fromkeys(graph.ids, "accelerator0")
+    found = evaluate(graph, devices, placement, "batch", microbatches=3)
+    assert evaluation_table(found).startswith(f"batch: {3 * found.loads[0].load:.6g} per batch")

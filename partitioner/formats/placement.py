@@ -23,8 +23,10 @@ from partitioner.formats.record import (
     mapping,
     pair,
     text,
+    texts,
     whole,
 )
+from partitioner.formats.replicas import read_replicas
 from partitioner.formats.schedule import read_schedule
 from partitioner.graph import Graph, NodeId
 from partitioner.plan import Plan, node_id
@@ -134,6 +136,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         native_status=top.take("native_status", text, ""),
         subgraphs=_subgraphs(top),
         schedule=read_schedule(top),
+        replicas=read_replicas(top),
     )
     if flaws:
         raise WorkloadError(flaws, os.fspath(path))
@@ -148,16 +151,14 @@ def filled(value: Any) -> list[Any]:
 
 
 def plain_mapping(value: Any) -> dict[str, Any]:
-    """A JSON object of single values."""
-    for item in mapping(value).values():
-        if isinstance(item, list | dict) or (isinstance(item, float) and math.isinf(item)):
+    """A JSON object without infinity, however deep."""
+    waiting: list[Any] = [mapping(value)]
+    while waiting:
+        item = waiting.pop()
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else []
+        if isinstance(item, float) and math.isinf(item):
             raise RuleBrokenError("must hold only texts, finite numbers, true, false and null")
     return mapping(value)
-
-
-def texts(value: Any) -> list[str]:
-    """A JSON array of strings."""
-    return [text(item) for item in listing(value)]
 
 
 def _placement(top: Record) -> dict[NodeId, str]:
@@ -190,6 +191,8 @@ def _device(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:
         memory=record.take("memory", amount, 0.0),
         memory_limit=limit,
         nodes=record.take("nodes", whole, 0),
+        sync=record.take("sync", amount, 0.0, required=False),
+        replica_of=record.take("replica_of", text, None, required=False),
     )
 
 

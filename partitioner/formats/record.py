@@ -129,6 +129,11 @@ def listing(value: Any) -> list[Any]:
     return value
 
 
+def texts(value: Any) -> list[str]:
+    """A JSON array of strings."""
+    return [text(item) for item in listing(value)]
+
+
 def mapping(value: Any) -> dict[str, Any]:
     """A JSON object."""
     if not isinstance(value, dict):

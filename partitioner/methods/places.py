@@ -17,7 +17,11 @@ def device_kinds(problem: Problem) -> Ints:
 
 def parts_at(problem: Problem, place: Ints) -> list[Part]:
     """The parts of the devices in use, given the device of every supernode."""
-    kind = device_kinds(problem)
+    return parts_on(device_kinds(problem), place)
+
+
+def parts_on(kind: Ints, place: Ints) -> list[Part]:
+    """As :func:`parts_at`, given the kinds of devices that need not be the problem's."""
     return [Part(int(kind[d]), np.flatnonzero(place == d)) for d in np.unique(place).tolist()]
 
 

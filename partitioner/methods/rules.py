@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 
+from partitioner.methods.limits import keeps_limits
 from partitioner.methods.method import Part, part_numbers
 from partitioner.preprocess.problem import Ints, Problem, Region
 
 
 def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
-    """Do the parts keep to counts, memory, allowed kinds and the shape of the split?"""
+    """Do the parts keep to counts, memory, allowed kinds, limits and the shape of the split?"""
     number = part_numbers(parts, problem.n)
     kind = np.array([part.kind for part in parts], dtype=np.int64)
     enough = (np.bincount(kind, minlength=len(problem.count)) <= problem.count).all()
@@ -20,9 +21,8 @@ def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
     runs = problem.allowed[kind[number], np.arange(problem.n)].all()
     if problem.objective == "latency":
         return bool(enough and fits and runs) and _is_together(problem, number)
-    return (
-        bool(enough and fits and runs) and _is_ordered(problem, number) and _is_convex(problem, kind, number)
-    )
+    shaped = bool(enough and fits and runs) and _is_ordered(problem, number)
+    return shaped and keeps_limits(problem, parts) and _is_convex(problem, kind, number)
 
 
 def _is_together(problem: Problem, number: Ints) -> bool:

@@ -12,7 +12,7 @@ from partitioner.preprocess.colocate import colocated_groups
 from partitioner.preprocess.flow import flow_of
 from partitioner.preprocess.free_nodes import merge_free_nodes
 from partitioner.preprocess.groups import Groups, new_groups, survivors
-from partitioner.preprocess.nets import build_nets
+from partitioner.preprocess.nets import build_nets, forward_outputs
 from partitioner.preprocess.orders import depth_first
 from partitioner.preprocess.pipeline import UNLIMITED, Extension
 from partitioner.preprocess.precedence import merge_cycles, precedence_pairs, relabelled
@@ -100,21 +100,30 @@ def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> 
     group, pairs = merge_cycles(group, precedence_pairs(graph, group))
     groups = _merged_groups(graph, devices, group, goal)
     problem = _chain_problem(graph, devices, groups, group, pairs, goal)
-    merge_free_nodes(groups, _is_roomy(graph, devices), lossless=False)
+    groups.idle |= groups.counted
+    merge_free_nodes(groups, _is_roomy(graph, devices, goal.extension), lossless=False)
     left = int((groups.parent == np.arange(len(groups.parent))).sum())
     if left == problem.n:
         return problem
-    return replace(problem, coarser=_chain_problem(graph, devices, groups, group, pairs, goal))
+    coarser = _chain_problem(graph, devices, groups, group, pairs, goal)
+    if goal.extension is not None:
+        alone = groups.parent[group] == group
+        light = goal.extension.lightened(graph, devices, coarser.member, coarser.n, alone)
+        coarser = replace(coarser, relaxed_pipeline=light)
+    return replace(problem, coarser=coarser)
 
 
 def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Groups:
     """The groups, merged where nothing can be lost."""
     groups = new_groups(graph, devices, group, goal.objective)
-    extension = goal.extension
+    extension, roomy = goal.extension, _is_roomy(graph, devices, goal.extension)
     if extension is not None:
-        groups.idle &= ~extension.counted(graph, group, len(groups.idle))
+        groups.idle &= ~extension.fixed(group, len(groups.idle))
+        if not (roomy and extension.weightless(devices)):
+            groups.counted = groups.idle & extension.counted(graph, group, len(groups.idle))
+            groups.idle &= ~groups.counted
     if extension is None or not extension.rigid:
-        merge_free_nodes(groups, extension is None and _is_roomy(graph, devices), lossless=True)
+        merge_free_nodes(groups, roomy, lossless=True)
     return groups
 
 
@@ -129,7 +138,8 @@ def _chain_problem(
     kept, member = _numbered(kept, label[group], order)
     problem = _problem(graph, devices, groups, kept, member, goal)
     after, before = _rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept))
-    return replace(problem, successors=after, predecessors=before)
+    output = forward_outputs(graph, member, len(kept))
+    return replace(problem, successors=after, predecessors=before, output=output)
 
 
 def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
@@ -141,12 +151,13 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
     """Collect what a method needs of the groups that are left, without any precedence."""
     extension, objective = goal.extension, goal.objective
     most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
-    detail = "sources" if devices.communication == "duplex" else "pins"
+    torn = np.zeros(len(kept), dtype=bool) if extension is None else extension.torn(member, len(kept))
+    detail = "sources" if devices.communication == "duplex" or devices.levels else "pins"
     empty = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), len(kept))
     return Problem(
         time=groups.time[:, :, kept],
         size=groups.size[kept],
-        allowed=groups.allowed[:, kept],
+        allowed=groups.allowed[:, kept] & ~torn,
         successors=empty,
         predecessors=empty,
         nets=build_nets(graph, member, len(kept), "passes" if objective == "gpipe" else detail),
@@ -156,7 +167,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
         fare=np.array([kind.fare for kind in devices.kinds]),
         communication=devices.communication,
         relaxed_size=groups.relaxed_size[kept],
-        relaxed_allowed=groups.relaxed_allowed[:, kept],
+        relaxed_allowed=groups.relaxed_allowed[:, kept] & ~torn,
         objective=objective,
         pipeline=None if extension is None else extension.pipeline(graph, devices, member, len(kept)),
     )
@@ -167,6 +178,7 @@ def _rows(pairs: Ints, count: int) -> Rows:
     return rows_of(sorted_pairs[:, 0], sorted_pairs[:, 1], count)
 
 
-def _is_roomy(graph: Graph, devices: Devices) -> bool:
+def _is_roomy(graph: Graph, devices: Devices, extension: Extension | None) -> bool:
     limits = [kind.memory_limit for kind in devices.kinds if kind.count]
-    return bool(graph.size.sum() <= min(limits))
+    held = 0.0 if extension is None else extension.most_held(graph, devices)
+    return bool(graph.size.sum() + held <= min(limits))

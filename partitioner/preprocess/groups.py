@@ -29,6 +29,8 @@ class Groups:
         The groups that share an edge with each.
     parent
         Itself, or the group that it was merged into.
+    counted
+        Groups that take no time but whose place may matter for replicas or memory.
     """
 
     time: Floats
@@ -39,6 +41,7 @@ class Groups:
     relaxed_allowed: NDArray[np.bool_]
     neighbours: list[set[int]]
     parent: Ints
+    counted: NDArray[np.bool_]
 
 
 def new_groups(graph: Graph, devices: Devices, group: Ints, objective: str) -> Groups:
@@ -62,6 +65,7 @@ def new_groups(graph: Graph, devices: Devices, group: Ints, objective: str) -> G
         relaxed_allowed=allowed.copy(),
         neighbours=neighbours,
         parent=np.arange(count),
+        counted=np.zeros(count, dtype=bool),
     )
 
 

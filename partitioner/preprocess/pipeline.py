@@ -12,6 +12,7 @@ from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
 from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
 from partitioner.regime import Regime
+from partitioner.schedule.stash import held as stash
 
 UNLIMITED = 2**31 - 1
 
@@ -59,7 +60,7 @@ class Pipeline:
     layers
         For each supernode its distinct layers.
     pinned
-        Shape (n,): index, among the devices of its kind, of the one it is pinned to, or -1.
+        For each supernode the indices, among the devices of its kind, of those it is pinned to.
     adjacent
         For each supernode those that share an edge with it, in either direction.
     bandwidth
@@ -82,7 +83,7 @@ class Pipeline:
     workspace: Floats
     nodes: Ints
     layers: Rows
-    pinned: Ints
+    pinned: Rows
     adjacent: Rows
     bandwidth: Floats
     added: bool
@@ -94,13 +95,9 @@ class Pipeline:
     limits: Limits = field(default_factory=Limits)
 
     def merged(self, block: Ints, count: int) -> Pipeline:
-        """The same of `count` blocks of supernodes; `block` has shape (n,).
-
-        No block may have two supernodes that are pinned to a device.
-        """
-        largest, pinned = np.zeros(count), np.full(count, -1, dtype=np.int64)
+        """The same of `count` blocks of supernodes; `block` has shape (n,)."""
+        largest = np.zeros(count)
         np.maximum.at(largest, block, self.workspace)
-        np.maximum.at(pinned, block, self.pinned)
         return replace(
             self,
             weights=_sums(block, self.weights, count),
@@ -109,7 +106,7 @@ class Pipeline:
             workspace=largest,
             nodes=np.bincount(block, self.nodes, count).astype(np.int64),
             layers=_rows(block[self.layers.owners()], self.layers.items, count),
-            pinned=pinned,
+            pinned=_rows(block[self.pinned.owners()], self.pinned.items, count),
             adjacent=_adjacent(block[np.stack((self.adjacent.owners(), self.adjacent.items), axis=1)], count),
         )
 
@@ -140,13 +137,45 @@ class Extension:
         return shared or bool(devices.levels)
 
     def counted(self, graph: Graph, group: Ints, groups: int) -> Bools:
-        """Shape (groups,): groups with memory of some sort or a pin, that do not merge for nothing."""
-        heavy = (graph.size + graph.parts.sum(axis=0) > 0) | (self.demands.device >= 0)
+        """Shape (groups,): groups with memory of some sort, that do not merge for nothing."""
+        heavy = graph.size + graph.parts.sum(axis=0) > 0
         return np.bincount(group, heavy, groups) > 0
+
+    def fixed(self, group: Ints, groups: int) -> Bools:
+        """Shape (groups,): groups pinned to a device, which never merge."""
+        return np.bincount(group, self.demands.device >= 0, groups) > 0
+
+    def weightless(self, devices: Devices) -> bool:
+        """Does it take replicas no time to exchange weights?"""
+        return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
+
+    def most_held(self, graph: Graph, devices: Devices) -> float:
+        """The most memory that depends on the schedule, if a device holds everything."""
+        if self.regime.schedule is None:
+            return 0.0
+        behind = sum(kind.count for kind in devices.kinds)
+        held, versions = stash(self.regime.schedule, behind, 1, self.regime.microbatches)
+        parameters, _, _, activations, workspace = graph.parts
+        kept = versions * parameters.sum() + held * activations.sum()
+        return float(kept + workspace.max(initial=0.0))
+
+    def torn(self, member: Ints, count: int) -> Bools:
+        """Shape (count,): supernodes that are pinned to more devices than a part may have."""
+        fixed = self.demands.device >= 0
+        pairs = np.unique(np.stack((member[fixed], self.demands.device[fixed])), axis=1)
+        return np.bincount(pairs[0], minlength=count) > self.regime.replicas
 
     def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
         """What the extended model needs of `count` supernodes; `member` has shape (N,)."""
         return _pipeline(graph, devices, self.demands, self.regime, member, count)
+
+    def lightened(self, graph: Graph, devices: Devices, member: Ints, count: int, heavy: Bools) -> Pipeline:
+        """The same without limits and pins, and without weights and memory of all but the `heavy` nodes."""
+        light = replace(graph, parts=np.where(heavy, graph.parts, 0.0), size=np.where(heavy, graph.size, 0.0))
+        pipeline = self.pipeline(light, devices, member, count)
+        weights = _sums(member, np.where(heavy, graph.weights, 0.0), count)
+        none = np.zeros(0, dtype=np.int64)
+        return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=Limits())
 
 
 def _pipeline(
@@ -156,9 +185,7 @@ def _pipeline(
     largest = np.zeros(count)
     np.maximum.at(largest, member, workspace)
     index = np.concatenate([np.arange(kind.count) for kind in devices.kinds])
-    pinned = np.full(count, -1, dtype=np.int64)
     fixed = np.flatnonzero(demands.device >= 0)
-    pinned[member[fixed]] = index[demands.device[fixed]]
     kinds = devices.kinds
     return Pipeline(
         weights=_sums(member, graph.weights, count),
@@ -167,7 +194,7 @@ def _pipeline(
         workspace=largest,
         nodes=np.bincount(member, minlength=count),
         layers=_rows(member[graph.layer >= 0], graph.layer[graph.layer >= 0], count),
-        pinned=pinned,
+        pinned=_rows(member[fixed], index[demands.device[fixed]], count),
         adjacent=_adjacent(member[graph.edges], count),
         bandwidth=np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds]),
         added=devices.synchronisation == "added",

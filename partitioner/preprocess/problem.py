@@ -115,8 +115,14 @@ class Problem:
         must share a device, numbered from 0.
     subgraphs
         For latency: how many subgraphs of each pass a device that pays for transfers may hold.
+    output
+        Shape (n,): for chains, what it costs to move the tensors that a supernode makes forward for
+        others; in the user's graph, and empty where supernodes were merged since.
     pipeline
         What replicas, levels, schedules and limits need; None where none of these is asked for.
+    relaxed_pipeline
+        The same without limits and without what was merged at the risk of losing the optimum; None where
+        nothing was risked.
     """
 
     time: Floats
@@ -141,7 +147,9 @@ class Problem:
     backward: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     subgraphs: int = 1
+    output: Floats = field(default_factory=lambda: np.zeros(0))
     pipeline: Pipeline | None = None
+    relaxed_pipeline: Pipeline | None = None
 
     @property
     def n(self) -> int:
@@ -162,7 +170,7 @@ class Problem:
     @property
     def lossless(self) -> bool:
         """True if an optimum of this problem is one of the user's graph."""
-        same_size = np.array_equal(self.size, self.relaxed_size)
+        same_size = np.array_equal(self.size, self.relaxed_size) and self.relaxed_pipeline is None
         return same_size and np.array_equal(self.allowed, self.relaxed_allowed)
 
     def work(self) -> Floats:
@@ -171,7 +179,8 @@ class Problem:
 
     def relaxed(self) -> Problem:
         """The problem whose optimum bounds that of the user's graph from below."""
-        return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed)
+        pipeline = self.relaxed_pipeline or self.pipeline
+        return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed, pipeline=pipeline)
 
 
 def rows_of(owner: Ints, items: Ints, count: int) -> Rows:

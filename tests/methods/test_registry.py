@@ -8,7 +8,7 @@ import pytest
 from partitioner import BackendUnavailable, InfeasibleError, NoPlanFound, OptionError, WorkloadError, solve
 from partitioner.methods.registry import METHODS, choose
 from tests.oracle import best_chain_value
-from tests.random_workloads import random_workload
+from tests.random_workloads import uneven_workload
 
 
 @pytest.mark.parametrize("name", [name for name, info in METHODS.items() if "chain" in info.splits])
@@ -16,11 +16,14 @@ def test_plans_are_feasible_and_bounds_true(name: str) -> None:
     """No method is below the oracle, no bound above it."""
     plans = 0
     for seed in range(50_000, 50_100):
-        graph, devices = random_workload(np.random.default_rng(seed), 8, 3)
+        graph, devices = uneven_workload(np.random.default_rng(seed), 8, 3)
         best = best_chain_value(graph, devices)
         try:
             plan = solve(graph, devices, method=name)
         except NoPlanFound:
+            continue
+        except OptionError:
+            assert name == "pipedream"  # for a graph that one kind of device may not run
             continue
         except (InfeasibleError, WorkloadError):
             assert best is None

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.ip import constraints
+from partitioner.methods.ip.limits import limits
 from partitioner.methods.ip.program import Builder, Program
 from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.variables import ABSENT, add_variables
 from partitioner.methods.method import Part
-from partitioner.methods.places import parts_at
+from partitioner.methods.places import parts_on
 from partitioner.preprocess.problem import Floats, Ints
 
 
@@ -51,7 +52,7 @@ class Formulation:
     def solution(self, values: Floats) -> list[Part]:
         """The parts that a solution describes, each supernode where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])
-        return parts_at(self.task.problem, there.argmax(axis=1))
+        return parts_on(self.task.device_kinds, there.argmax(axis=1))
 
 
 def formulate(task: Task) -> Formulation:
@@ -66,4 +67,5 @@ def formulate(task: Task) -> Formulation:
     constraints.loads(builder, v)
     constraints.range_of_sum(builder, v, task)
     constraints.contiguity(builder, v)
+    limits(builder, v)
     return Formulation(task, builder.program(v.load), v.x)

@@ -92,11 +92,17 @@ class Lane:
         self.near = Neighbourhoods(np.random.default_rng(self.seed))
 
 
-def lanes_of(backends: Sequence[Capability], workers: int, seed: int) -> list[Lane]:
-    """One lane for each core, or one for all cores where the solver uses them itself."""
+def lanes_of(backends: Sequence[Capability], workers: int, seed: int, searches: bool = True) -> list[Lane]:
+    """One lane for each core, or one for all cores where the solver uses them itself.
+
+    With `searches` False there are no neighbourhoods, and only as many lanes as backends.
+    """
     first = backends[0]
     if first.parallel or workers == 1:
-        return [Lane(list(backends), workers, np.inf if first.parallel else SLICE, seed)]
+        slice_ = np.inf if first.parallel else SLICE
+        return [Lane(list(backends), workers, slice_, seed, searches=searches)]
+    if not searches:
+        return [Lane([backend], 1, np.inf, seed + i) for i, backend in enumerate(backends[:workers])]
     proving = [Lane([backend], 1, SLICE, seed + i) for i, backend in enumerate(backends[:workers])]
     searching = range(len(proving), workers)
     return proving + [Lane([backends[i % len(backends)]], 1, 0.0, seed + i) for i in searching]

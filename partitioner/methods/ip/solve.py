@@ -10,10 +10,11 @@ from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.formulate import Formulation, formulate
 from partitioner.methods.ip.race import Race, lanes_of
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.ip.squeeze import squeeze
+from partitioner.methods.ip.squeeze import cover, squeeze
 from partitioner.methods.ip.start import find_start
 from partitioner.methods.ip.task import Task
-from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.limits import is_hopeless
+from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem
 
@@ -26,16 +27,19 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
     BackendUnavailable
         If the backend that was named is missing or not licensed for a program of this size.
     """
+    if is_hopeless(problem):
+        return no_split(problem)
     relaxation = relax(problem)
     search = SplitSearch(problem, settings, relaxation.bound)
     backends, note = pick(settings.backend, formulate(search.task()).program)
     search.notes += [note] if note else []
+    lanes = lanes_of(backends, settings.workers, settings.seed, searches=not search.task().in_line)
     with closing(Crew()) as crew:
-        race = Race(search, crew, lanes_of(backends, settings.workers, settings.seed), _stated)
+        race = Race(search, crew, lanes, _stated)
         if settings.workers > 1 and not search.over:
             race.begin()
         find_start(search)
-        squeeze(search, relaxation)
+        (squeeze if problem.pipeline is None else cover)(search, relaxation)
         race.run()
         race.end()
     return search.outcome("+".join(search.words) or backends[0].name)

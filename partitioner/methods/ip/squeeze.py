@@ -41,6 +41,18 @@ def squeeze(search: SplitSearch, relaxation: Relaxation) -> None:
     _take(search, descent)
 
 
+def cover(search: SplitSearch, relaxation: Relaxation) -> None:
+    """Improve the bound alone; it holds for any limits on parts, which local search knows nothing of."""
+    end = Descent(search).end
+
+    def stop() -> bool:
+        search.look()
+        return search.over or time.perf_counter() > end
+
+    covering = Covering(search.problem, relaxation)
+    covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
+
+
 def _stop(search: SplitSearch, descent: Descent) -> Callable[[], bool]:
     """Should the covering bound begin anew, or end?"""
     value = search.value

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.dp.exact import solve_exact
+from partitioner.methods.imported import imported
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.method import Outcome, Part, Settings, part_numbers
+from partitioner.methods.method import Method, Outcome, Part, Settings, part_numbers
 from partitioner.preprocess.problem import Problem
 
+PLAIN = "partitioner.methods.dp.exact:solve_exact"
+EXTENDED = "partitioner.methods.pipeline.solve:solve_pipeline"
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
 
 
@@ -31,7 +33,9 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
         yield settings.incumbent
     if problem.chain is not None:
         chain = within(settings, CHAIN_SHARE, CHAIN_SECONDS)
-        parts = lifted(problem, solve_exact(problem.chain, replace(chain, incumbent=None, gap=0.0)))
+        place = PLAIN if problem.chain.pipeline is None else EXTENDED
+        method: Method = imported(place)
+        parts = lifted(problem, method(problem.chain, replace(chain, incumbent=None, gap=0.0)))
         if parts is not None:
             yield parts
 

@@ -43,6 +43,20 @@ class Task:
     loose: Mask | None = None
 
     @property
+    def in_line(self) -> bool:
+        """True if devices are places in a line, whose neighbours alone may share edges."""
+        pipeline = self.problem.pipeline
+        return pipeline is not None and pipeline.limits.neighbours
+
+    @property
+    def device_kinds(self) -> Ints:
+        """Shape (devices,): the kind of each device; in a line one of each kind at every position."""
+        if not self.in_line:
+            return device_kinds(self.problem)
+        present = np.flatnonzero(self.problem.count > 0)
+        return np.tile(present, min(self.problem.n, int(self.problem.count.sum())))
+
+    @property
     def scale(self) -> float:
         """The time that becomes 1 in the program: solvers have absolute tolerances."""
         times = self.problem.time.max(initial=0.0), self.fares().max(initial=0.0)
@@ -73,12 +87,12 @@ class Task:
         devices can be exchanged so that it is elsewhere: of the supernodes that a kind may run, the
         j-th in :func:`rank` is on one of its first j devices.
         """
-        kind = device_kinds(self.problem)
+        kind = self.device_kinds
         may = (self.problem.allowed & (self.problem.work() <= self.cutoff)).T[:, kind]
         if self.home is not None and self.loose is not None:
             here = np.arange(len(kind)) == self.home[:, None]
             may &= self.loose | here
-        else:
+        elif not self.in_line:
             may &= self._canonical(may)
         return self._closed(may, self.whole()[:, kind])
 

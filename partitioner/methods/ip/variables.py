@@ -8,7 +8,6 @@ import numpy as np
 
 from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.task import Mask, Task
-from partitioner.methods.places import device_kinds
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 ABSENT = -1
@@ -75,7 +74,7 @@ class Variables:
 def add_variables(builder: Builder, task: Task) -> Variables:
     """Lay out all variables of a task."""
     problem = task.scaled()
-    kind = device_kinds(problem)
+    kind = task.device_kinds
     may = task.open()
     x = np.full(may.shape, ABSENT)
     x[may] = builder.variables(int(may.sum()), 1.0, integer=True)

@@ -30,7 +30,9 @@ def turned(problem: Problem) -> Problem:
         relaxed_size=problem.relaxed_size[::-1].copy(),
         relaxed_allowed=problem.relaxed_allowed[:, ::-1].copy(),
         coarser=None,
-        pipeline=None if problem.pipeline is None else _turned_pipeline(problem.pipeline),
+        output=problem.output[::-1].copy(),
+        pipeline=_turned_pipeline(problem.pipeline),
+        relaxed_pipeline=_turned_pipeline(problem.relaxed_pipeline),
     )
 
 
@@ -39,7 +41,9 @@ def turned_stages(stages: Sequence[Part], n: int) -> list[Part]:
     return [replace(part, nodes=n - 1 - part.nodes[::-1]) for part in stages[::-1]]
 
 
-def _turned_pipeline(pipeline: Pipeline) -> Pipeline:
+def _turned_pipeline(pipeline: Pipeline | None) -> Pipeline | None:
+    if pipeline is None:
+        return None
     return replace(
         pipeline,
         weights=pipeline.weights[::-1].copy(),
@@ -48,7 +52,7 @@ def _turned_pipeline(pipeline: Pipeline) -> Pipeline:
         workspace=pipeline.workspace[::-1].copy(),
         nodes=pipeline.nodes[::-1].copy(),
         layers=_reversed_rows(pipeline.layers),
-        pinned=pipeline.pinned[::-1].copy(),
+        pinned=_reversed_rows(pipeline.pinned),
         adjacent=_turned_rows(pipeline.adjacent),
     )
 

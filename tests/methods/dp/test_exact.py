@@ -9,14 +9,14 @@ import pytest
 
 from partitioner import InfeasibleError, NoPlanFound, Plan, Workload, WorkloadError, evaluate, solve
 from tests.oracle import best_chain_value
-from tests.random_workloads import random_workload
+from tests.random_workloads import uneven_workload
 
 CHUNK = 400
 
 
 def solved(seed: int, most_nodes: int, most_devices: int, **options: Any) -> tuple[Plan | None, float | None]:
     """The plan and the oracle's value of a random workload, None where there is none."""
-    graph, devices = random_workload(np.random.default_rng(seed), most_nodes, most_devices)
+    graph, devices = uneven_workload(np.random.default_rng(seed), most_nodes, most_devices)
     best = best_chain_value(graph, devices)
     try:
         plan = solve(graph, devices, method="dp", **options)
@@ -102,7 +102,7 @@ def test_a_step_limit_ends_in_a_plan_that_says_so() -> None:
     """A search cut short returns what it has, with a bound that holds."""
     rng = np.random.default_rng(5)
     for _ in range(20):
-        graph, devices = random_workload(rng, 10, 3)
+        graph, devices = uneven_workload(rng, 10, 3)
         best = best_chain_value(graph, devices)
         try:
             plan = solve(Workload(graph, devices).graph, devices, step_limit=1, orders=1)

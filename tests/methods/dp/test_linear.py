@@ -8,14 +8,14 @@ import pytest
 from partitioner import InfeasibleError, NoPlanFound, WorkloadError, solve
 from partitioner.methods.dp import blocks
 from tests.oracle import best_chain_value
-from tests.random_workloads import random_workload
+from tests.random_workloads import uneven_workload
 
 
 def compare_with_oracle(first: int, count: int) -> tuple[int, int]:
     """Check DPL plans against the oracle; return how many there were and how many were optimal."""
     plans = optimal = 0
     for seed in range(first, first + count):
-        graph, devices = random_workload(np.random.default_rng(seed), 9, 3)
+        graph, devices = uneven_workload(np.random.default_rng(seed), 9, 3)
         best = best_chain_value(graph, devices)
         try:
             plan = solve(graph, devices, method="dpl", seed=seed)
@@ -49,6 +49,6 @@ def test_blocks_keep_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_same_seed_same_plan() -> None:
     """Everything random hangs on the seed."""
-    graph, devices = random_workload(np.random.default_rng(3), 10, 3)
+    graph, devices = uneven_workload(np.random.default_rng(3), 10, 3)
     first, second = (solve(graph, devices, method="dpl", seed=7) for _ in range(2))
     assert first.placement == second.placement

@@ -21,7 +21,7 @@ from partitioner.methods.relaxation import relax
 from partitioner.methods.rules import obeys
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Problem
-from tests.random_workloads import random_workload
+from tests.random_workloads import fitted, uneven_workload
 
 OBJECTIVES, SPLITS = ("throughput", "gpipe"), ("free", "convex")
 SHAPES = [(objective, split) for objective in OBJECTIVES for split in SPLITS]
@@ -31,9 +31,9 @@ MOVES = 3000
 def problems(first: int, count: int, goal: Goal, most_nodes: int = 14) -> Iterator[tuple[int, Problem]]:
     """Random problems with several devices on which every supernode may run, by seed."""
     for seed in range(first, first + count):
-        workload = random_workload(np.random.default_rng(seed), most_nodes, 5)
+        graph, devices = uneven_workload(np.random.default_rng(seed), most_nodes, 5)
         try:
-            problem = contract(*workload, goal)
+            problem = contract(fitted(graph, devices), devices, goal)
         except WorkloadError:
             continue
         runs = (problem.allowed & (problem.count > 0)[:, None]).any(axis=0).all()

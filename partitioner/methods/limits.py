@@ -1,0 +1,60 @@
+"""Whether parts keep to the user's limits on parts, and whether any can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+
+from partitioner.methods.method import Part, part_numbers
+from partitioner.preprocess.pipeline import Pipeline
+from partitioner.preprocess.problem import Ints, Problem
+
+
+def keeps_limits(problem: Problem, parts: Sequence[Part]) -> bool:
+    """Do the parts keep to the limits of the problem's pipeline, and pins to devices?"""
+    pipeline = problem.pipeline
+    if pipeline is None:
+        return True
+    limits, devices = pipeline.limits, sum(part.replicas for part in parts)
+    return (
+        limits.stages in (0, len(parts))
+        and (not limits.all_devices or devices == problem.count.sum())
+        and all(_is_sized(pipeline, part) and _is_pinned(pipeline, part) for part in parts)
+        and (not limits.neighbours or _is_line(problem, pipeline, part_numbers(parts, problem.n)))
+    )
+
+
+def _is_sized(pipeline: Pipeline, part: Part) -> bool:
+    """Are its nodes and its layers neither too few nor too many?"""
+    limits = pipeline.limits
+    nodes = int(pipeline.nodes[part.nodes].sum())
+    layers = len({layer for v in part.nodes.tolist() for layer in pipeline.layers.row(v).tolist()})
+    return limits.nodes[0] <= nodes <= limits.nodes[1] and limits.layers[0] <= layers <= limits.layers[1]
+
+
+def _is_pinned(pipeline: Pipeline, part: Part) -> bool:
+    """Can the part have every device that one of its supernodes is pinned to?"""
+    wanted = {index for v in part.nodes.tolist() for index in pipeline.pinned.row(v).tolist()}
+    return len(wanted) <= part.replicas and (not part.devices or wanted <= set(part.devices))
+
+
+def _is_line(problem: Problem, pipeline: Pipeline, number: Ints) -> bool:
+    """Do only neighbours share edges? Parts of a chain are in order; others can be laid in lines."""
+    ends = number[pipeline.adjacent.owners()], number[pipeline.adjacent.items]
+    if problem.split == "chain":
+        return bool((np.abs(ends[0] - ends[1]) <= 1).all())
+    lines: nx.Graph[int] = nx.Graph()
+    lines.add_nodes_from(number.tolist())
+    lines.add_edges_from((u, v) for u, v in np.stack(ends, axis=1).tolist() if u != v)
+    return max(degree for _, degree in lines.degree) <= 2 and nx.is_forest(lines)
+
+
+def is_hopeless(problem: Problem) -> bool:
+    """Are there too few supernodes or devices for the number of parts that the limits demand?"""
+    if problem.pipeline is None:
+        return False
+    limits, devices = problem.pipeline.limits, int(problem.count.sum())
+    wanted = {limits.stages} | ({devices} if limits.all_devices else set())
+    return max(wanted) > min(problem.n, devices) or len(wanted - {0}) > 1

@@ -1,0 +1,27 @@
+"""Random pipelines as the method is given them."""
+
+from __future__ import annotations
+
+from partitioner.demands import demands_of
+from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.pipeline.solve import solve_pipeline
+from partitioner.preprocess.contract import Goal, contract
+from partitioner.preprocess.fit import fit
+from partitioner.preprocess.pipeline import Extension
+from partitioner.preprocess.problem import Problem
+from partitioner.regime import Regime
+from tests.random_pipelines import Case
+
+
+def problem_of(case: Case) -> Problem:
+    """The contracted problem of a case, with its extension even where nothing is asked for."""
+    demands = demands_of(case.graph, case.devices, case.constraints)
+    regime = Regime(case.replicas, case.schedule, case.microbatches, case.constraints)
+    graph = fit(case.graph, case.devices, demands, case.schedule is not None)
+    goal = Goal(objective=case.objective, extension=Extension(regime, demands))
+    return contract(graph, case.devices, goal)
+
+
+def solved(case: Case, settings: Settings | None = None) -> Outcome:
+    """What the method finds for a case."""
+    return solve_pipeline(problem_of(case), settings or Settings())
