@@ -62,7 +62,7 @@ def run(row_start, row, work, sample, where, before_start, before, after_start, 
                     continue
                 kind, m = work[k], sample[k]
                 time = length[kind, part]
-                if time > 0 and free[d, unit[part]] > now:
+                if (time > 0 or part == COMPUTE) and free[d, unit[part]] > now:
                     continue
                 if part in (OUT, SYNC):
                     ready = end[k, COMPUTE] <= now

@@ -1,0 +1,69 @@
+"""Time per sample tends to the objective: the largest load, and for GPipe that of each pass (Section 5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partitioner import Graph, evaluate, load, solve
+from partitioner.devices import Devices
+from partitioner.schedule import simulate
+from partitioner.schedule.simulation import read_passes
+from tests.random_pipelines import random_case
+
+NETWORKS = (
+    "bert3",
+    "bert6",
+    "bert12",
+    "bert24",
+    "gnmt",
+    "inceptionv3",
+    "resnet50_layer",
+    "resnet50_operator",
+)
+WORKLOADS = [f"{network}_{use}" for network in NETWORKS for use in ("inference", "training")]
+
+
+def verify(graph: Graph, devices: Devices, placement: Any, microbatches: int) -> None:
+    """The time per sample exceeds the objective by less than one part in samples for each virtual stage."""
+    passes = read_passes(graph, devices, placement)
+    stages = passes.stages if passes.line else len(passes)
+    objectives = {"1f1b": "throughput", "gpipe": "gpipe"} if passes.trains else {"inference": "throughput"}
+    for schedule, objective in objectives.items():
+        found = simulate(graph, devices, placement, schedule, microbatches)
+        value = evaluate(graph, devices, placement, objective).value
+        assert found.time_per_sample < value * (1 + stages / microbatches)
+        assert found.time_per_sample >= found.bound * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_contiguous_splits_of_published_workloads(published: Path, name: str) -> None:
+    workload = load(published / "throughput" / f"{name}.json")
+    plan = solve(workload.graph, workload.devices, method="dpl")
+    for microbatches in (8, 64, 1024):
+        verify(workload.graph, workload.devices, plan.placement, microbatches)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_free_splits_of_published_workloads(published: Path, name: str) -> None:
+    workload = load(published / "throughput" / f"{name}.json")
+    plan = solve(workload.graph, workload.devices, method="local_search", split="free", time_limit=1)
+    for microbatches in (64, 1024):
+        verify(workload.graph, workload.devices, plan.placement, microbatches)
+
+
+def test_any_placement_of_random_graphs() -> None:
+    rng = np.random.default_rng(13)
+    done = 0
+    while done < 60:
+        case = random_case(rng, ())
+        names = case.devices.names
+        placement = {node: names[int(rng.integers(len(names)))] for node in case.graph.ids}
+        value = evaluate(case.graph, case.devices, placement).value
+        if case.devices.communication == "sequential" and value > 0:
+            verify(case.graph, case.devices, placement, 30)
+            done += 1
