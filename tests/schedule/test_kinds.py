@@ -90,7 +90,7 @@ def test_zero_bubble_holds_no_more_than_the_first_stage_of_1f1b(stages: int, mic
         assert waiting.max() == stash("zb-h1", stage, stages, microbatches).activations
 
 
-def broken(name: str, line: Any, microbatches: Any = 4, **options: Any) -> str:
+def broken(name: str, line: tuple[Any, Any, Any], microbatches: Any = 4, **options: Any) -> str:
     with pytest.raises(OptionError) as caught:
         simulate(*line, name, microbatches, **options)
     return str(caught.value)
