@@ -92,9 +92,13 @@ def simulate(
     -----
     Under ``"sequential"`` communication a device does one thing at a time. Under ``"overlapped"`` one
     channel carries its transfers beside the processing, what leaves first; under ``"duplex"`` there is one
-    channel each way. A device fetches for the next pass at most. Replicas take the samples in turn; each
-    spends the whole time of its stage on each of its samples, and exchanges weights for r times the
-    average time at the end of it: before its next pass, or beside it if `devices.synchronisation` says so.
+    channel each way. A device that runs q passes for a sample fetches for the next 2 q - 1 at most, so that
+    it can fetch for one round during another. Transfers beside the processing still lengthen a sample's way:
+    1F1B, which keeps no more samples in flight for that, does not reach the bound then.
+
+    Replicas take the samples in turn; each spends the whole time of its stage on each of its samples, and
+    exchanges weights for r times the average time at the end of it: before its next pass, or beside it if
+    `devices.synchronisation` says so.
 
     Examples
     --------

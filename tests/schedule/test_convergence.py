@@ -12,7 +12,7 @@ from partitioner import Graph, evaluate, load, solve
 from partitioner.devices import Devices
 from partitioner.schedule import simulate
 from partitioner.schedule.simulation import read_passes
-from tests.random_pipelines import random_case
+from tests.random_pipelines import Case, random_case
 
 NETWORKS = (
     "bert3",
@@ -27,7 +27,7 @@ NETWORKS = (
 WORKLOADS = [f"{network}_{use}" for network in NETWORKS for use in ("inference", "training")]
 
 
-def verify(graph: Graph, devices: Devices, placement: Any, microbatches: int) -> None:
+def verify(graph: Graph, devices: Devices, placement: Any, microbatches: int, each: int = 1) -> None:
     """The time per sample exceeds the objective by less than one part in samples for each virtual stage."""
     passes = read_passes(graph, devices, placement)
     stages = passes.stages if passes.line else len(passes)
@@ -35,8 +35,13 @@ def verify(graph: Graph, devices: Devices, placement: Any, microbatches: int) ->
     for schedule, objective in objectives.items():
         found = simulate(graph, devices, placement, schedule, microbatches)
         value = evaluate(graph, devices, placement, objective).value
-        assert found.time_per_sample < value * (1 + stages / microbatches)
+        assert found.time_per_sample < value * (1 + each * stages / microbatches)
         assert found.time_per_sample >= found.bound * (1 - 1e-9)
+
+
+def line(case: Case, placement: Any) -> bool:
+    """Does 1F1B limit how many samples are in flight?"""
+    return read_passes(case.graph, case.devices, placement).line
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -57,13 +62,15 @@ def test_free_splits_of_published_workloads(published: Path, name: str) -> None:
 
 
 def test_any_placement_of_random_graphs() -> None:
+    """Where transfers run beside the processing, each has a round of its own: three for a virtual stage."""
     rng = np.random.default_rng(13)
     done = 0
-    while done < 60:
+    while done < 120:
         case = random_case(rng, ())
         names = case.devices.names
         placement = {node: names[int(rng.integers(len(names)))] for node in case.graph.ids}
         value = evaluate(case.graph, case.devices, placement).value
-        if case.devices.communication == "sequential" and value > 0:
-            verify(case.graph, case.devices, placement, 30)
+        beside = case.devices.communication != "sequential"
+        if value > 0 and not (beside and case.graph.backward.any() and line(case, placement)):
+            verify(case.graph, case.devices, placement, 30, 3 if beside else 1)
             done += 1
