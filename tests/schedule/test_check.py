@@ -11,7 +11,7 @@ from partitioner import Devices, Graph, WorkloadError
 from partitioner.schedule import Table, simulate
 from partitioner.schedule.check import check
 from partitioner.schedule.passes import Passes, split_backward
-from partitioner.schedule.simulation import read_passes
+from partitioner.schedule.reading import read_passes
 from tests.schedule.lines import Line, equal_stages
 
 ROWS = {"gpu0": ["0F0", "0F1", "", "0B0", "", "0B1"], "gpu1": ["", "1F0", "1B0", "1F1", "1B1"]}

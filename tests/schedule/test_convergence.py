@@ -11,7 +11,7 @@ import pytest
 from partitioner import Graph, evaluate, load, solve
 from partitioner.devices import Devices
 from partitioner.schedule import simulate
-from partitioner.schedule.simulation import read_passes
+from partitioner.schedule.reading import read_passes
 from tests.random_pipelines import Case, random_case
 
 NETWORKS = (

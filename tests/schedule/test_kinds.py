@@ -13,8 +13,9 @@ from partitioner.schedule import Table, simulate
 from partitioner.schedule.check import check
 from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.passes import Passes, split_backward
+from partitioner.schedule.reading import read_passes
 from partitioner.schedule.running import grid
-from partitioner.schedule.simulation import read_passes, table_for
+from partitioner.schedule.simulation import table_for
 from partitioner.schedule.stash import stash
 from tests.schedule.lines import equal_stages
 

@@ -11,7 +11,7 @@ from partitioner.evaluation.costs import compute_times, transfer_times
 from partitioner.evaluation.placed import Placed, read_placement
 from partitioner.evaluation.shape import placement_shape, returns
 from partitioner.schedule.pieces import Pieces, pieces_of
-from partitioner.schedule.simulation import read_passes
+from partitioner.schedule.reading import read_passes
 from tests.random_pipelines import random_case
 from tests.schedule.lines import equal_stages
 

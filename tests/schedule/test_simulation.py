@@ -12,7 +12,7 @@ from partitioner import DeviceKind, Devices, Graph, Level, WorkloadError, evalua
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.schedule import Table, simulate
 from partitioner.schedule.passes import split_backward
-from partitioner.schedule.simulation import read_passes
+from partitioner.schedule.reading import read_passes
 from partitioner.schedule.stash import stash
 from tests.oracle_pipelines import atoms, chains
 from tests.random_pipelines import random_case
