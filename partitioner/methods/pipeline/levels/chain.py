@@ -185,7 +185,9 @@ class Chain:
         if stretch.level > 1:
             wide = segments.above(low) & segments.below(high)
             wide[low] = False
-            return [*np.flatnonzero(wide).tolist()]
+            inside = np.flatnonzero(wide)
+            rest = segments.layout.groups - position - 1
+            return [*inside[~self.aim.hopeless(inside, np.zeros(len(inside)), rest)].tolist()]
         prices = self._far_end_cheap(low)
         opened = self._open(low, position, 1)
         start = self._least(low, labels)
