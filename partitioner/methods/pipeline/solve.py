@@ -118,7 +118,8 @@ def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
     if len(pipeline_of(problem).slowdown):
         low = max(low, bound_without_levels(linear, lattice))
     bracket = model.bracket(ground, settings, low, linear.value)
-    bracket.narrow(from_top=np.isfinite(linear.value) and linear.value > NEAR * linear.bound)
+    far = np.isfinite(linear.value) and linear.value > NEAR * linear.bound
+    bracket.narrow(from_top=far and low == linear.bound)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if not problem.lossless:

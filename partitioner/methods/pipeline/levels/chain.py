@@ -1,24 +1,23 @@
-"""Chains of segments: the groups of devices one after the other, from the end of the pipeline.
+"""Chains of segments: one group of devices after the other, in the order of the ideals.
 
-A label of an ideal says that the groups before a position can hold it, with so many devices in use and so many
-stages. From every ideal that has labels a chain goes on with a segment on the next group, or with one
-stage over several whole groups. What a stage over several groups costs is known at once. What a segment
-on one group costs depends on where it ends: a first sweep takes transfers out of its far end for
-transfers inside the group, and finds the ends that may be within the threshold; each of them then
-has a sweep of its own with the true costs. With several levels such a segment is a chain itself, of
-segments on smaller groups.
+A label of an ideal says that the groups before a position can hold it. From every ideal that has labels
+a chain goes on with a segment on the next group, or with one stage over several whole groups. What a
+stage over several groups costs is known at once. What a segment on one group costs depends on where it
+ends: a first sweep takes transfers out of its far end for transfers inside the group, and finds the
+ends that may be within the threshold; each of them then has a sweep of its own with the true costs.
+With several levels such a segment is a chain itself, of segments on smaller groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.methods.method import Part
 from partitioner.methods.pipeline.ground import stages_in
+from partitioner.methods.pipeline.levels.labels import End, Label, Step, Stretch
 from partitioner.methods.pipeline.levels.layout import in_group, over_groups
 from partitioner.methods.pipeline.levels.prices import Prices, part_prices, spanning_prices
 from partitioner.methods.pipeline.levels.segment import UNENDING, Aim, Segments
@@ -28,59 +27,6 @@ from partitioner.preprocess.problem import Floats
 STEPS_A_SEGMENT = 50_000
 
 Walk = Generator[int, None, None]
-
-
-class Stretch(NamedTuple):
-    """A part of the pipeline that lies in one group of a level.
-
-    Parameters
-    ----------
-    level
-        The level; the number of levels for all devices.
-    low, high
-        It holds what `high` has and `low` has not.
-    first, end
-        The positions of the smallest groups that it may use.
-    behind
-        The devices behind it.
-    prices
-        What its stages pay for what is outside.
-    """
-
-    level: int
-    low: int
-    high: int
-    first: int
-    end: int
-    behind: int
-    prices: Prices
-
-
-class Label(NamedTuple):
-    """Groups before `position` hold an ideal, on `devices` more devices in `stages` stages."""
-
-    position: int
-    devices: int
-    stages: int
-
-
-class End(NamedTuple):
-    """A way to hold a segment: what it adds to a label, and its value."""
-
-    label: Label
-    value: float
-
-
-class Step(NamedTuple):
-    """How a label was reached: from which one, at which position the segment begins, and its stage's kind.
-
-    The kind is -1 for a segment inside a group.
-    """
-
-    ideal: int
-    label: Label
-    position: int
-    kind: int
 
 
 @dataclass(eq=False)
@@ -211,7 +157,7 @@ class Chain:
         return most > 1 and not (self.limits.all_devices and kinds > 1)
 
     def _widths(self, position: int, kind: int) -> list[int]:
-        """The numbers of groups that a stage may span from a position: across a border, within the stretch."""
+        """How many groups a stage may span from a position: across a border, within the stretch."""
         layout, most = self.segments.layout, pipeline_of(self.segments.problem).replicas
         border = layout.end(self.stretch.level - 1, position)
         widest = min(self.stretch.end - position, most // int(layout.size[kind]))
@@ -239,7 +185,9 @@ class Chain:
         if stretch.level > 1:
             wide = segments.above(low) & segments.below(high)
             wide[low] = False
-            return [*np.flatnonzero(wide).tolist()]
+            inside = np.flatnonzero(wide)
+            rest = segments.layout.groups - position - 1
+            return [*inside[~self.aim.hopeless(inside, np.zeros(len(inside)), rest)].tolist()]
         prices = self._far_end_cheap(low)
         opened = self._open(low, position, 1)
         start = self._least(low, labels)

@@ -60,7 +60,7 @@ class Remainders:
         filling.advance(UNENDING)
         value = filling.table.value[self.complement]
         groups = np.arange(self.layout.groups + 1)[:, None, None]
-        fits = (self.used <= groups * self.layout.size).all(axis=2)
+        fits = np.asarray((self.used <= groups * self.layout.size).all(axis=2))
         return np.array([value[:, states].min(axis=1) for states in fits])
 
 
@@ -83,7 +83,7 @@ def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
     outside = mark.sum(dtype=np.uint64) - _sums(lattice.parent, lattice.added, mark)
     inside = _sums(opposite.parent, opposite.added, mark[::-1].copy())
     order = np.argsort(inside)
-    return order[np.searchsorted(inside[order], outside)]
+    return np.asarray(order[np.searchsorted(inside[order], outside)])
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""A transfer costs by the group that both its ends share, and a tensor leaves once, to its farthest reader."""
+"""A transfer costs by the group that both its ends share; a tensor leaves once, to its farthest reader."""
 
 from __future__ import annotations
 
