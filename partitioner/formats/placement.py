@@ -32,6 +32,7 @@ from partitioner.graph import Graph, NodeId
 from partitioner.plan import Plan, node_id
 
 SPLIT_KINDS = {"fpgas": "accelerator", "cpus": "cpu"}
+DEEPEST = 6
 DEVICE_PAIRS = ("compute", "transfer_in", "transfer_out")
 
 
@@ -151,14 +152,20 @@ def filled(value: Any) -> list[Any]:
 
 
 def plain_mapping(value: Any) -> dict[str, Any]:
-    """A JSON object without infinity, however deep."""
-    waiting: list[Any] = [mapping(value)]
-    while waiting:
-        item = waiting.pop()
-        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else []
-        if isinstance(item, float) and math.isinf(item):
-            raise RuleBrokenError("must hold only texts, finite numbers, true, false and null")
-    return mapping(value)
+    """A JSON object without infinity and not too deep."""
+    level: list[Any] = [mapping(value)]
+    for _ in range(DEEPEST):
+        if any(isinstance(item, float) and math.isinf(item) for item in level):
+            break
+        inner = [item.values() if isinstance(item, dict) else item for item in level if _holds(item)]
+        level = [item for items in inner for item in items]
+        if not level:
+            return mapping(value)
+    raise RuleBrokenError(f"must hold only finite numbers and be at most {DEEPEST} levels deep")
+
+
+def _holds(item: object) -> bool:
+    return isinstance(item, list | dict)
 
 
 def _placement(top: Record) -> dict[NodeId, str]:
