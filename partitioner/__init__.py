@@ -17,6 +17,7 @@ from partitioner.formats.msr import load
 from partitioner.formats.networkx_graph import from_networkx, to_networkx
 from partitioner.formats.pipedream import load_pipedream
 from partitioner.formats.placement import load_placement, load_plan
+from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level
 from partitioner.methods.method import Progress
@@ -50,6 +51,7 @@ __all__ = [
     "load_pipedream",
     "load_placement",
     "load_plan",
+    "load_timeline",
     "solve",
     "to_networkx",
 ]
