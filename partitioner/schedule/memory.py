@@ -75,7 +75,7 @@ def _use(kinds: Ints, lead: int, passes: Passes, versions: bool) -> Use:
 
 def _released(passes: Passes, own: Ints, amount: Floats) -> Floats:
     """Shape (kinds of passes,): what of `own` passes is given back at the end of each."""
-    return np.bincount(passes.release[own], amount[own], len(passes))
+    return np.bincount(passes.release[own], amount[own], len(passes)).astype(np.float64)
 
 
 def _versions(kinds: Ints, i: int, passes: Passes) -> Floats:

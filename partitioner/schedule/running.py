@@ -21,7 +21,8 @@ def run_table(
     """When the four parts of every pass begin and end; infinity for passes that wait for one another.
 
     The table holds each pass of each microbatch once. The exchange of weights takes the time of the
-    processing if it is ``"added"``, else a unit of its own.
+    processing if it is ``"added"``, else a unit of its own. What has nothing to fetch begins with its
+    processing.
     """
     from partitioner.schedule.kernel import run
 
@@ -43,7 +44,10 @@ def run_table(
         units,
         at_once,
     )
-    return times
+    begin, end = times
+    nothing = begin[:, 0] == end[:, 0]
+    begin[nothing, 0] = end[nothing, 0] = begin[nothing, 1]
+    return begin, end
 
 
 def clocks(table: Table, passes: Passes) -> Ints:

@@ -63,7 +63,7 @@ def simulate(
     Parameters
     ----------
     graph, devices, replicas, order
-        As for :func:`partitioner.evaluate`.
+        As for :func:`partitioner.evaluate`; by default the plan's own replicas and stages.
     plan
         A plan, or the name of a device for every node id.
     schedule
@@ -105,7 +105,7 @@ def simulate(
     5.0
     """
     _check_options(links, input_share)
-    kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
+    kind: Kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     passes = read_passes(graph, devices, plan, replicas=replicas, order=order, links=links)
     passes = split_backward(passes, input_share) if kind.halves else passes
@@ -141,7 +141,9 @@ def read_passes(
     WorkloadError
         As there.
     """
-    placement = plan if isinstance(plan, Mapping) else getattr(plan, "placement", plan)
+    placement: Any = plan if isinstance(plan, Mapping) else getattr(plan, "placement", plan)
+    replicas = getattr(plan, "replicas", None) or None if replicas is None else replicas
+    order = getattr(plan, "stages", None) or None if order is None else order
     placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
     shape = placement_shape(placed.graph, placed.device, placed.names)

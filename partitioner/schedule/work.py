@@ -40,15 +40,19 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         compute=_compute(placed, pieces),
         out=out if links == "host" else np.zeros(count),
         sync=_sync(device, copies, exchange_times(placed, copies, wires)),
-        activations=np.bincount(holds, activations, count),
+        activations=_sums(holds, activations, count),
         release=release,
-        parameters=np.bincount(holds, parameters, count),
+        parameters=_sums(holds, parameters, count),
         workspace=_largest(placed.graph, pieces),
-        fixed=np.bincount(placed.device, placed.graph.size + gradients + optimizer, len(placed.names)),
+        fixed=_sums(placed.device, placed.graph.size + gradients + optimizer, len(placed.names)),
         before_start=start,
         before=before,
         paired=paired,
     )
+
+
+def _sums(where: Ints, amount: Floats, count: int) -> Floats:
+    return np.bincount(where, amount, count).astype(np.float64)
 
 
 def _compute(placed: Placed, pieces: Pieces) -> Floats:
@@ -138,4 +142,4 @@ def _rows(pairs: Ints, count: int) -> tuple[Ints, Ints]:
     pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
     pairs = pairs[np.argsort(pairs[:, 1], kind="stable")]
     start = np.concatenate(([0], np.cumsum(np.bincount(pairs[:, 1], minlength=count))))
-    return start, pairs[:, 0]
+    return start, np.ascontiguousarray(pairs[:, 0])

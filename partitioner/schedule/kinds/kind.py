@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from partitioner.errors import OptionError
 from partitioner.schedule.passes import Passes
@@ -10,24 +10,23 @@ from partitioner.schedule.table import Table
 
 
 class Kind(Protocol):
-    """A rule that says in which order devices run the passes of any pipeline.
+    """A rule that says in which order devices run the passes of any pipeline."""
 
-    Attributes
-    ----------
-    name
-        What users call it.
-    trains
-        Is it for graphs with a backward pass, for those without, or (None) for both?
-    halves
-        Does it run the backward pass in two halves?
-    versions
-        Does every sample on its way keep the weights that it began with?
-    """
+    @property
+    def name(self) -> str:
+        """What users call it."""
 
-    name: ClassVar[str]
-    trains: ClassVar[bool | None]
-    halves: ClassVar[bool]
-    versions: ClassVar[bool]
+    @property
+    def trains(self) -> bool | None:
+        """Is it for graphs with a backward pass, for those without, or (None) for both?"""
+
+    @property
+    def halves(self) -> bool:
+        """Does it run the backward pass in two halves?"""
+
+    @property
+    def versions(self) -> bool:
+        """Does every sample on its way keep the weights that it began with?"""
 
     def table(self, passes: Passes, microbatches: int) -> Table:
         """What each device runs, in which order.
