@@ -1,6 +1,7 @@
 """partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
 
 from partitioner.certify import Certificate, certify
+from partitioner.comparison import Comparison, compare_schedules
 from partitioner.constraints import Constraints
 from partitioner.devices import DeviceKind, Devices
 from partitioner.errors import (
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BackendUnavailable",
     "Certificate",
+    "Comparison",
     "Constraints",
     "ContradictionError",
     "DeviceKind",
@@ -45,6 +47,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "certify",
+    "compare_schedules",
     "evaluate",
     "from_networkx",
     "load",

@@ -246,7 +246,11 @@ class Chain:
         """Prices behind a segment that begins at `low`: of what is in front of it, as if in its group."""
         segments, stretch = self.segments, self.stretch
         return part_prices(
-            segments.problem.nets, stretch.prices, self.within, segments.mask(low, stretch.high), self.slowdown
+            segments.problem.nets,
+            stretch.prices,
+            self.within,
+            segments.mask(low, stretch.high),
+            self.slowdown,
         )
 
     def _beaten(self, high: int, position: int, labels: list[Label], value: float) -> bool:
@@ -326,7 +330,9 @@ class Chain:
             label.stages + end.label.stages if self.limits.stages else 0,
         )
         groups = self.segments.layout.groups - new.position
-        if self.aim.hopeless(np.array([high]), np.array([value]), groups)[0] or new.stages > (self.limits.stages or new.stages):
+        if self.aim.hopeless(np.array([high]), np.array([value]), groups)[0] or new.stages > (
+            self.limits.stages or new.stages
+        ):
             return
         found = self.value.setdefault(high, {})
         if value < found.get(new, np.inf):
