@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.evaluate import OBJECTIVES
@@ -34,7 +34,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, subgraphs=None)
+    _add_model(parser, None, (*OBJECTIVES, "makespan"))
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
     parser.add_argument("--split", choices=SHAPES, help="chain; for latency convex")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
@@ -57,7 +57,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, subgraphs=1)
+    _add_model(parser, 1, OBJECTIVES)
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     parser.add_argument(
         "--bound", type=float, metavar="SECONDS", help="search so long for how far it is from the best"
@@ -83,9 +83,9 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
     _add_format(parser)
 
 
-def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None) -> None:
+def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None, objectives: Sequence[str]) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
-    parser.add_argument("--objective", default="throughput", choices=OBJECTIVES)
+    parser.add_argument("--objective", default="throughput", choices=objectives)
     parser.add_argument(
         "--subgraphs-per-accelerator",
         type=int,

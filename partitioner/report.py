@@ -98,7 +98,7 @@ def columns(width: int | None) -> int:
 
 
 def _unit(objective: str) -> str:
-    return "batch" if objective == "batch" else "sample"
+    return "batch" if objective in ("batch", "makespan") else "sample"
 
 
 def _yes(convex: bool) -> str:
