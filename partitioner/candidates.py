@@ -109,8 +109,8 @@ class Ranking:
         regime = self.options.regime
         shared = {"replicas": replicas or None, "order": order or None, "microbatches": regime.microbatches}
         given: dict[str, Any] = shared | {"schedule": regime.schedule}
-        demanded = {"constraints": regime.constraints, "split": "chain"}
-        evaluation = evaluate(self.graph, self.devices, placement, **given, **demanded)
+        limits = regime.constraints
+        evaluation = evaluate(self.graph, self.devices, placement, constraints=limits, split="chain", **given)
         if not evaluation.feasible or not order:
             return False
         timeline = simulate(self.graph, self.devices, placement, **given)

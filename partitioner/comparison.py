@@ -18,7 +18,7 @@ from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.kinds.registry import KINDS
-from partitioner.schedule.simulation import Planned
+from partitioner.schedule.reading import Planned
 
 ALWAYS = "single_stream"
 

@@ -16,7 +16,7 @@ from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.graph import Graph
 from partitioner.inputs import read_workload
 from partitioner.schedule import Table, Timeline, simulate
-from partitioner.schedule.simulation import read_passes
+from partitioner.schedule.reading import read_passes
 from partitioner.schedule_report import timeline_table
 from partitioner.workload import Workload
 
