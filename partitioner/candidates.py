@@ -97,6 +97,14 @@ class Ranking:
         stage[problem.member] = [number[known.placement[node]] for node in self.graph.ids]
         return stage
 
+    def start_from(self, start: Plan | Mapping[Any, str]) -> None:
+        """Take what the user has: a plan, or a placement in the order of its own shape."""
+        if isinstance(start, Plan):
+            self.take(start)
+        else:
+            self.statistics["candidates"] += 1
+            self._try(start, evaluate(self.graph, self.devices, start).shape.order, {})
+
     def take(self, plan: Plan) -> None:
         """Keep a plan if it is a pipeline that obeys the rules and is better than the best so far."""
         self.statistics["candidates"] += 1

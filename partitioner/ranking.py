@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from partitioner.candidates import TOLERANCE, Ranking
 from partitioner.devices import Devices
 from partitioner.errors import ContradictionError, NoPlanFound, OptionError
 from partitioner.graph import Graph
-from partitioner.methods.method import meets
+from partitioner.methods.method import Progress, meets
 from partitioner.methods.registry import METHODS, choose
 from partitioner.options import read_options
 from partitioner.plan import Plan
@@ -33,6 +33,7 @@ def solve_makespan(
     seed: int,
     workers: int | None,
     warm_start: Plan | Mapping[Any, str] | None,
+    on_progress: Callable[[Progress], None] | None,
     method_options: Mapping[str, Any],
 ) -> Plan:
     """Objective ``"makespan"`` of :func:`partitioner.solve`, which says what the arguments mean.
@@ -51,9 +52,10 @@ def solve_makespan(
     info = choose(method, MAKESPAN, split or "chain", backend, regime.features(devices))
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     ranking = Ranking(graph, devices, options, None if time_limit is None else started + time_limit)
-    if isinstance(warm_start, Plan):
-        ranking.take(warm_start)
-    bound = ranking.candidates({**method_options, "gap": gap, "seed": seed, "workers": workers})
+    if warm_start is not None:
+        ranking.start_from(warm_start)
+    shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress}
+    bound = ranking.candidates({**method_options, **shared})
     workload = Workload(graph, devices)
     ranking.refine(contracted(workload, "throughput", "chain", options, layer, METHODS["pipeline"]))
     best = ranking.best

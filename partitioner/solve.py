@@ -137,6 +137,7 @@ def solve(
             seed=seed,
             workers=workers,
             warm_start=warm_start,
+            on_progress=on_progress,
             method_options=method_options,
         )
     workload = Workload(graph, devices)

@@ -95,9 +95,18 @@ def test_limits_are_kept() -> None:
 def test_a_plan_to_start_from_is_a_candidate() -> None:
     graph, devices = random_line(3), Devices((DeviceKind("gpu", 3),))
     first = solve(graph, devices, "makespan", schedule="gpipe", microbatches=3)
-    again = solve(graph, devices, "makespan", schedule="gpipe", microbatches=3, warm_start=first)
-    assert again.value <= first.value
-    assert again.statistics["candidates"] == first.statistics["candidates"] + 1
+    for start in (first, first.placement):
+        again = solve(graph, devices, "makespan", schedule="gpipe", microbatches=3, warm_start=start)
+        assert again.value <= first.value
+        assert again.statistics["candidates"] == first.statistics["candidates"] + 1
+
+
+def test_what_is_better_from_the_start_is_kept() -> None:
+    """The best of all pipelines cannot be improved."""
+    graph, devices = random_line(3), Devices((DeviceKind("gpu", 3),))
+    best = min(every_pipeline(6, 3), key=lambda p: simulate(graph, devices, p, "gpipe", 3).makespan)
+    plan = solve(graph, devices, "makespan", schedule="gpipe", microbatches=3, warm_start=best)
+    assert plan.value == simulate(graph, devices, best, "gpipe", 3).makespan
 
 
 @pytest.mark.parametrize(
