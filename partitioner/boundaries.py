@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from partitioner.graph import Bools
 from partitioner.preprocess.problem import Ints, Problem, Rows
 
 
@@ -32,9 +33,9 @@ def boundary_moves(problem: Problem, stage: Ints) -> Iterator[Ints]:
                 yield moved
 
 
-def _free(neighbours: Rows, stage: Ints) -> Ints:
-    """Shape (n,): 1 for supernodes without a neighbour in their own stage, else 0."""
+def _free(neighbours: Rows, stage: Ints) -> Bools:
+    """Shape (n,): True for supernodes without a neighbour in their own stage."""
     count = np.diff(neighbours.start)
     owner = np.repeat(np.arange(len(count)), count)
     within = np.bincount(owner[stage[owner] == stage[neighbours.items]], minlength=len(count))
-    return (within == 0).astype(np.int64)
+    return np.asarray(within == 0)
