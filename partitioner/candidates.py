@@ -60,8 +60,11 @@ class Ranking:
         """
         regime = self.options.regime
         assert regime.microbatches is not None
-        first = solve(self.graph, self.devices, "throughput", **self._timed(given))
-        self.take(first)
+        bound = 0.0
+        with suppress(NoPlanFound):
+            first = solve(self.graph, self.devices, "throughput", **self._timed(given))
+            self.take(first)
+            bound = regime.microbatches * first.bound
         counts: list[int | None] = [regime.constraints.stages]
         if regime.constraints.stages is None:
             counts += range(1, len(self.devices.names) + 1)
@@ -71,7 +74,7 @@ class Ranking:
                 asked = self._timed(given | {"constraints": limits})
                 with suppress(InfeasibleError, NoPlanFound):
                     self.take(solve(self.graph, self.devices, "batch", **asked))
-        return regime.microbatches * first.bound
+        return bound
 
     def refine(self, problem: Problem) -> None:
         """Move single supernodes over the boundaries of stages as long as that helps."""
