@@ -1,6 +1,7 @@
 """partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
 
 from partitioner.certify import Certificate, certify
+from partitioner.comparison import Comparison, compare_schedules
 from partitioner.constraints import Constraints
 from partitioner.devices import DeviceKind, Devices
 from partitioner.errors import (
@@ -17,6 +18,7 @@ from partitioner.formats.msr import load
 from partitioner.formats.networkx_graph import from_networkx, to_networkx
 from partitioner.formats.pipedream import load_pipedream
 from partitioner.formats.placement import load_placement, load_plan
+from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level
 from partitioner.methods.method import Progress
@@ -28,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BackendUnavailable",
     "Certificate",
+    "Comparison",
     "Constraints",
     "ContradictionError",
     "DeviceKind",
@@ -44,12 +47,14 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "certify",
+    "compare_schedules",
     "evaluate",
     "from_networkx",
     "load",
     "load_pipedream",
     "load_placement",
     "load_plan",
+    "load_timeline",
     "solve",
     "to_networkx",
 ]

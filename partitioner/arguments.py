@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.evaluate import OBJECTIVES
@@ -11,19 +11,22 @@ from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.registry import METHODS
 from partitioner.options import GRANULARITIES
 from partitioner.regime import SCHEDULES
+from partitioner.schedule.kinds.registry import KINDS
+from partitioner.schedule.simulation import LINKS
 
 Command = Callable[[argparse.Namespace], None]
 _Group = argparse._ArgumentGroup
 
 
 def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
-    """The parser; `commands` has a function for ``solve``, ``evaluate`` and ``methods``."""
+    """The parser; `commands` has a function for each word."""
     parser = argparse.ArgumentParser(
         prog="partitioner", description="Split a neural network's graph over devices, with a proof."
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_solve(words.add_parser("solve", help="find the best split of a workload"))
     _add_evaluate(words.add_parser("evaluate", help="compute and check a given placement"))
+    _add_simulate(words.add_parser("simulate", help="run a schedule with the times of a plan"))
     _add_format(words.add_parser("methods", help="list the methods, what each guarantees, and the backends"))
     for name, command in commands.items():
         words.choices[name].set_defaults(run=command)
@@ -31,7 +34,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, subgraphs=None)
+    _add_model(parser, None, (*OBJECTIVES, "makespan"))
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
     parser.add_argument("--split", choices=SHAPES, help="chain; for latency convex")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
@@ -54,7 +57,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, subgraphs=1)
+    _add_model(parser, 1, OBJECTIVES)
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     parser.add_argument(
         "--bound", type=float, metavar="SECONDS", help="search so long for how far it is from the best"
@@ -62,9 +65,27 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     _add_format(parser)
 
 
-def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None) -> None:
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
-    parser.add_argument("--objective", default="throughput", choices=OBJECTIVES)
+    parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
+    known = ", ".join(KINDS)
+    parser.add_argument(
+        "--schedule", metavar="NAME", help=f"{known}, or a schedule of torch (.csv); 1f1b or inference"
+    )
+    parser.add_argument("--microbatches", type=int, metavar="N", help="samples that pass through")
+    parser.add_argument("--links", default="host", choices=LINKS, help="tensors go by host memory (host)")
+    parser.add_argument("--compare", action="store_true", help="rank all schedules")
+    parser.add_argument("--output", metavar="TIMELINE.json", help="write the timeline there")
+    parser.add_argument("--trace", metavar="TRACE.json", help="write a Chrome trace, for Perfetto")
+    parser.add_argument("--csv", metavar="FILE.csv", help="write the schedule for torch")
+    _add_devices(parser.add_argument_group("devices, in place of those of the workload"))
+    _add_profile(parser.add_argument_group("PipeDream's profiles"))
+    _add_format(parser)
+
+
+def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None, objectives: Sequence[str]) -> None:
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
+    parser.add_argument("--objective", default="throughput", choices=objectives)
     parser.add_argument(
         "--subgraphs-per-accelerator",
         type=int,

@@ -1,4 +1,4 @@
-"""The command line: ``partitioner solve``, ``partitioner evaluate``, ``partitioner methods``."""
+"""The command line: ``partitioner solve``, ``evaluate``, ``simulate`` and ``methods``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
 from partitioner.progress import ProgressLine
 from partitioner.report import backends_table, certificate_text, evaluation_table, methods_table
+from partitioner.simulate_command import simulate_plan
 from partitioner.solve import solve
 from partitioner.workload import Workload
 
@@ -165,7 +166,12 @@ def _methods(options: argparse.Namespace) -> None:
         print(backends_table(list(BACKENDS.values()), missing_backends()))
 
 
-COMMANDS: dict[str, Command] = {"solve": _solve, "evaluate": _evaluate, "methods": _methods}
+COMMANDS: dict[str, Command] = {
+    "solve": _solve,
+    "evaluate": _evaluate,
+    "simulate": simulate_plan,
+    "methods": _methods,
+}
 
 
 def run() -> NoReturn:

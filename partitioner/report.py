@@ -67,7 +67,7 @@ def _tables(
     devices = _device_table(loads, order, width)
     if schedule is None:
         return [devices]
-    return [devices, "", timetable(schedule, wide=_columns(width) >= WIDE), CRITICAL]
+    return [devices, "", timetable(schedule, wide=columns(width) >= WIDE), CRITICAL]
 
 
 def certificate_text(certificate: Certificate) -> str:
@@ -82,8 +82,9 @@ def certificate_text(certificate: Certificate) -> str:
 
 def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
     """Plain text of at most `width` columns (but at least 80), by default the terminal's."""
-    columns = max(NARROWEST, _columns(width))
-    console = Console(file=io.StringIO(), width=columns, color_system=None, highlight=False)
+    console = Console(
+        file=io.StringIO(), width=max(NARROWEST, columns(width)), color_system=None, highlight=False
+    )
     for part in parts:
         console.print(part)
     assert isinstance(console.file, io.StringIO)
@@ -91,12 +92,13 @@ def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _columns(width: int | None) -> int:
+def columns(width: int | None) -> int:
+    """The width, by default the terminal's."""
     return shutil.get_terminal_size().columns if width is None else width
 
 
 def _unit(objective: str) -> str:
-    return "batch" if objective == "batch" else "sample"
+    return "batch" if objective in ("batch", "makespan") else "sample"
 
 
 def _yes(convex: bool) -> str:
@@ -129,7 +131,7 @@ def backends_table(backends: Sequence[Capability], missing: Collection[str]) -> 
 
 def _device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:
     """A line for each stage and each idle device; where weights are exchanged, that replaces `load %`."""
-    wide = _columns(width) >= WIDE
+    wide = columns(width) >= WIDE
     left_out = "load %" if any(device.sync > 0 for device in devices) else "sync"
     table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
     table.add_column("stage", no_wrap=True)

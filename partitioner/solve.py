@@ -65,7 +65,8 @@ def solve(
         ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
         forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
         sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
-        time of `microbatches` samples that fill and drain a pipeline.
+        time of `microbatches` samples that fill and drain a pipeline; ``"makespan"``: what
+        :func:`partitioner.schedule.simulate` finds for `microbatches` samples under `schedule`.
     method
         A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
     split
@@ -99,7 +100,8 @@ def solve(
     Returns
     -------
     Plan
-        Its value is computed by :func:`partitioner.evaluate`, never by the method.
+        Its value is computed by :func:`partitioner.evaluate`, for a makespan by
+        :func:`partitioner.schedule.simulate`, never by the method.
 
     Raises
     ------
@@ -121,6 +123,23 @@ def solve(
     """
     started = time.perf_counter()
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    if objective == "makespan":
+        from partitioner.ranking import solve_makespan
+
+        return solve_makespan(
+            graph,
+            devices,
+            method=method,
+            split=split,
+            backend=backend,
+            time_limit=time_limit,
+            gap=gap,
+            seed=seed,
+            workers=workers,
+            warm_start=warm_start,
+            on_progress=on_progress,
+            method_options=method_options,
+        )
     workload = Workload(graph, devices)
     split = split_for(objective, split)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
@@ -128,7 +147,7 @@ def solve(
     regime = options.regime
     info = choose(method, objective, split, backend, regime.features(devices))
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
-    problem = _contracted(workload, objective, split, options, layer, info)
+    problem = contracted(workload, objective, split, options, layer, info)
     incumbent, subgraph = start_from(problem, graph, devices, warm_start, regime)
     interruption = Interruption()
     settings = Settings(
@@ -148,7 +167,7 @@ def solve(
     )
 
     def has_plan(fewer: Regime, seconds: float) -> bool:
-        easier = _contracted(workload, objective, split, replace(options, regime=fewer), layer, info)
+        easier = contracted(workload, objective, split, replace(options, regime=fewer), layer, info)
         end = time.perf_counter() + seconds
         easy = replace(settings, gap=ANY_PLAN, deadline=end, incumbent=None, report=None)
         return info.load()(easier, easy).parts is not None
@@ -191,7 +210,7 @@ def solve(
         placement=placement.device,
         workload_sha256=workload.sha256,
         seed=seed,
-        options={"method": method, "time_limit": time_limit, "gap": gap, **_plain(method_options)},
+        options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
         notes=(*notes, *outcome.notes),
         statistics=dict(outcome.statistics),
         native_status=outcome.native_status,
@@ -201,12 +220,12 @@ def solve(
     )
 
 
-def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options as plain data."""
     return {k: v.as_dict() if isinstance(v, Constraints) else v for k, v in options.items()}
 
 
-def _contracted(
+def contracted(
     workload: Workload, objective: str, split: str, options: Options, layer: Ints | None, info: MethodInfo
 ) -> Problem:
     """What a method is given: the graph as the devices run it, contracted as far as nothing is lost."""

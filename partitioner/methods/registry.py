@@ -79,6 +79,15 @@ _METHODS = (
         ("replicas", "levels", "schedule", "limits"),
     ),
     MethodInfo(
+        "simulated",
+        "partitioner.ranking:solve_makespan",
+        ("makespan",),
+        ("chain",),
+        ("numba",),
+        "the best plans of pipeline under a simulated schedule, then moved boundaries, with a lower bound",
+        ("replicas", "levels", "schedule", "limits"),
+    ),
+    MethodInfo(
         "local_search",
         "partitioner.methods.local_search.method:solve_local_search",
         ("throughput", "gpipe"),
@@ -167,7 +176,13 @@ FEATURES = {
     "limits": "limits on stages and pins to a device",
 }
 METHODS = {info.name: info for info in _METHODS}
-EXACT = {"throughput": "ip", "gpipe": "ip", "latency": "latency_ip", "batch": "pipeline"}
+EXACT = {
+    "throughput": "ip",
+    "gpipe": "ip",
+    "latency": "latency_ip",
+    "batch": "pipeline",
+    "makespan": "simulated",
+}
 FOR_CHAINS = {"throughput": "dp"}
 
 
@@ -206,7 +221,7 @@ def choose(
 
 def _strongest(objective: str, split: str, features: Sequence[str]) -> str:
     """The method with the strongest guarantee."""
-    if split == "chain" and features:
+    if split == "chain" and features and objective != "makespan":
         return "pipeline"
     exact = EXACT.get(objective, "ip")
     return FOR_CHAINS.get(objective, exact) if split == "chain" else exact

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.files import write_text
 from partitioner.graph import Bools, Floats, Ints
 from partitioner.schedule.table import DIRECTIONS, Table
 
@@ -121,6 +123,22 @@ class Timeline:
                 for part, begin, end in zip(PARTS, self.begin[k].tolist(), self.end[k].tolist(), strict=True):
                     if part == "compute" or begin < end:
                         yield Operation(name, stage, microbatch, direction, part, begin, end)
+
+    def to_json(self) -> str:
+        """The timeline as one JSON object; :func:`partitioner.load_timeline` reads it back."""
+        from partitioner.schedule.as_json import timeline_json
+
+        return timeline_json(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the timeline as JSON; the file holds all of it or stays as it was.
+
+        Raises
+        ------
+        PartitionerError
+            If the file cannot be written.
+        """
+        write_text(path, self.to_json() + "\n")
 
     def _covered(self, device: int) -> float:
         """The length of the union of the device's intervals."""

@@ -1,0 +1,192 @@
+"""What every schedule would make of a plan, best first."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from partitioner.devices import MEMORY_TOLERANCE, Devices
+from partitioner.errors import OptionError, shown
+from partitioner.figures import amount
+from partitioner.formats.networkx_graph import from_networkx
+from partitioner.graph import Graph
+from partitioner.schedule import Timeline, simulate
+from partitioner.schedule.kinds.registry import KINDS
+from partitioner.schedule.reading import Planned
+
+ALWAYS = "single_stream"
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """One schedule.
+
+    Parameters
+    ----------
+    schedule
+        Its name.
+    timeline
+        What it would give; None if it does not suit the plan.
+    against
+        Why it cannot be used, in words; empty if it can.
+    """
+
+    schedule: str
+    timeline: Timeline | None
+    against: str = ""
+
+    @property
+    def feasible(self) -> bool:
+        """Can it be used?"""
+        return not self.against
+
+    @property
+    def makespan(self) -> float:
+        """The time of all microbatches; infinity if the schedule does not suit the plan."""
+        return math.inf if self.timeline is None else self.timeline.makespan
+
+    def as_dict(self) -> dict[str, Any]:
+        """The schedule and its figures as plain data."""
+        record: dict[str, Any] = {"schedule": self.schedule, "feasible": self.feasible}
+        record["against"] = self.against
+        if self.timeline is None:
+            return record
+        fullest = fullest_device(self.timeline)
+        limit = float(self.timeline.memory_limit[fullest])
+        return record | {
+            "makespan": self.makespan,
+            "time_per_sample": self.timeline.time_per_sample,
+            "bubble": bubble_share(self.timeline),
+            "fullest_device": self.timeline.devices[fullest],
+            "peak_memory": float(self.timeline.peak_memory[fullest]),
+            "memory_limit": limit if math.isfinite(limit) else None,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The schedules of a plan: those that can be used first, the fastest first.
+
+    Parameters
+    ----------
+    ranked
+        The schedules, see :class:`Ranked`.
+    microbatches
+        How many samples pass through.
+    bound
+        The largest load of a device: no schedule takes less time a sample.
+    """
+
+    ranked: tuple[Ranked, ...]
+    microbatches: int
+    bound: float
+
+    @property
+    def best(self) -> Ranked | None:
+        """The fastest schedule that can be used; None if none can."""
+        return self.ranked[0] if self.ranked[0].feasible else None
+
+    def summary(self, width: int | None = None) -> str:
+        """A text table of at most `width` columns, by default the terminal's."""
+        from partitioner.schedule_report import comparison_table
+
+        return comparison_table(self, width)
+
+    def to_json(self) -> str:
+        """The schedules and their figures as one JSON object."""
+        record = {"microbatches": self.microbatches, "bound": self.bound}
+        return json.dumps(record | {"schedules": [one.as_dict() for one in self.ranked]}, indent=1)
+
+
+def compare_schedules(
+    graph: Graph | nx.DiGraph[Any],
+    devices: Devices,
+    plan: Planned | Mapping[Any, str],
+    microbatches: int,
+    memory: float | None = None,
+    *,
+    replicas: Mapping[str, Sequence[str]] | None = None,
+    order: Sequence[str] | None = None,
+    links: str = "host",
+) -> Comparison:
+    """Simulate every schedule for a plan and rank them by makespan.
+
+    Graphs with backward nodes are compared under the schedules for training, others under those for
+    inference.
+
+    Parameters
+    ----------
+    graph, devices, plan, microbatches, replicas, order, links
+        As for :func:`partitioner.schedule.simulate`.
+    memory
+        What every device may hold, in the unit of the graph's sizes; by default what `devices` says.
+
+    Raises
+    ------
+    WorkloadError
+        As there.
+    OptionError
+        As there, or if `memory` is no positive number.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"gpu": [1.0, 1.0]}, [(0, 1)])
+    >>> from partitioner.devices import DeviceKind
+    >>> found = compare_schedules(graph, Devices((DeviceKind("gpu", 2),)), {0: "gpu0", 1: "gpu1"}, 4)
+    >>> [(one.schedule, one.makespan) for one in found.ranked]
+    [('inference', 5.0), ('single_stream', 8.0)]
+    """
+    _check_memory(memory)
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    given: dict[str, Any] = {"replicas": replicas, "order": order, "links": links}
+    base = simulate(graph, devices, plan, ALWAYS, microbatches, **given)  # refuses what no schedule can run
+    found = [_judged(base, memory)]
+    for name, kind in KINDS.items():
+        if name != ALWAYS and kind.trains in (None, bool(graph.backward.any())):
+            try:
+                timeline = simulate(graph, devices, plan, name, microbatches, **given)
+            except OptionError as error:
+                found.append(Ranked(name, None, str(error).partition(": ")[2]))
+            else:
+                found.append(_judged(timeline, memory))
+    ranked = sorted(found, key=lambda one: (not one.feasible, one.makespan))
+    return Comparison(tuple(ranked), microbatches, base.bound)
+
+
+def bubble_share(timeline: Timeline) -> float:
+    """The share of the devices' time, over all devices in use, in which they do nothing."""
+    return float(timeline.bubble.mean())
+
+
+def fullest_device(timeline: Timeline) -> int:
+    """The position of the device that is nearest to its memory limit; without limits, that holds most."""
+    limited = np.isfinite(timeline.memory_limit)
+    if not limited.any():
+        return int(timeline.peak_memory.argmax())
+    limit = np.where(limited, np.maximum(timeline.memory_limit, np.finfo(float).tiny), np.inf)
+    return int((timeline.peak_memory / limit).argmax())
+
+
+def _judged(timeline: Timeline, memory: float | None) -> Ranked:
+    """The schedule of a timeline, under a memory limit of its own if there is one."""
+    if memory is not None:
+        limit = np.full(len(timeline.devices), memory * (1 + MEMORY_TOLERANCE))
+        timeline = replace(timeline, memory_limit=limit)
+    if timeline.fits.all():
+        return Ranked(timeline.schedule, timeline)
+    fullest = fullest_device(timeline)
+    peak, limit = timeline.peak_memory[fullest], timeline.memory_limit[fullest]
+    words = f"{timeline.devices[fullest]} needs {amount(peak)} of memory and has {amount(limit)}"
+    return Ranked(timeline.schedule, timeline, words)
+
+
+def _check_memory(memory: object) -> None:
+    number = isinstance(memory, int | float) and not isinstance(memory, bool)
+    if memory is not None and not (number and 0 < memory < math.inf):  # type: ignore[operator]
+        raise OptionError(f"memory = {shown(memory)}: must be None or a positive number")

@@ -1,0 +1,133 @@
+"""Timelines as Chrome traces, which Perfetto and chrome://tracing open."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from partitioner.errors import OptionError, shown
+from partitioner.files import write_text
+from partitioner.schedule.timeline import PARTS, Timeline
+
+Event = dict[str, Any]
+NANOSECONDS = 1e6  # in a millisecond
+CHANNELS = ("compute", "in", "out", "sync")
+
+
+def chrome_trace(runs: Timeline | Mapping[str, Timeline], *, milliseconds: float = 1.0) -> str:
+    """Timelines in the trace event format (JSON), times in microseconds.
+
+    Each run is a process. Each device is a thread for its processing, named as the device, and one for
+    each of its channels in use: ``gpu0 in``, ``gpu0 out`` and ``gpu0 sync``. Slices are named ``F3`` or
+    ``B3``: pass and microbatch, with the stage among their arguments. A counter a device shows its memory.
+
+    Parameters
+    ----------
+    runs
+        A timeline, or several by the name of the run.
+    milliseconds
+        How many milliseconds the graph's unit of time is.
+
+    Raises
+    ------
+    OptionError
+        If `milliseconds` is no positive number.
+    """
+    number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    if not number or not 0 < milliseconds < math.inf:
+        raise OptionError(f"milliseconds = {shown(milliseconds)}: must be a positive number")
+    named = runs if isinstance(runs, Mapping) else {runs.schedule: runs}
+    first, events = 1, []
+    for process, (name, timeline) in enumerate(named.items(), 1):
+        run = _Run(timeline, process, first, NANOSECONDS * milliseconds)
+        events += [*run.labels(name), *run.slices(), *run.memory()]
+        first += len(PARTS) * len(timeline.devices)
+    return json.dumps({"displayTimeUnit": "ms", "traceEvents": events})
+
+
+def save_chrome_trace(
+    runs: Timeline | Mapping[str, Timeline], path: str | os.PathLike[str], *, milliseconds: float = 1.0
+) -> None:
+    """Write :func:`chrome_trace` to a file.
+
+    Raises
+    ------
+    OptionError
+        As there.
+    PartitionerError
+        If the file cannot be written.
+    """
+    write_text(path, chrome_trace(runs, milliseconds=milliseconds) + "\n")
+
+
+class _Run(NamedTuple):
+    """A timeline as a process; its threads count from `first`, so that no two processes share a number."""
+
+    timeline: Timeline
+    process: int
+    first: int
+    scale: float
+
+    def labels(self, name: str) -> Iterator[Event]:
+        """The names of the process and of its threads, in the order in which they are to be shown."""
+        yield self._label("process_name", self.first, name=name)
+        yield self._label("process_sort_index", self.first, sort_index=self.process)
+        used = self.timeline.begin < self.timeline.end
+        for i, device in enumerate(self.timeline.devices):
+            row = used[self.timeline.table.start[i] : self.timeline.table.start[i + 1]]
+            for channel in CHANNELS:
+                if channel == "compute" or row[:, PARTS.index(channel)].any():
+                    thread = self._thread(i, channel)
+                    title = device if channel == "compute" else f"{device} {channel}"
+                    yield self._label("thread_name", thread, name=title)
+                    yield self._label("thread_sort_index", thread, sort_index=thread)
+
+    def slices(self) -> Iterator[Event]:
+        """What runs when."""
+        position = {name: i for i, name in enumerate(self.timeline.devices)}
+        for operation in self.timeline.operations():
+            begin, end = self._time(operation.start), self._time(operation.end)
+            yield {
+                "ph": "X",
+                "name": f"{operation.direction}{operation.microbatch}",
+                "cat": operation.part,
+                "pid": self.process,
+                "tid": self._thread(position[operation.device], operation.part),
+                "ts": _microseconds(begin),
+                "dur": _microseconds(end - begin),
+                "args": {"stage": operation.stage, "microbatch": operation.microbatch},
+            }
+
+    def memory(self) -> Iterator[Event]:
+        """What each device holds."""
+        for name, memory in zip(self.timeline.devices, self.timeline.memory, strict=True):
+            for time, used in zip(memory.time.tolist(), memory.used.tolist(), strict=True):
+                yield {
+                    "ph": "C",
+                    "name": f"memory {name}",
+                    "pid": self.process,
+                    "ts": _microseconds(self._time(time)),
+                    "args": {"used": used},
+                }
+
+    def _label(self, kind: str, thread: int, **arguments: Any) -> Event:
+        return {"ph": "M", "name": kind, "pid": self.process, "tid": thread, "args": arguments}
+
+    def _thread(self, device: int, channel: str) -> int:
+        return self.first + device * len(CHANNELS) + CHANNELS.index(channel)
+
+    def _time(self, time: float) -> int:
+        """Nanoseconds."""
+        return round(time * self.scale)
+
+
+def _microseconds(nanoseconds: int) -> float:
+    """Microseconds that a reader finds as many nanoseconds in, even one that rounds down.
+
+    Else slices that follow one another may overlap by one.
+    """
+    value = nanoseconds / 1000
+    return value if int(value * 1000) == nanoseconds else math.nextafter(value, math.inf)

@@ -1,0 +1,95 @@
+"""Schedules as the CSV files of torch.distributed.pipelining."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+
+import numpy as np
+
+from partitioner.errors import Flaw, WorkloadError
+from partitioner.exports.ticks import ticks
+from partitioner.files import write_text
+from partitioner.schedule.table import FORWARD, Table
+
+
+def torch_ranks(table: Table) -> tuple[str, ...]:
+    """The devices as torch's ranks: those of earlier stages first."""
+    first = [table.stage[table.start[i] : table.start[i + 1]].min() for i in range(len(table.devices))]
+    return tuple(table.devices[i] for i in np.argsort(first, kind="stable").tolist())
+
+
+def torch_schedule(table: Table) -> str:
+    r"""A table in torch's format ``compute_only``: a row for each rank, see :func:`torch_ranks`.
+
+    A cell is ``2F0``: stage, pass (F forward, B backward, or I and W, its halves) and microbatch. Each
+    column is a tick in which every device runs one pass at most; cells of devices that wait are empty.
+    torch adds the communication when it loads the file, from each stage to the next one.
+
+    Raises
+    ------
+    WorkloadError
+        If the table is not a line of stages on one device each, which is all that torch knows: no
+        replicas, no stage whose passes are on different devices, none that waits for a later one; or
+        if it runs forward passes only and limits how many microbatches are on their way.
+
+    Notes
+    -----
+    ``_PipelineScheduleRuntime._load_csv`` takes training schedules only: it counts backward passes.
+
+    Examples
+    --------
+    >>> print(torch_schedule(Table.from_rows({"a": ["0F0", "0B0"], "b": ["1F0", "1B0"]})), end="")
+    0F0,,,0B0
+    ,1F0,1B0,
+    """
+    _refuse([*_scattered(table), *_limited(table)])
+    tick = ticks(table)
+    cells = table.rows()
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    for name in torch_ranks(table):
+        i = table.devices.index(name)
+        row = [""] * (max(tick, default=-1) + 1)
+        for k, cell in zip(range(table.start[i], table.start[i + 1]), cells[name], strict=True):
+            row[tick[k]] = cell
+        writer.writerow(row)
+    return file.getvalue()
+
+
+def save_torch_schedule(table: Table, path: str | os.PathLike[str]) -> None:
+    """Write :func:`torch_schedule` to a file.
+
+    Raises
+    ------
+    WorkloadError
+        As there.
+    PartitionerError
+        If the file cannot be written.
+    """
+    write_text(path, torch_schedule(table))
+
+
+def _scattered(table: Table) -> list[Flaw]:
+    """Stages with passes on several devices."""
+    rule = "torch puts all passes of a stage on one rank"
+    found = []
+    for stage in np.unique(table.stage).tolist():
+        rows = np.unique(table.row[table.stage == stage]).tolist()
+        if len(rows) > 1:
+            names = ", ".join(table.devices[i] for i in rows)
+            found.append(Flaw(f"stage {stage}", "", f"is on {names}", rule))
+    return found
+
+
+def _limited(table: Table) -> list[Flaw]:
+    """A limit that order does not imply: under training a microbatch comes back before the next one goes."""
+    if table.at_once is None or (table.direction != FORWARD).any():
+        return []
+    return [Flaw("schedule", "at_once", str(table.at_once), "torch knows no limit, without backward passes")]
+
+
+def _refuse(flaws: list[Flaw]) -> None:
+    if flaws:
+        raise WorkloadError(flaws)

@@ -1,0 +1,104 @@
+"""The timeline of a simulated schedule from JSON."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.files import read_json
+from partitioner.formats.record import Record, RuleBrokenError, amount, text
+from partitioner.formats.timeline_rows import Row, filled, no_others, optional_count, read_row
+from partitioner.schedule.as_json import FORMAT
+from partitioner.schedule.table import Table
+from partitioner.schedule.timeline import Timeline
+
+FIELDS = ("format", "schedule", "microbatches", "at_once", "bound", "makespan", "time_per_sample", "devices")
+
+
+def load_timeline(path: str | os.PathLike[str]) -> Timeline:
+    """Read a timeline as :meth:`partitioner.schedule.Timeline.save` wrote it.
+
+    Figures that follow from the rest may be left out; if they are there, they must agree with it.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every place, field, value and rule that was broken.
+    """
+    flaws: list[Flaw] = []
+    timeline = _timeline(Record(read_json(path), "file", flaws))
+    if flaws:
+        raise WorkloadError(flaws, os.fspath(path))
+    return timeline
+
+
+def _timeline(top: Record) -> Timeline:
+    no_others(top, FIELDS)
+    top.take("format", _format, "")
+    rows = [
+        read_row(data, f"devices[{i}]", top.flaws) for i, data in enumerate(top.take("devices", filled, []))
+    ]
+    _once(rows, top)
+    at_once = top.take("at_once", optional_count, None, required=False)
+    timeline = Timeline(
+        schedule=top.take("schedule", text, ""),
+        table=_table(rows, at_once),
+        begin=np.concatenate([np.zeros((0, 4)), *(row.begin for row in rows)]),
+        end=np.concatenate([np.zeros((0, 4)), *(row.end for row in rows)]),
+        memory=tuple(row.memory for row in rows),
+        peak_memory=np.array([row.peak for row in rows]),
+        memory_limit=np.array([row.limit for row in rows]),
+        in_flight=np.array([row.in_flight for row in rows], dtype=np.int64),
+        bound=top.take("bound", amount, 0.0),
+    )
+    if not top.flaws:
+        _check_figures(top, timeline)
+    return timeline
+
+
+def _table(rows: list[Row], at_once: int | None) -> Table:
+    found = Table.from_rows({row.name: row.passes for row in rows})
+    return Table(found.devices, found.start, found.stage, found.microbatch, found.direction, at_once)
+
+
+def _once(rows: list[Row], top: Record) -> None:
+    """Device names and passes are there once each."""
+    names: set[str] = set()
+    seen: set[str] = set()
+    for i, row in enumerate(rows):
+        if row.name in names:
+            top.flaws.append(Flaw(f"devices[{i}]", "name", shown(row.name), "is there twice"))
+        names.add(row.name)
+        for cell in row.passes:
+            if cell in seen:
+                top.flaws.append(Flaw(f"devices[{i}]", "passes", shown(cell), "is there twice"))
+            seen.add(cell)
+
+
+def _check_figures(top: Record, timeline: Timeline) -> None:
+    """Figures that follow from the rest agree with it."""
+    expected = {"makespan": timeline.makespan, "time_per_sample": timeline.time_per_sample}
+    _agree(top, expected | {"microbatches": timeline.table.microbatches})
+    busy, bubble = timeline.busy.tolist(), timeline.bubble.tolist()
+    for i, data in enumerate(top.data["devices"]):
+        largest = float(timeline.memory[i].used.max())
+        told = {"peak_memory": largest, "busy": busy[i], "bubble": bubble[i]}
+        _agree(Record(data, f"devices[{i}]", top.flaws), told)
+
+
+def _agree(record: Record, expected: Mapping[str, float]) -> None:
+    for name, value in expected.items():
+        given = record.take(name, amount, value, required=False)
+        if not math.isclose(given, value, rel_tol=1e-9, abs_tol=1e-9):
+            record.note(name, shown(given), f"must be {value:.12g} by the rest of the file")
+
+
+def _format(value: Any) -> str:
+    if value != FORMAT:
+        raise RuleBrokenError(f"must be {FORMAT!r}")
+    return FORMAT

@@ -1,0 +1,141 @@
+"""Schedules from the CSV files of torch.distributed.pipelining."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.files import read_text
+from partitioner.schedule.table import CELL, CELL_RULE, Table
+
+NUMBER = r"(0|[1-9][0-9]{0,8})"
+TRANSFER = re.compile(rf"{NUMBER}(SEND|RECV)_([FB]){NUMBER}", re.ASCII)
+SHARDING = re.compile(rf"{NUMBER}(UNSHARD|RESHARD|REDUCE_GRAD)", re.ASCII)
+OVERLAP = re.compile(r"\(([^()]*)\)OVERLAP_F_B")
+OVERLAP_RULE = "must hold a forward and a backward pass, such as (0F1;3B0)OVERLAP_F_B"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Passes of a cell in their order, transfers among them, and where the cell is."""
+
+    where: str
+    passes: tuple[str, ...] = ()
+    transfer: str = ""
+
+
+def load_torch_schedule(path: str | os.PathLike[str], devices: Sequence[str] | None = None) -> Table:
+    """Read a schedule CSV of torch, format ``compute_only`` or ``compute_comms``.
+
+    A row for each rank, a cell for each step, empty for a pause. ``2F0`` is the forward pass of stage 2 for
+    microbatch 0, ``B`` the backward pass, ``I`` and ``W`` its halves. ``(0F1;3B0)OVERLAP_F_B`` is read as
+    its passes one after the other, since a device runs one at a time here. Transfers (``SEND_F``,
+    ``RECV_F``, ``SEND_B``, ``RECV_B``) and the handling of shards (``UNSHARD``, ``RESHARD``,
+    ``REDUCE_GRAD``) have no place in a table, as they follow from it; transfers must be on the right side
+    of their pass.
+
+    Parameters
+    ----------
+    path
+        The file.
+    devices
+        The device of each rank; by default ``rank0``, ``rank1`` and so on.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every row, cell and rule that was broken.
+    OptionError
+        If `devices` has not one name, of its own, for each row.
+    """
+    source, flaws = os.fspath(path), list[Flaw]()
+    rows = [_row(number, row, flaws) for number, row in enumerate(_rows(read_text(path), source))]
+    flaws += _repeated(rows)
+    if flaws:
+        raise WorkloadError(flaws, source)
+    names = [f"rank{i}" for i in range(len(rows))] if devices is None else list(devices)
+    if len(names) != len(rows) or len(set(names)) < len(names):
+        raise OptionError(f"devices = {shown(names)}: must be {len(rows)} different names, one for each row")
+    return Table.from_rows(
+        dict(zip(names, ([p for c in row for p in c.passes] for row in rows), strict=True))
+    )
+
+
+def _rows(text: str, source: str) -> list[list[str]]:
+    try:
+        rows = list(csv.reader(text.splitlines(), strict=True))
+    except csv.Error as error:
+        raise WorkloadError([Flaw("file", "", "", f"is not CSV: {error}")], source) from error
+    if not rows:
+        raise WorkloadError([Flaw("file", "", "", "is empty")], source)
+    return rows
+
+
+def _row(number: int, row: Sequence[str], flaws: list[Flaw]) -> list[Cell]:
+    cells = [_cell(f"row {number}, cell {i}", text.strip(), flaws) for i, text in enumerate(row)]
+    if not any(cell.passes for cell in cells) and not flaws:
+        flaws.append(Flaw(f"row {number}", "", "", "has no pass: each row is the work of a rank"))
+    flaws += _out_of_place(cells)
+    return cells
+
+
+def _cell(where: str, text: str, flaws: list[Flaw]) -> Cell:
+    """What a cell stands for; a flaw if that is nothing."""
+    if text == "" or SHARDING.fullmatch(text):
+        return Cell(where)
+    if TRANSFER.fullmatch(text):
+        return Cell(where, transfer=text)
+    overlap = OVERLAP.fullmatch(text)
+    passes = tuple(part.strip() for part in overlap[1].split(";")) if overlap else (text,)
+    sound = [CELL.fullmatch(part) for part in passes]
+    kinds = "".join(found[2] for found in sound if found)
+    if overlap and (not all(sound) or sorted(kinds) not in (["B", "F"], ["F", "I"])):
+        flaws.append(Flaw(where, "", shown(text), OVERLAP_RULE))
+    elif not all(sound):
+        flaws.append(Flaw(where, "", shown(text), CELL_RULE))
+    else:
+        return Cell(where, passes)
+    return Cell(where)
+
+
+def _out_of_place(cells: Sequence[Cell]) -> list[Flaw]:
+    """Transfers before the pass that makes what they send, or after the one that needs what they bring."""
+    done: set[str] = set()
+    found = []
+    for cell in cells:
+        done |= {_halved(one) for one in cell.passes}
+        transfer = TRANSFER.fullmatch(cell.transfer)
+        if transfer:
+            stage, way, direction, microbatch = transfer.groups()
+            sends = way == "SEND"
+            if (f"{stage}{direction}{microbatch}" in done) != sends:
+                rule = "must come after its pass" if sends else "must come before its pass"
+                found.append(Flaw(cell.where, "", cell.transfer, rule))
+    return found
+
+
+def _halved(one: str) -> str:
+    """The pass whose end others wait for: the first half stands for the backward pass."""
+    return one.replace("I", "B")
+
+
+def _repeated(rows: Sequence[Sequence[Cell]]) -> list[Flaw]:
+    """Passes that are there twice, and stages on two ranks."""
+    seen: set[str] = set()
+    home: dict[str, int] = {}
+    found = []
+    for rank, row in enumerate(rows):
+        for cell in row:
+            for one in cell.passes:
+                stage = re.split("[FBIW]", one)[0]
+                if one in seen:
+                    found.append(Flaw(cell.where, "", one, "is there twice"))
+                elif home.setdefault(stage, rank) != rank:
+                    rule = f"stage {stage} is in row {home[stage]}: torch puts a stage on one rank"
+                    found.append(Flaw(cell.where, "", one, rule))
+                seen.add(one)
+    return found

@@ -1,0 +1,112 @@
+"""Schedules go to torch's CSV and come back; torch itself reads what we write, and we what it writes."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partitioner import DeviceKind, Devices, WorkloadError
+from partitioner.exports.torch_schedule import save_torch_schedule, torch_ranks, torch_schedule
+from partitioner.formats.torch_schedule import load_torch_schedule
+from partitioner.schedule import Table, simulate
+from tests.schedule.runs import TRAINING, every_run, line, pipeline, same_passes
+
+RUNS = every_run()
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name != "single_stream, inference"])
+def test_every_schedule_comes_back(tmp_path: Path, name: str) -> None:
+    table, path = RUNS[name].table, tmp_path / "schedule.csv"
+    save_torch_schedule(table, path)
+    assert same_passes(load_torch_schedule(path, torch_ranks(table)), table)
+
+
+def test_a_schedule_that_came_back_runs_as_it_did(tmp_path: Path) -> None:
+    path, before = tmp_path / "schedule.csv", pipeline("zb-h1")
+    save_torch_schedule(before.table, path)
+    nodes = {i: f"gpu{min(i, 11 - i) // 2}" for i in range(12)}
+    devices = Devices((DeviceKind("gpu", 3, memory=30.0),), "overlapped")
+    after = simulate(line(6), devices, nodes, load_torch_schedule(path, before.devices))
+    assert after.makespan == before.makespan
+
+
+def test_columns_are_ticks() -> None:
+    """1F1B on three devices as Megatron draws it."""
+    text = torch_schedule(pipeline("1f1b", microbatches=4).table)
+    assert text.splitlines() == [
+        "0F0,0F1,0F2,,,0B0,0F3,0B1,,0B2,,0B3",
+        ",1F0,1F1,,1B0,1F2,1B1,1F3,1B2,,1B3,",
+        ",,2F0,2B0,2F1,2B1,2F2,2B2,2F3,2B3,,",
+    ]
+
+
+def test_ranks_go_by_stage() -> None:
+    table = Table.from_rows({"late": ["1F0", "1B0"], "early": ["0F0", "0B0"]})
+    assert torch_ranks(table) == ("early", "late")
+    assert torch_schedule(table).splitlines()[0] == "0F0,,,0B0"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"a": ["0F0"], "b": ["0F1"]}, "stage 0: is on a, b: torch puts all passes of a stage on one rank"),
+        ({"a": ["0B0", "0F0"]}, "device a: 0B0: waits for ever"),
+        ({"a": ["0F0"], "b": ["1F1"]}, "device b: 1F1: waits for ever"),
+        ({"a": ["0F0", "0W0"]}, "device a: 0W0: waits for ever"),
+        ({"a": ["1F0", "0F0"]}, "device a: 1F0: waits for ever"),
+    ],
+)
+def test_what_torch_cannot_run_is_refused(rows: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(WorkloadError) as error:
+        torch_schedule(Table.from_rows(rows))
+    assert message in str(error.value)
+
+
+def test_a_limit_that_the_order_does_not_imply_is_refused() -> None:
+    with pytest.raises(WorkloadError, match="at_once = 1: torch knows no limit"):
+        torch_schedule(RUNS["single_stream, inference"].table)
+
+
+def torch_runtime(ranks: int, stages: int, microbatches: int) -> Any:
+    """The runtime of torch for schedules, without the processes and modules that it would run."""
+    schedules = pytest.importorskip(
+        "torch.distributed.pipelining.schedules", reason="torch is not installed: pip install torch"
+    )
+    runtime = object.__new__(schedules._PipelineScheduleRuntime)
+    runtime.pp_group_size, runtime._num_stages, runtime._n_microbatches = ranks, stages, microbatches
+    runtime._stages, runtime.pipeline_order, runtime._defer_pp_recv = [], {}, False
+    return runtime
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_torch_reads_what_we_write(tmp_path: Path, name: str) -> None:
+    """It finds the same passes, adds the communication, and its simulation ends without a deadlock."""
+    table, path = RUNS[f"{name}, training"].table, tmp_path / "schedule.csv"
+    save_torch_schedule(table, path)
+    runtime = torch_runtime(len(table.devices), int(table.stage.max()) + 1, table.microbatches)
+    runtime._load_csv(str(path), format="compute_only")
+    rows = table.rows()
+    for rank, device in enumerate(torch_ranks(table)):
+        assert [str(action) for action in runtime.pipeline_order[rank] if action] == rows[device]
+    runtime.pipeline_order_with_comms = {  # which has no place for shards in its simulation
+        rank: [action for action in actions if "SHARD" not in str(action) and "REDUCE" not in str(action)]
+        for rank, actions in runtime.pipeline_order_with_comms.items()
+    }
+    assert runtime._simulate()
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_we_read_what_torch_writes(tmp_path: Path, name: str) -> None:
+    """Also with the communication that it adds."""
+    table, path = RUNS[f"{name}, training"].table, tmp_path / "schedule.csv"
+    save_torch_schedule(table, path)
+    runtime = torch_runtime(len(table.devices), int(table.stage.max()) + 1, table.microbatches)
+    runtime._load_csv(str(path), format="compute_only")
+    for form in ("compute_only", "compute_comms"):
+        runtime._dump_csv(str(path), format=form)
+        assert same_passes(load_torch_schedule(path, torch_ranks(table)), table)
+    with path.open(encoding="utf-8", newline="") as file:
+        assert any("SEND_F" in cell for row in csv.reader(file) for cell in row)
