@@ -14,12 +14,12 @@ from partitioner.boundaries import boundary_moves
 from partitioner.devices import Devices
 from partitioner.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluate import Evaluation, evaluate
+from partitioner.find import find_plan
 from partitioner.graph import Graph
 from partitioner.options import Options
 from partitioner.plan import Plan
 from partitioner.preprocess.problem import Ints, Problem
 from partitioner.schedule import simulate
-from partitioner.solve import solve
 
 MOST_MOVES = 400
 TOLERANCE = 1e-9
@@ -61,8 +61,12 @@ class Ranking:
         regime = self.options.regime
         assert regime.microbatches is not None
         bound = 0.0
+        if not self.devices.levels:  # quick, and good where memory is plenty
+            fewer = {name: given[name] for name in given if name not in ("schedule", "replicas")}
+            with suppress(InfeasibleError, NoPlanFound):
+                self.take(find_plan(self.graph, self.devices, "throughput", **self._timed(fewer)))
         with suppress(NoPlanFound):
-            first = solve(self.graph, self.devices, "throughput", **self._timed(given))
+            first = find_plan(self.graph, self.devices, "throughput", **self._timed(given))
             self.take(first)
             bound = regime.microbatches * first.bound
         counts: list[int | None] = [regime.constraints.stages]
@@ -73,7 +77,7 @@ class Ranking:
             if not self.expired:
                 asked = self._timed(given | {"constraints": limits})
                 with suppress(InfeasibleError, NoPlanFound):
-                    self.take(solve(self.graph, self.devices, "batch", **asked))
+                    self.take(find_plan(self.graph, self.devices, "batch", **asked))
         return bound
 
     def refine(self, problem: Problem) -> None:

@@ -15,7 +15,7 @@ from partitioner.methods.registry import METHODS, choose
 from partitioner.options import read_options
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
-from partitioner.solve import contracted, plain
+from partitioner.request import Request, plain
 from partitioner.workload import Workload
 
 MAKESPAN = "makespan"
@@ -24,6 +24,7 @@ MAKESPAN = "makespan"
 def solve_makespan(
     graph: Graph,
     devices: Devices,
+    objective: str = MAKESPAN,
     *,
     method: str,
     split: str | None,
@@ -34,7 +35,7 @@ def solve_makespan(
     workers: int | None,
     warm_start: Plan | Mapping[Any, str] | None,
     on_progress: Callable[[Progress], None] | None,
-    method_options: Mapping[str, Any],
+    **method_options: Any,
 ) -> Plan:
     """Objective ``"makespan"`` of :func:`partitioner.solve`, which says what the arguments mean.
 
@@ -44,12 +45,12 @@ def solve_makespan(
         As there; among others if schedule or microbatches are missing.
     """
     started = time.perf_counter()
-    options = read_options(MAKESPAN, time_limit, gap, seed, workers, method_options)
+    options = read_options(objective, time_limit, gap, seed, workers, method_options)
     regime = options.regime
     for name, value in (("schedule", regime.schedule), ("microbatches", regime.microbatches)):
         if value is None:
-            raise OptionError(f"objective {MAKESPAN!r} needs {name}")
-    info = choose(method, MAKESPAN, split or "chain", backend, regime.features(devices))
+            raise OptionError(f"objective {objective!r} needs {name}")
+    info = choose(method, objective, split or "chain", backend, regime.features(devices))
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     ranking = Ranking(graph, devices, options, None if time_limit is None else started + time_limit)
     if warm_start is not None:
@@ -57,7 +58,7 @@ def solve_makespan(
     shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress}
     bound = ranking.candidates({**method_options, **shared})
     workload = Workload(graph, devices)
-    ranking.refine(contracted(workload, "throughput", "chain", options, layer, METHODS["pipeline"]))
+    ranking.refine(Request(workload, "throughput", "chain", METHODS["pipeline"], options, layer).problem())
     best = ranking.best
     if best is None:
         raise NoPlanFound("no plan found: no candidate obeys the rules")
@@ -66,7 +67,7 @@ def solve_makespan(
     proven = meets(bound, best.makespan)
     stop = "gap" if meets(bound, best.makespan, gap) else "time_limit" if ranking.expired else "heuristic"
     return Plan(
-        objective=MAKESPAN,
+        objective=objective,
         split="chain",
         value=best.makespan,
         bound=best.makespan if proven else min(bound, best.makespan),

@@ -1,39 +1,19 @@
-"""The way from a graph and devices to a plan."""
+"""The door: what a user asks for, and who answers."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import networkx as nx
 
-from partitioner.confirm import confirm, no_plan
-from partitioner.constraints import Constraints
-from partitioner.demands import demands_of
 from partitioner.devices import Devices
-from partitioner.evaluate import evaluate
+from partitioner.find import find_plan
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
-from partitioner.interrupt import Interruption
-from partitioner.methods.expand import expand, expand_subgraphs
-from partitioner.methods.explain import relieving
-from partitioner.methods.method import Progress, Settings
-from partitioner.methods.registry import MethodInfo, choose
-from partitioner.options import Options, check_fares, read_options, split_for
+from partitioner.methods.method import Progress
 from partitioner.plan import Plan
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.fit import companions, fit
-from partitioner.preprocess.layers import whole_layers
-from partitioner.preprocess.pipeline import Extension
-from partitioner.preprocess.problem import Ints, Problem
-from partitioner.regime import Regime
-from partitioner.warm_start import start_from
-from partitioner.workload import Workload
-
-ANY_PLAN = 0.999  # a gap that any plan closes
+from partitioner.ranking import MAKESPAN, solve_makespan
 
 
 def solve(
@@ -121,124 +101,20 @@ def solve(
     >>> plan.value, plan.status, plan.stages
     (3.5, 'optimal', ('accelerator0', 'accelerator1'))
     """
-    started = time.perf_counter()
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    if objective == "makespan":
-        from partitioner.ranking import solve_makespan
-
-        return solve_makespan(
-            graph,
-            devices,
-            method=method,
-            split=split,
-            backend=backend,
-            time_limit=time_limit,
-            gap=gap,
-            seed=seed,
-            workers=workers,
-            warm_start=warm_start,
-            on_progress=on_progress,
-            method_options=method_options,
-        )
-    workload = Workload(graph, devices)
-    split = split_for(objective, split)
-    options = read_options(objective, time_limit, gap, seed, workers, method_options)
-    check_fares(objective, devices)
-    regime = options.regime
-    info = choose(method, objective, split, backend, regime.features(devices))
-    layer, notes = whole_layers(graph) if options.by_layer else (None, ())
-    problem = contracted(workload, objective, split, options, layer, info)
-    incumbent, subgraph = start_from(problem, graph, devices, warm_start, regime)
-    interruption = Interruption()
-    settings = Settings(
-        gap=gap,
-        deadline=None if time_limit is None else started + time_limit,
-        seed=seed,
-        memory_budget=options.memory_budget,
-        step_limit=options.step_limit,
-        orders=options.orders,
-        incumbent=incumbent,
-        incumbent_subgraph=subgraph,
-        backend=backend,
-        workers=workers or os.cpu_count() or 1,
-        interruption=interruption,
-        report=on_progress,
-        started=started,
-    )
-
-    def has_plan(fewer: Regime, seconds: float) -> bool:
-        easier = contracted(workload, objective, split, replace(options, regime=fewer), layer, info)
-        end = time.perf_counter() + seconds
-        easy = replace(settings, gap=ANY_PLAN, deadline=end, incumbent=None, report=None)
-        return info.load()(easier, easy).parts is not None
-
-    with interruption:
-        outcome = info.load()(problem, settings)
-    placement = expand(graph, devices, outcome)
-    if placement is None:
-        fitted = fit(graph, devices, demands_of(graph, devices, regime.constraints))
-        raise no_plan(fitted, devices, outcome, lambda: relieving(regime, has_plan))
-    subgraphs = expand_subgraphs(graph, outcome)
-    evaluation = evaluate(
+    answer = solve_makespan if objective == MAKESPAN else find_plan
+    return answer(
         graph,
         devices,
-        placement.device,
         objective,
-        subgraphs_per_accelerator=options.subgraphs_per_accelerator,
-        subgraphs=subgraphs,
-        replicas=placement.replicas or None,
-        order=placement.order if split == "chain" else None,
-        schedule=regime.schedule,
-        microbatches=regime.microbatches,
-        constraints=regime.constraints,
+        method=method,
         split=split,
-    )
-    confirm(evaluation, outcome, devices)
-    proven = outcome.stop_reason == "optimal"
-    return Plan(
-        objective=objective,
-        split=split,
-        value=evaluation.value,
-        bound=evaluation.value if proven else min(outcome.bound, evaluation.value),
-        status="optimal" if proven else "feasible",
-        stop_reason=outcome.stop_reason,
-        method=info.name,
-        backend=outcome.backend or info.backends[0],
-        runtime_seconds=time.perf_counter() - started,
-        devices=evaluation.loads,
-        stages=placement.order if split == "chain" else evaluation.shape.order,
-        placement=placement.device,
-        workload_sha256=workload.sha256,
+        backend=backend,
+        time_limit=time_limit,
+        gap=gap,
         seed=seed,
-        options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *outcome.notes),
-        statistics=dict(outcome.statistics),
-        native_status=outcome.native_status,
-        subgraphs=subgraphs,
-        schedule=evaluation.schedule,
-        replicas=placement.replicas,
+        workers=workers,
+        warm_start=warm_start,
+        on_progress=on_progress,
+        **method_options,
     )
-
-
-def plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as plain data."""
-    return {k: v.as_dict() if isinstance(v, Constraints) else v for k, v in options.items()}
-
-
-def contracted(
-    workload: Workload, objective: str, split: str, options: Options, layer: Ints | None, info: MethodInfo
-) -> Problem:
-    """What a method is given: the graph as the devices run it, contracted as far as nothing is lost."""
-    graph, devices, regime = workload.graph, workload.devices, options.regime
-    demands = demands_of(graph, devices, regime.constraints)
-    extended = "replicas" in info.features or bool(regime.features(devices))
-    goal = Goal(
-        objective=objective,
-        split=split,
-        classes=(companions(demands), *(() if layer is None else (layer,))),
-        contiguous_cpus=options.contiguous_cpus,
-        contiguous_backward=options.contiguous_backward,
-        subgraphs=options.subgraphs_per_accelerator,
-        extension=Extension(regime, demands) if extended else None,
-    )
-    return contract(fit(graph, devices, demands, regime.schedule is not None), devices, goal)

@@ -1,0 +1,102 @@
+"""The way from a graph and devices to a plan."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from partitioner.confirm import confirm, no_plan
+from partitioner.devices import Devices
+from partitioner.graph import Graph
+from partitioner.interrupt import Interruption
+from partitioner.methods.expand import expand, expand_subgraphs
+from partitioner.methods.method import Progress, Settings
+from partitioner.methods.registry import choose
+from partitioner.options import check_fares, read_options, split_for
+from partitioner.plan import Plan
+from partitioner.preprocess.layers import whole_layers
+from partitioner.request import Request, plain
+from partitioner.warm_start import start_from
+from partitioner.workload import Workload
+
+
+def find_plan(
+    graph: Graph,
+    devices: Devices,
+    objective: str,
+    *,
+    method: str = "auto",
+    split: str | None = None,
+    backend: str = "auto",
+    time_limit: float | None = None,
+    gap: float = 0.0,
+    seed: int = 0,
+    workers: int | None = None,
+    warm_start: Plan | Mapping[Any, str] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **method_options: Any,
+) -> Plan:
+    """Check, contract, solve, expand, evaluate: :func:`partitioner.solve` for all that a method knows.
+
+    Parameters, errors and result are as there.
+    """
+    started = time.perf_counter()
+    workload = Workload(graph, devices)
+    split = split_for(objective, split)
+    options = read_options(objective, time_limit, gap, seed, workers, method_options)
+    check_fares(objective, devices)
+    info = choose(method, objective, split, backend, options.regime.features(devices))
+    layer, notes = whole_layers(graph) if options.by_layer else (None, ())
+    request = Request(workload, objective, split, info, options, layer)
+    problem = request.problem()
+    incumbent, subgraph = start_from(problem, graph, devices, warm_start, options.regime)
+    interruption = Interruption()
+    settings = Settings(
+        gap=gap,
+        deadline=None if time_limit is None else started + time_limit,
+        seed=seed,
+        memory_budget=options.memory_budget,
+        step_limit=options.step_limit,
+        orders=options.orders,
+        incumbent=incumbent,
+        incumbent_subgraph=subgraph,
+        backend=backend,
+        workers=workers or os.cpu_count() or 1,
+        interruption=interruption,
+        report=on_progress,
+        started=started,
+    )
+    with interruption:
+        outcome = info.load()(problem, settings)
+    placement = expand(graph, devices, outcome)
+    if placement is None:
+        raise no_plan(request.fitted(), devices, outcome, request.relief(settings))
+    subgraphs = expand_subgraphs(graph, outcome)
+    evaluation = request.evaluated(placement, subgraphs)
+    confirm(evaluation, outcome, devices)
+    proven = outcome.stop_reason == "optimal"
+    return Plan(
+        objective=objective,
+        split=split,
+        value=evaluation.value,
+        bound=evaluation.value if proven else min(outcome.bound, evaluation.value),
+        status="optimal" if proven else "feasible",
+        stop_reason=outcome.stop_reason,
+        method=info.name,
+        backend=outcome.backend or info.backends[0],
+        runtime_seconds=time.perf_counter() - started,
+        devices=evaluation.loads,
+        stages=placement.order if split == "chain" else evaluation.shape.order,
+        placement=placement.device,
+        workload_sha256=workload.sha256,
+        seed=seed,
+        options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
+        notes=(*notes, *outcome.notes),
+        statistics=dict(outcome.statistics),
+        native_status=outcome.native_status,
+        subgraphs=subgraphs,
+        schedule=evaluation.schedule,
+        replicas=placement.replicas,
+    )

@@ -1,0 +1,107 @@
+"""What a call asks for, checked, and what follows from it for a method and for the evaluator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from partitioner.constraints import Constraints
+from partitioner.demands import demands_of
+from partitioner.evaluate import Evaluation, evaluate
+from partitioner.graph import Graph
+from partitioner.methods.expand import Placement
+from partitioner.methods.explain import relieving
+from partitioner.methods.method import Settings
+from partitioner.methods.registry import MethodInfo
+from partitioner.options import Options
+from partitioner.preprocess.contract import Goal, contract
+from partitioner.preprocess.fit import companions, fit
+from partitioner.preprocess.pipeline import Extension
+from partitioner.preprocess.problem import Ints, Problem
+from partitioner.regime import Regime
+from partitioner.workload import Workload
+
+ANY_PLAN = 0.999  # a gap that any plan closes
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A plan that is asked for.
+
+    Parameters
+    ----------
+    workload
+        The graph and the devices.
+    objective, split, info
+        As in :func:`partitioner.solve`, and the method chosen.
+    options
+        The options of the call.
+    layer
+        Shape (N,): layers to keep together, -1 for none; None if nodes are placed one by one.
+    """
+
+    workload: Workload
+    objective: str
+    split: str
+    info: MethodInfo
+    options: Options
+    layer: Ints | None = None
+
+    def fitted(self) -> Graph:
+        """The graph as the devices run it."""
+        graph, devices, regime = self.workload.graph, self.workload.devices, self.options.regime
+        demands = demands_of(graph, devices, regime.constraints)
+        return fit(graph, devices, demands, regime.schedule is not None)
+
+    def problem(self) -> Problem:
+        """What the method is given: the fitted graph, contracted as far as nothing is lost."""
+        devices, options = self.workload.devices, self.options
+        demands = demands_of(self.workload.graph, devices, options.regime.constraints)
+        extended = "replicas" in self.info.features or bool(options.regime.features(devices))
+        goal = Goal(
+            objective=self.objective,
+            split=self.split,
+            classes=(companions(demands), *(() if self.layer is None else (self.layer,))),
+            contiguous_cpus=options.contiguous_cpus,
+            contiguous_backward=options.contiguous_backward,
+            subgraphs=options.subgraphs_per_accelerator,
+            extension=Extension(options.regime, demands) if extended else None,
+        )
+        return contract(self.fitted(), devices, goal)
+
+    def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
+        """What the evaluator says of a placement."""
+        regime = self.options.regime
+        return evaluate(
+            self.workload.graph,
+            self.workload.devices,
+            placement.device,
+            self.objective,
+            subgraphs_per_accelerator=self.options.subgraphs_per_accelerator,
+            subgraphs=subgraphs,
+            replicas=placement.replicas or None,
+            order=placement.order if self.split == "chain" else None,
+            schedule=regime.schedule,
+            microbatches=regime.microbatches,
+            constraints=regime.constraints,
+            split=self.split,
+        )
+
+    def relief(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
+        """What finds the demands without one of which there is a plan."""
+        method = self.info.load()
+
+        def has_plan(fewer: Regime, seconds: float) -> bool:
+            easier = replace(self, options=replace(self.options, regime=fewer)).problem()
+            end = time.perf_counter() + seconds
+            easy = replace(settings, gap=ANY_PLAN, deadline=end, incumbent=None, report=None)
+            return method(easier, easy).parts is not None
+
+        return lambda: relieving(self.options.regime, has_plan)
+
+
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a call as plain data."""
+    return {k: v.as_dict() if isinstance(v, Constraints) else v for k, v in options.items()}
