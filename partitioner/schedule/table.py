@@ -1,0 +1,89 @@
+"""A schedule as data: what each device runs, in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.graph import Ints
+
+DIRECTIONS = "FBIW"
+FORWARD, BACKWARD, INPUT, WEIGHT = range(4)
+CELL = re.compile(r"(0|[1-9][0-9]{0,8})([FBIW])(0|[1-9][0-9]{0,8})", re.ASCII)
+CELL_RULE = "must read as stage, F, B, I or W, and microbatch, such as 2F0; empty for a pause"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The order in which every device runs its passes; pauses follow from what waits for what.
+
+    Parameters
+    ----------
+    devices
+        The devices' names, one row each.
+    start
+        Shape (devices + 1,): where each device's row begins among the passes.
+    stage, microbatch, direction
+        Shape (passes,): which (virtual) stage serves which microbatch, and how: a position in
+        `DIRECTIONS`, forward, backward, or the backward pass in two halves, the gradients of the inputs
+        and those of the weights.
+    at_once
+        How many microbatches may be on their way at the same time; None is no limit.
+
+    Examples
+    --------
+    >>> Table.from_rows({"gpu0": ["0F0", "0F1"], "gpu1": ["", "1F0", "1F1"]}).microbatch
+    array([0, 1, 0, 1])
+    """
+
+    devices: tuple[str, ...]
+    start: Ints
+    stage: Ints
+    microbatch: Ints
+    direction: Ints
+    at_once: int | None = None
+
+    @classmethod
+    def from_rows(cls, rows: Mapping[str, Sequence[str | None]]) -> Table:
+        """Read one row of cells for each device, as torch writes them: ``2F0`` is stage, pass, microbatch.
+
+        Raises
+        ------
+        WorkloadError
+            Naming every cell that reads as nothing.
+        """
+        cells, lengths, flaws = [], [], []
+        for device, row in rows.items():
+            filled = [(i, cell) for i, cell in enumerate(row) if cell is not None and cell != ""]
+            lengths.append(len(filled))
+            for i, cell in filled:
+                found = CELL.fullmatch(cell) if isinstance(cell, str) else None
+                if found is None:
+                    flaws.append(Flaw(f"device {device}", f"cell {i}", shown(cell), CELL_RULE))
+                else:
+                    cells.append((int(found[1]), int(found[3]), DIRECTIONS.index(found[2])))
+        if flaws:
+            raise WorkloadError(flaws)
+        stage, microbatch, direction = np.array(cells, dtype=np.int64).reshape(-1, 3).T
+        start = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        return cls(tuple(rows), start, stage, microbatch, direction)
+
+    def rows(self) -> dict[str, list[str]]:
+        """The cells of every device's row, without pauses."""
+        parts = zip(self.stage.tolist(), self.direction.tolist(), self.microbatch.tolist(), strict=True)
+        cells = [f"{stage}{DIRECTIONS[direction]}{microbatch}" for stage, direction, microbatch in parts]
+        return {name: cells[self.start[i] : self.start[i + 1]] for i, name in enumerate(self.devices)}
+
+    @property
+    def row(self) -> Ints:
+        """Shape (passes,): position in `devices` of the one that runs each pass."""
+        return np.repeat(np.arange(len(self.devices)), np.diff(self.start))
+
+    @property
+    def microbatches(self) -> int:
+        """How many microbatches there are."""
+        return int(self.microbatch.max(initial=-1)) + 1

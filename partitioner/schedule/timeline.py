@@ -1,0 +1,132 @@
+"""What ran when, and what that says: times, pauses, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.graph import Bools, Floats, Ints
+from partitioner.schedule.table import DIRECTIONS, Table
+
+PARTS = ("in", "compute", "out", "sync")
+
+
+class Operation(NamedTuple):
+    """One part of a pass; `direction` is a letter of `DIRECTIONS`, `part` one of `PARTS`."""
+
+    device: str
+    stage: int
+    microbatch: int
+    direction: str
+    part: str
+    start: float
+    end: float
+
+
+class Memory(NamedTuple):
+    """Memory of a device: ``used[i]`` from ``time[i]`` until the next time, from 0 to the end."""
+
+    time: Floats
+    used: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """A simulated schedule; times are in the graph's unit, n passes run on d devices in use.
+
+    Parameters
+    ----------
+    schedule
+        The schedule's name.
+    table
+        What each device ran, in which order; its rows are the devices here.
+    begin, end
+        Shape (n, 4): when the parts of a pass of the table (`PARTS`) began and ended.
+    memory
+        One entry a device: its memory over time.
+    peak_memory, memory_limit
+        Shape (d,): the most that a device held, and what it may hold (infinity without a limit).
+    in_flight
+        Shape (d,): the most samples, in passes of a stage, whose activations a device held at once.
+    bound
+        The largest load of a device: no schedule of this placement takes less time a sample.
+    """
+
+    schedule: str
+    table: Table
+    begin: Floats
+    end: Floats
+    memory: tuple[Memory, ...]
+    peak_memory: Floats
+    memory_limit: Floats
+    in_flight: Ints
+    bound: float
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The names of the devices in use."""
+        return self.table.devices
+
+    @property
+    def makespan(self) -> float:
+        """When the last part of a pass ends; the first begins at 0."""
+        return float(self.end.max(initial=0.0))
+
+    @property
+    def time_per_sample(self) -> float:
+        """The makespan divided by the number of microbatches."""
+        return self.makespan / max(1, self.table.microbatches)
+
+    @property
+    def throughput(self) -> float:
+        """Microbatches in a unit of time; infinity if nothing takes time."""
+        return 1 / self.time_per_sample if self.time_per_sample > 0 else np.inf
+
+    @property
+    def efficiency(self) -> float:
+        """The bound divided by the time per sample: the share of the throughput that is possible."""
+        return self.bound / self.time_per_sample if self.time_per_sample > 0 else 1.0
+
+    @property
+    def busy(self) -> Floats:
+        """Shape (d,): how long each device processes, transfers or exchanges weights.
+
+        Parts that run side by side count once.
+        """
+        return np.array([self._covered(i) for i in range(len(self.devices))])
+
+    @property
+    def bubble(self) -> Floats:
+        """Shape (d,): the share of the makespan in which a device does nothing.
+
+        The time before its first pass and after its last one counts, as usual: for p equal stages and m
+        microbatches it is (p - 1) / (m + p - 1) on every device under GPipe and 1F1B.
+        """
+        return 1 - self.busy / self.makespan if self.makespan > 0 else np.zeros(len(self.devices))
+
+    @property
+    def fits(self) -> Bools:
+        """Shape (d,): does a device never hold more than it may?"""
+        return np.asarray(self.peak_memory <= self.memory_limit)
+
+    def operations(self) -> Iterator[Operation]:
+        """Every part that takes time, device by device in the order of the passes; processing always."""
+        for i, name in enumerate(self.devices):
+            for k in range(self.table.start[i], self.table.start[i + 1]):
+                stage, microbatch = int(self.table.stage[k]), int(self.table.microbatch[k])
+                direction = DIRECTIONS[self.table.direction[k]]
+                for part, begin, end in zip(PARTS, self.begin[k].tolist(), self.end[k].tolist(), strict=True):
+                    if part == "compute" or begin < end:
+                        yield Operation(name, stage, microbatch, direction, part, begin, end)
+
+    def _covered(self, device: int) -> float:
+        """The length of the union of the device's intervals."""
+        row = slice(self.table.start[device], self.table.start[device + 1])
+        begin, end = self.begin[row].ravel(), self.end[row].ravel()
+        order = np.argsort(begin, kind="stable")
+        begin, end = begin[order], end[order]
+        reached = np.concatenate(([0.0], np.maximum.accumulate(end)[:-1])) if len(end) else end
+        return float(np.maximum(0.0, end - np.maximum(begin, reached)).sum())
