@@ -1,0 +1,157 @@
+"""The pipeline diagram: what every device runs when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from partitioner.figures import figure
+from partitioner.graph import Bools, Floats, Ints
+from partitioner.plots.canvas import head, row_axes
+from partitioner.plots.colours import PARTS as PART_COLOURS
+from partitioner.plots.colours import PASSES, mixed, on_top
+from partitioner.schedule.table import DIRECTIONS
+from partitioner.schedule.timeline import PARTS, Timeline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COMPUTE = PARTS.index("compute")
+PASS_NAMES = {"F": "forward", "B": "backward", "I": "backward, of inputs", "W": "backward, of weights"}
+PART_NAMES = {"in": "transfer in", "out": "transfer out", "sync": "exchange of weights"}
+IN_TURN = {"compute": (-0.4, 0.4), "in": (-0.2, 0.4), "out": (-0.2, 0.4), "sync": (-0.2, 0.4)}
+AT_ONCE = {"compute": (-0.42, 0.08), "in": (0.1, 0.25), "out": (0.27, 0.42), "sync": (0.1, 0.42)}
+NARROWEST, WIDEST, PASS_WIDTH = 9.0, 22.0, 0.13
+LIGHTER = 0.45
+
+
+class Group(NamedTuple):
+    """Boxes of one look: the passes they belong to, shape (n,), and their extents, shape (n, 4)."""
+
+    label: str
+    colour: str
+    hatch: str
+    passes: Ints
+    extent: Floats
+
+
+def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
+    """Draw a schedule as people draw pipelines: a row a device, a box a pass, pauses left empty.
+
+    Parameters
+    ----------
+    timeline
+        What ran when.
+    ax
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    Axes
+        With one collection of boxes for each sort of pass and transfer. Microbatches are written where
+        there is room; in a window, zooming in shows more of them. Later chunks of a device are lighter.
+
+    Raises
+    ------
+    BackendUnavailable
+        If matplotlib is not installed.
+    """
+    passes = int(np.diff(timeline.table.start).max(initial=0))
+    width = float(np.clip(2 + PASS_WIDTH * passes, NARROWEST, WIDEST))
+    ax = row_axes(ax, width, timeline.devices)
+    ax.set_xlim(0, timeline.makespan or 1.0)
+    ax.set_xlabel("time")
+    for group in _groups(timeline):
+        _draw(ax, timeline, group)
+    head(ax, _title(timeline))
+    return ax
+
+
+def _title(timeline: Timeline) -> str:
+    paused = float(timeline.bubble.mean()) if timeline.devices else 0.0
+    return (
+        f"{timeline.schedule}, {timeline.table.microbatches} microbatches: {figure(timeline.time_per_sample)} "
+        f"per sample (largest load {figure(timeline.bound)}), bubble {paused:.0%}"
+    )
+
+
+def _groups(timeline: Timeline) -> Iterator[Group]:
+    """The boxes of everything that takes time, by sort."""
+    bands = AT_ONCE if _side_by_side(timeline) else IN_TURN
+    for number, letter in enumerate(DIRECTIONS):
+        among = timeline.table.direction == number
+        yield _group(timeline, COMPUTE, among, bands["compute"], PASS_NAMES[letter], PASSES[letter], "")
+    everything = np.ones(len(timeline.table.stage), dtype=bool)
+    for part, label in PART_NAMES.items():
+        hatch = "////" if part == "sync" else ""
+        column = PARTS.index(part)
+        yield _group(timeline, column, everything, bands[part], label, PART_COLOURS[part], hatch)
+
+
+def _group(
+    timeline: Timeline,
+    column: int,
+    among: Bools,
+    band: tuple[float, float],
+    label: str,
+    colour: str,
+    hatch: str,
+) -> Group:
+    begin, end = timeline.begin[:, column], timeline.end[:, column]
+    found = np.flatnonzero(among & (end > begin))
+    row = timeline.table.row[found]
+    extent = np.stack((begin[found], end[found], row + band[0], row + band[1]), axis=1)
+    return Group(label, colour, hatch, found, extent)
+
+
+def _side_by_side(timeline: Timeline) -> bool:
+    """Does a device ever do two things at once?"""
+    busy = np.clip(timeline.end - timeline.begin, 0, None)
+    total = np.bincount(timeline.table.row, busy.sum(axis=1), len(timeline.devices))
+    return bool((total > timeline.busy * (1 + 1e-9)).any())
+
+
+def _draw(ax: Axes, timeline: Timeline, group: Group) -> None:
+    from matplotlib.collections import PolyCollection
+
+    from partitioner.plots.numerals import Numerals
+
+    if not len(group.passes):
+        return
+    corners = group.extent[:, [0, 2, 1, 2, 1, 3, 0, 3]].reshape(-1, 4, 2)
+    background = ax.get_facecolor()
+    shades = [mixed(group.colour, background, share) for share in _shares(timeline, group.passes).tolist()]
+    boxes = PolyCollection(
+        corners,
+        facecolors=shades,
+        edgecolors=[background],
+        linewidths=_outline(ax, group.extent),
+        hatch=group.hatch,
+        label=group.label,
+    )
+    ax.add_collection(boxes, autolim=False)
+    if group.label in PASS_NAMES.values():
+        numbers = timeline.table.microbatch[group.passes]
+        numerals = Numerals(numbers, group.extent, on_top(group.colour))
+        numerals.set_offset_transform(ax.transData)
+        ax.add_collection(numerals, autolim=False)
+
+
+def _outline(ax: Axes, extent: Floats) -> float:
+    """The width in points of the lines between boxes: thinner where boxes are narrow."""
+    left, right = ax.get_xlim()
+    width = ax.get_window_extent().width / ax.figure.dpi * 72
+    return min(0.8, 0.1 * width * float(np.median(extent[:, 1] - extent[:, 0])) / (right - left))
+
+
+def _shares(timeline: Timeline, passes: Ints) -> Floats:
+    """Shape (n,): how much lighter each pass is: the device's first stage not at all, its last one most."""
+    table = timeline.table
+    stages = int(table.stage.max(initial=0)) + 1
+    keys, chunk = np.unique(table.row * stages + table.stage, return_inverse=True)
+    first = np.searchsorted(keys, table.row * stages)
+    count = np.searchsorted(keys, (table.row + 1) * stages) - first
+    share = (chunk - first) / np.maximum(1, count - 1) * LIGHTER
+    return np.asarray(share[passes])
