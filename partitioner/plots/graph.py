@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 LAYOUTS = ("auto", "dot", "layered")
 ACROSS, UP, ASPECT, GAP = 0.12, 0.16, 1.8, 2.0
-LEGEND, MARGIN = 2.2, 0.8
-SMALLEST, LARGEST = (7.0, 3.2), (30.0, 18.0)
+LEGEND, MARGIN = 2.3, 0.8
+SMALLEST, LARGEST = (5.0, 3.2), (30.0, 18.0)
 CURVE = np.linspace(0, 1, 13)
 COLUMN, LISTED = 24, 72
 
@@ -78,12 +78,13 @@ def plot_graph(
         raise WorkloadError(flaws)
     place = folded(_places(graph, layout))
     width, height = _extent(place)
-    size = np.clip((width * ACROSS + LEGEND + MARGIN, height * UP + MARGIN), SMALLEST, LARGEST)
-    ax = new_axes(ax, *size.tolist())
-    ax.set_axis_off()
     names, device = _devices(graph, placement)
+    legend = LEGEND * _columns(min(len(names), LISTED))
+    size = np.clip((width * ACROSS + MARGIN, height * UP + MARGIN), SMALLEST, LARGEST)
+    ax = new_axes(ax, size[0] + legend, size[1])
+    ax.set_axis_off()
     _draw_edges(ax, graph, place, device)
-    _draw_nodes(ax, graph, place, device, names)
+    _draw_nodes(ax, graph, place, device, len(names))
     _legend(ax, graph, _labels(names, device, loads))
     return ax
 
@@ -163,33 +164,32 @@ def _curves(graph: Graph, place: Floats) -> Floats:
     return np.asarray(straight)
 
 
-def _draw_nodes(ax: Axes, graph: Graph, place: Floats, device: Ints, names: Sequence[str]) -> None:
-    size = _marker(ax, place)
-    for number, name in enumerate(names):
+def _draw_nodes(ax: Axes, graph: Graph, place: Floats, device: Ints, devices: int) -> None:
+    size = _marker(ax, place, devices)
+    for number in range(devices):
         color, *shapes = device_look(number)
         for backward, shape in enumerate(shapes):
             among = (device == number) & (graph.backward == bool(backward))
             if among.any():
                 ax.scatter(
-                    *place[among].T,
+                    place[among, 0],
+                    place[among, 1],
                     s=size**2,
                     c=color,
                     marker=shape,
                     edgecolors=[ink()],
                     linewidths=0.05 * size,
-                    label=name,
                     zorder=2,
                 )
 
 
-def _marker(ax: Axes, place: Floats) -> float:
-    """The width of nodes in points."""
-    width, height = _extent(place)
+def _marker(ax: Axes, place: Floats, devices: int) -> float:
+    """The width of nodes in points: they do not touch beside a legend of so many devices."""
     box = ax.get_window_extent()
-    points = POINTS / ax.figure.dpi
-    return float(
-        np.clip(0.75 * points * min(box.width / (width + 1), box.height / (height + 1)), 2.5, 11.0)
-    )
+    size = np.array((box.width, box.height)) / ax.figure.dpi
+    size[0] = max(0.3 * size[0], 1.2 * size[0] - LEGEND * _columns(min(devices, LISTED)))
+    gap = POINTS * size / (np.array(_extent(place)) + 1)
+    return float(np.clip(0.7 * gap.min(), 2.5, 11.0))
 
 
 def _legend(ax: Axes, graph: Graph, labels: Sequence[str]) -> None:
@@ -200,15 +200,19 @@ def _legend(ax: Axes, graph: Graph, labels: Sequence[str]) -> None:
         _, *shapes = device_look(0)
         looks += [(ink(), shape, name) for shape, name in zip(shapes, ("forward", "backward"), strict=True)]
     hidden = len(labels) - LISTED
+    looks += [("none", "o", f"and {hidden} more devices")] if hidden > 0 else []
     ax.legend(
         handles=[_handle(*look) for look in looks],
-        title=f"and {hidden} more devices" if hidden > 0 else None,
         loc="upper left",
         bbox_to_anchor=(1, 1),
-        ncols=-(-len(looks) // COLUMN),
+        ncols=_columns(len(looks)),
         frameon=False,
         fontsize="small",
     )
+
+
+def _columns(entries: int) -> int:
+    return -(-entries // COLUMN)
 
 
 def _handle(color: ColorType, shape: str, label: str) -> Line2D:

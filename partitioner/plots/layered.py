@@ -9,6 +9,7 @@ from partitioner.graph import Floats, Graph, Ints
 
 SWEEPS = 8
 BAND = 2.0
+LEVEL = 0.9  # below 1, so that the strip stays level
 
 
 def layered(graph: Graph) -> Floats:
@@ -26,16 +27,15 @@ def layered(graph: Graph) -> Floats:
     >>> layered(graph)[:, 0]
     array([0., 1., 1.])
     """
-    forward = np.flatnonzero(~graph.backward)
-    backward = np.flatnonzero(graph.backward)
+    forward, backward = np.flatnonzero(~graph.backward), np.flatnonzero(graph.backward)
+    both = len(forward) > 0 and len(backward) > 0
     place = np.zeros((len(graph), 2))
-    place[forward] = _part(graph, forward, against=False)
-    if len(forward) and len(backward):
-        place[backward] = _part(graph, backward, against=True)
+    for nodes, against in ((forward, False), (backward, both)):
+        if len(nodes):
+            place[nodes] = _part(graph, nodes, against)
+    if both:
         place[backward, 0] *= place[forward, 0].max() / max(1.0, place[backward, 0].max())
         place[backward, 1] += place[forward, 1].min() - place[backward, 1].max() - BAND
-    else:
-        place[backward] = _part(graph, backward, against=False)
     return place
 
 
@@ -51,7 +51,7 @@ def _part(graph: Graph, nodes: Ints, against: bool) -> Floats:
 
 
 def longest_paths(count: int, edges: Ints) -> Ints:
-    """Shape (count,): the edges on the longest path to each node; a node without input is near its first user."""
+    """Shape (count,): the edges on the longest path to each node; one without input is near its first user."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(edges.tolist())
@@ -74,12 +74,13 @@ def heights(layer: Ints, edges: Ints) -> Floats:
         for row, neighbour, member in sweeps[number % 2]:
             count = np.bincount(member, minlength=len(row))
             total = np.bincount(member, height[neighbour], len(row))
-            height[row] = _spread(np.where(count > 0, total / np.maximum(1, count), height[row]))
+            wanted = np.where(count > 0, total / np.maximum(1, count), height[row])
+            height[row] = _spread(wanted * LEVEL)
     return height
 
 
 def _sweep(layer: Ints, edges: Ints) -> list[tuple[Ints, Ints, Ints]]:
-    """For each layer its nodes, and for every edge into it the source, and which node of the layer it meets."""
+    """For each layer its nodes, and of every edge into it the source, and which of these nodes it meets."""
     order = np.argsort(layer, kind="stable")
     start = np.searchsorted(layer[order], np.arange(layer.max(initial=-1) + 2))
     within = np.zeros(len(layer), dtype=np.int64)
@@ -104,5 +105,7 @@ def _spread(wanted: Floats) -> Floats:
             blocks.pop()
         blocks.append((total, count))
     found = np.zeros(len(wanted))
-    found[order] = np.repeat([total / count for total, count in blocks], [count for _, count in blocks]) + steps
+    found[order] = (
+        np.repeat([total / count for total, count in blocks], [count for _, count in blocks]) + steps
+    )
     return found

@@ -53,16 +53,19 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     parts = _parts(loads)
     _draw_bars(ax, parts)
     load = np.array([entry.load for entry in loads])
-    if (sum(parts.values()) > load * (1 + TOLERANCE)).any():
+    total = np.sum(list(parts.values()), axis=0)
+    if (total > load * (1 + TOLERANCE)).any():
         _mark(ax, load)
     if bound is None and isinstance(plan, Plan) and plan.objective == "throughput":
         bound = plan.bound
     if bound is not None:
         ax.axvline(bound, color=ink(), linestyle="--", label=f"lower bound {figure(bound)}")
-    ax.set_xlim(left=0)
+    longest = max(float(total.max()), bound or 0.0)
+    ax.set_xlim(0, 1.04 * longest or 1.0)
     ax.set_xlabel("time per sample")
     beside(ax, [figure(value) for value in load.tolist()])
-    head(ax, f"{plan.objective}: {figure(plan.value)}; largest load {figure(load.max())}")
+    largest = "" if plan.objective == "throughput" else f", largest load {figure(load.max())}"
+    head(ax, f"{plan.objective}: {figure(plan.value)}{largest}")
     return ax
 
 
@@ -82,7 +85,7 @@ def _title(name: str, devices: int) -> str:
 
 
 def _parts(loads: Sequence[DeviceLoad]) -> dict[str, Floats]:
-    """Shape (devices,) each: the parts of the loads, by name; the exchange of weights only if there is one."""
+    """Shape (devices,) each: the parts of the loads by name; the exchange of weights only if there is any."""
     parts = {
         "in": np.array([sum(load.transfer_in) for load in loads]),
         "compute": np.array([sum(load.compute) for load in loads]),

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioner.figures import amount
-from partitioner.graph import Bools, Floats
+from partitioner.graph import Bools, Floats, Ints
 from partitioner.plots.canvas import beside, head, row_axes
 from partitioner.plots.colours import COMPUTE, OVER, ink
+from partitioner.plots.order import pipeline_order
 from partitioner.schedule.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -41,13 +42,14 @@ def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
     BackendUnavailable
         If matplotlib is not installed.
     """
-    ax = row_axes(ax, WIDTH, timeline.devices)
-    limit, peak = timeline.memory_limit, timeline.peak_memory
+    order = pipeline_order(timeline)
+    ax = row_axes(ax, WIDTH, [timeline.devices[i] for i in order.tolist()])
+    limit, peak = timeline.memory_limit[order], timeline.peak_memory[order]
     drawn = limit <= TOO_HIGH * peak.max(initial=0.0)
     scale = LANE / (max(peak.max(initial=0.0), limit[drawn].max(initial=0.0)) or 1.0)
     ax.set_xlim(0, timeline.makespan or 1.0)
     ax.set_xlabel("time")
-    _fill(ax, timeline, scale)
+    _fill(ax, timeline, order, scale)
     _draw_limits(ax, limit, drawn, scale)
     beside(ax, [_words(*pair) for pair in zip(peak.tolist(), limit.tolist(), strict=True)])
     name = f"{timeline.schedule}, {timeline.table.microbatches} microbatches"
@@ -59,11 +61,11 @@ def _words(peak: float, limit: float) -> str:
     return f"{amount(peak)} of {amount(limit)}" if np.isfinite(limit) else amount(peak)
 
 
-def _fill(ax: Axes, timeline: Timeline, scale: float) -> None:
+def _fill(ax: Axes, timeline: Timeline, order: Ints, scale: float) -> None:
     fits = timeline.fits
     labels = {True: "memory", False: "memory, more than the device has"}
-    for row, memory in enumerate(timeline.memory):
-        fit = bool(fits[row])
+    for row, device in enumerate(order.tolist()):
+        memory, fit = timeline.memory[device], bool(fits[device])
         ax.fill_between(
             np.append(memory.time, timeline.makespan),
             row + FLOOR,

@@ -37,14 +37,14 @@ class Numerals(PathCollection):
         self.numbers, self.boxes = numbers, boxes
 
     def fitting(self, points: float) -> tuple[int, Bools]:
-        """The size of the numbers, and whose boxes have room for any of them; `points` is a point in pixels."""
+        """The size of the numbers, and whose boxes have room for any; `points` is a point in pixels."""
         assert self.axes is not None
         corners = self.axes.transData.transform(self.boxes.reshape(-1, 2, 2).swapaxes(1, 2).reshape(-1, 2))
         room = np.abs(np.diff(corners.reshape(-1, 2, 2), axis=1))[:, 0] / points
         widest = np.unique(self.numbers)[-100:].tolist()
         for size in SIZES:
             ink = max(_extent(number, size) for number in widest)
-            fits = (np.array(ink) * ROOM <= room).all(axis=1)
+            fits = np.asarray((np.array(ink) * ROOM <= room).all(axis=1))
             if fits.mean() >= ENOUGH:
                 break
         return size, fits
@@ -53,7 +53,7 @@ class Numerals(PathCollection):
         """Draw the numbers that fit."""
         if not len(self.numbers):
             return
-        points = renderer.points_to_pixels(1.0)
+        points = float(np.asarray(renderer.points_to_pixels(1.0)))
         size, fits = self.fitting(points)
         self.set_paths([_numeral(number, size) for number in self.numbers[fits].tolist()])
         self.set_offsets(self.boxes[fits].reshape(-1, 2, 2).mean(axis=2))

@@ -12,6 +12,7 @@ from partitioner.graph import Bools, Floats, Ints
 from partitioner.plots.canvas import head, row_axes
 from partitioner.plots.colours import PARTS as PART_COLOURS
 from partitioner.plots.colours import PASSES, mixed, on_top
+from partitioner.plots.order import pipeline_order
 from partitioner.schedule.table import DIRECTIONS
 from partitioner.schedule.timeline import PARTS, Timeline
 
@@ -60,10 +61,11 @@ def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     """
     passes = int(np.diff(timeline.table.start).max(initial=0))
     width = float(np.clip(2 + PASS_WIDTH * passes, NARROWEST, WIDEST))
-    ax = row_axes(ax, width, timeline.devices)
+    order = pipeline_order(timeline)
+    ax = row_axes(ax, width, [timeline.devices[i] for i in order.tolist()])
     ax.set_xlim(0, timeline.makespan or 1.0)
     ax.set_xlabel("time")
-    for group in _groups(timeline):
+    for group in _groups(timeline, np.argsort(order)[timeline.table.row]):
         _draw(ax, timeline, group)
     head(ax, _title(timeline))
     return ax
@@ -71,27 +73,27 @@ def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
 
 def _title(timeline: Timeline) -> str:
     paused = float(timeline.bubble.mean()) if timeline.devices else 0.0
-    return (
-        f"{timeline.schedule}, {timeline.table.microbatches} microbatches: {figure(timeline.time_per_sample)} "
-        f"per sample (largest load {figure(timeline.bound)}), bubble {paused:.0%}"
-    )
+    time, load = figure(timeline.time_per_sample), figure(timeline.bound)
+    name = f"{timeline.schedule}, {timeline.table.microbatches} microbatches"
+    return f"{name}: {time} per sample (largest load {load}), bubble {paused:.0%}"
 
 
-def _groups(timeline: Timeline) -> Iterator[Group]:
-    """The boxes of everything that takes time, by sort."""
+def _groups(timeline: Timeline, row: Ints) -> Iterator[Group]:
+    """The boxes of everything that takes time, by sort; `row` is where each pass is drawn."""
     bands = AT_ONCE if _side_by_side(timeline) else IN_TURN
     for number, letter in enumerate(DIRECTIONS):
         among = timeline.table.direction == number
-        yield _group(timeline, COMPUTE, among, bands["compute"], PASS_NAMES[letter], PASSES[letter], "")
+        yield _group(timeline, row, COMPUTE, among, bands["compute"], PASS_NAMES[letter], PASSES[letter], "")
     everything = np.ones(len(timeline.table.stage), dtype=bool)
     for part, label in PART_NAMES.items():
         hatch = "////" if part == "sync" else ""
         column = PARTS.index(part)
-        yield _group(timeline, column, everything, bands[part], label, PART_COLOURS[part], hatch)
+        yield _group(timeline, row, column, everything, bands[part], label, PART_COLOURS[part], hatch)
 
 
 def _group(
     timeline: Timeline,
+    row: Ints,
     column: int,
     among: Bools,
     band: tuple[float, float],
@@ -101,8 +103,8 @@ def _group(
 ) -> Group:
     begin, end = timeline.begin[:, column], timeline.end[:, column]
     found = np.flatnonzero(among & (end > begin))
-    row = timeline.table.row[found]
-    extent = np.stack((begin[found], end[found], row + band[0], row + band[1]), axis=1)
+    height = row[found]
+    extent = np.stack((begin[found], end[found], height + band[0], height + band[1]), axis=1)
     return Group(label, colour, hatch, found, extent)
 
 
@@ -124,7 +126,7 @@ def _draw(ax: Axes, timeline: Timeline, group: Group) -> None:
     background = ax.get_facecolor()
     shades = [mixed(group.colour, background, share) for share in _shares(timeline, group.passes).tolist()]
     boxes = PolyCollection(
-        corners,
+        list(corners),
         facecolors=shades,
         edgecolors=[background],
         linewidths=_outline(ax, group.extent),

@@ -7,7 +7,9 @@ import numpy as np
 from partitioner.graph import Graph
 
 
-def random_split(nodes: int, devices: int, training: bool = False, seed: int = 7) -> tuple[Graph, dict[int, str]]:
+def random_split(
+    nodes: int, devices: int, training: bool = False, seed: int = 7
+) -> tuple[Graph, dict[int, str]]:
     """A graph of blocks of branches with a chain's placement; for training half of the nodes go back."""
     draw = np.random.default_rng(seed)
     forward = nodes // 2 if training else nodes

@@ -11,13 +11,14 @@ MOVED = 0.125
 
 
 def gpipe(devices: int, microbatches: int, *, limit: float = np.inf, at_once: bool = False) -> Timeline:
-    """Forward passes take 1, backward passes 2, of which each transfer is 1/8; the weights are exchanged last.
+    """Forward passes take 1, backward passes 2; in each, transfers in and out take 1/8; at last a sync of 1/2.
 
     Each forward pass adds 100 to a device's memory of 50, each backward pass gives 100 back. `at_once`
     makes each transfer in begin with its pass's processing.
     """
     device, direction, microbatch = (
-        index.ravel() for index in np.meshgrid(np.arange(devices), [0, 1], np.arange(microbatches), indexing="ij")
+        index.ravel()
+        for index in np.meshgrid(np.arange(devices), [0, 1], np.arange(microbatches), indexing="ij")
     )
     turned = direction == BACKWARD
     first = device + microbatch
@@ -43,6 +44,8 @@ def gpipe(devices: int, microbatches: int, *, limit: float = np.inf, at_once: bo
 
 def _memory(start: np.ndarray, end: np.ndarray, here: np.ndarray, turned: np.ndarray) -> Memory:
     time = np.concatenate(([0.0], start[here & ~turned], end[here & turned]))
-    change = np.concatenate(([50.0], np.full((here & ~turned).sum(), 100.0), np.full((here & turned).sum(), -100.0)))
+    change = np.concatenate(
+        ([50.0], np.full((here & ~turned).sum(), 100.0), np.full((here & turned).sum(), -100.0))
+    )
     order = np.argsort(time, kind="stable")
     return Memory(time[order], np.cumsum(change[order]))
