@@ -56,6 +56,7 @@ def certify(
     on_progress: Callable[[Progress], None] | None = None,
     subgraphs_per_accelerator: int = 1,
     subgraphs: Mapping[Any, int] | None = None,
+    **pipeline: Any,
 ) -> Certificate:
     """Bound how far a placement is from the best one, wherever it comes from.
 
@@ -76,6 +77,10 @@ def certify(
         Called with a :class:`partitioner.Progress` from time to time.
     subgraphs_per_accelerator, subgraphs
         For latency, as in :func:`partitioner.evaluate`; a plan brings its subgraphs.
+    **pipeline
+        For pipelines `replicas`, `order`, `schedule`, `microbatches` and `constraints`, as in
+        :func:`partitioner.evaluate`; a plan brings the first two. A placement with replicas is compared
+        with plans in which any number of devices of a kind shares a stage.
 
     Raises
     ------
@@ -97,8 +102,10 @@ def certify(
         subgraphs = placement.subgraphs if objective == "latency" else None
     limit = subgraphs_per_accelerator
     nodes = placement.placement if isinstance(placement, Plan) else placement
+    if isinstance(placement, Plan) and placement.replicas:
+        pipeline = {"replicas": placement.replicas, "order": placement.stages, **pipeline}
     evaluation = evaluate(
-        graph, devices, nodes, objective, subgraphs_per_accelerator=limit, subgraphs=subgraphs
+        graph, devices, nodes, objective, subgraphs_per_accelerator=limit, subgraphs=subgraphs, **pipeline
     )
     if not evaluation.feasible:
         raise WorkloadError([Flaw("placement", "", "", rule) for rule in evaluation.violations])
@@ -115,5 +122,15 @@ def certify(
         warm_start=placement,
         on_progress=on_progress,
         subgraphs_per_accelerator=limit,
+        **_asked(devices, pipeline),
     )
     return Certificate(evaluation.value, best)
+
+
+def _asked(devices: Devices, pipeline: Mapping[str, Any]) -> dict[str, Any]:
+    """What plans to compare with are asked for."""
+    asked = {name: value for name, value in pipeline.items() if value is not None}
+    asked.pop("order", None)
+    if asked.pop("replicas", None):
+        asked["replicas"] = max(kind.count for kind in devices.kinds)
+    return asked

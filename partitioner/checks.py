@@ -139,11 +139,17 @@ def _cycle_flaws(graph: Graph) -> list[Flaw]:
 
 
 def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
-    """Nodes that must share a device (a colour class, or one node) but fit on none."""
+    """Nodes that must share a device (a colour class, or one node) but fit on none.
+
+    Whatever the schedule, each part of the memory counts at least once, of workspace the largest.
+    """
     lone = graph.color < 0
     group = np.where(lone, len(graph.color_labels) + np.arange(len(graph)), graph.color)
     groups = len(graph.color_labels) + len(graph)
-    size = np.bincount(group, graph.size, groups)
+    *summed, workspace = graph.parts
+    largest = np.zeros(groups)
+    np.maximum.at(largest, group, workspace)
+    size = np.bincount(group, graph.size + np.sum(summed, axis=0), groups) + largest
     fits = np.zeros(groups, dtype=bool)
     runs = np.zeros(groups, dtype=bool)
     for kind in devices.kinds:
@@ -158,10 +164,11 @@ def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
 
 def _class_flaw(graph: Graph, group: int, size: float, runs: bool) -> Flaw:
     rule = "larger than the memory of every device that may run it"
+    field = "memory" if graph.parts.any() else "size"
     labels = graph.color_labels
     if group >= len(labels):
-        return Flaw(node_name(graph, group - len(labels)), "size", shown(float(size)), rule)
+        return Flaw(node_name(graph, group - len(labels)), field, shown(float(size)), rule)
     where = f"colour class {shown(labels[group])}"
     if not runs:
         return Flaw(where, "", "", "no device that is present may run all its nodes")
-    return Flaw(where, "total size", shown(float(size)), rule)
+    return Flaw(where, f"total {field}", shown(float(size)), rule)

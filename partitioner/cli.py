@@ -96,6 +96,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     workload = read_workload(options)
     placement = load_placement(options.plan, workload.graph, workload.devices)
     subgraphs = load_subgraphs(options.plan, workload.graph) if options.objective == "latency" else None
+    pipeline = _pipeline(options, workload.graph)
     evaluation = evaluate(
         workload.graph,
         workload.devices,
@@ -103,10 +104,10 @@ def _evaluate(options: argparse.Namespace) -> None:
         options.objective,
         subgraphs_per_accelerator=options.subgraphs_per_accelerator,
         subgraphs=subgraphs,
-        **_pipeline(options, workload.graph),
+        **pipeline,
     )
     wanted = evaluation.feasible and options.bound is not None
-    certificate = _certificate(workload, placement, subgraphs, options) if wanted else None
+    certificate = _certificate(workload, placement, subgraphs, options, pipeline) if wanted else None
     if options.format == "json":
         record = asdict(evaluation) | {"feasible": evaluation.feasible}
         record["loads"] = [entry.as_dict() for entry in evaluation.loads]
@@ -140,6 +141,7 @@ def _certificate(
     placement: Mapping[NodeId, str],
     subgraphs: Mapping[NodeId, int] | None,
     options: argparse.Namespace,
+    pipeline: Mapping[str, Any],
 ) -> Certificate:
     with ProgressLine() as line:
         return certify(
@@ -151,6 +153,7 @@ def _certificate(
             on_progress=line.show,
             subgraphs_per_accelerator=options.subgraphs_per_accelerator,
             subgraphs=subgraphs,
+            **pipeline,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from partitioner.devices import Devices
 from partitioner.errors import ContradictionError, InfeasibleError, NoPlanFound
@@ -50,11 +51,23 @@ def _misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> st
     return f"not convex: what {names[0]} holds is not contiguous" if names else ""
 
 
-def no_plan(graph: Graph, devices: Devices, outcome: Outcome) -> BaseException:
-    """What to raise when a method found nothing."""
+def no_plan(
+    graph: Graph, devices: Devices, outcome: Outcome, relief: Callable[[], tuple[str, ...]] = tuple
+) -> BaseException:
+    """What to raise when a method found nothing.
+
+    Parameters
+    ----------
+    graph, devices
+        The workload, fitted to the devices.
+    outcome
+        Of the method.
+    relief
+        Called if it is proven that there is no plan: finds demands without one of which there is.
+    """
     if outcome.stop_reason == "interrupted":
         return KeyboardInterrupt()
     if outcome.infeasible:
-        return InfeasibleError(why_infeasible(graph, devices, outcome.problem.split))
+        return InfeasibleError(why_infeasible(graph, devices, outcome.problem.split, relief()))
     notes = "".join(f"; {note}" for note in outcome.notes)
     return NoPlanFound(f"no plan found ({outcome.stop_reason}){notes}")

@@ -220,7 +220,7 @@ def evaluate(
         found = _pipeline(placed, objective, copies, ordered, schedule, microbatches)
     else:
         found = _plain(placed, objective)
-    if constraints is None:
+    if constraints is None or constraints.empty:
         return found
     chain = split in (None, "chain") and found.shape.name == "chain"
     broken = demand_violations(placed, constraints, copies, chain, ordered)

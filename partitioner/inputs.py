@@ -12,14 +12,14 @@ from partitioner.devices import Devices
 from partitioner.errors import OptionError
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices
-from partitioner.formats.msr import load
+from partitioner.formats.msr import read, workload_of
 from partitioner.formats.pipedream import load_pipedream
 from partitioner.graph import Graph
 from partitioner.workload import Workload
 
 PROFILE = ".txt"
 COUNTS = {"accelerators": "accelerator", "cpus": "cpu"}
-PROFILE_OPTIONS = ("bandwidth", "cpu_factor", "inference")
+PROFILE_OPTIONS = {"bandwidth": None, "cpu_factor": None, "inference": False}
 
 
 def read_workload(options: argparse.Namespace) -> Workload:
@@ -32,12 +32,8 @@ def read_workload(options: argparse.Namespace) -> Workload:
     OptionError
         If options do not go together.
     """
-    profile = Path(options.workload).suffix == PROFILE
-    workload = _profile(options) if profile else load(options.workload)
-    given = [name for name in PROFILE_OPTIONS if getattr(options, name)]
-    if given and not profile:
-        raise OptionError(f"--{given[0].replace('_', '-')} is for profiles ({PROFILE} files)")
-    return replace(workload, devices=_devices(options, workload.devices))
+    graph, devices = _profile(options) if _is_profile(options) else _native(options)
+    return workload_of(options.workload, graph, _devices(options, devices))
 
 
 def read_constraints(options: argparse.Namespace, graph: Graph) -> Constraints:
@@ -51,11 +47,25 @@ def read_constraints(options: argparse.Namespace, graph: Graph) -> Constraints:
     return replace(found, **{name: value for name, value in wanted.items() if value is not None})
 
 
-def _profile(options: argparse.Namespace) -> Workload:
-    for name in ("bandwidth", "accelerators"):
-        if getattr(options, name) is None and not (name == "accelerators" and options.devices):
-            raise OptionError(f"a profile needs --{name}")
-    return load_pipedream(
+def _is_profile(options: argparse.Namespace) -> bool:
+    return Path(options.workload).suffix == PROFILE
+
+
+def _native(options: argparse.Namespace) -> tuple[Graph, Devices]:
+    given = [name for name, absent in PROFILE_OPTIONS.items() if getattr(options, name) is not absent]
+    if given:
+        raise OptionError(f"--{given[0].replace('_', '-')} is for profiles ({PROFILE} files)")
+    return read(options.workload)
+
+
+def _profile(options: argparse.Namespace) -> tuple[Graph, Devices]:
+    if options.bandwidth is None:
+        raise OptionError("a profile needs --bandwidth, in bytes per second")
+    if options.accelerators is None and not options.devices:
+        raise OptionError("a profile needs --accelerators or --devices")
+    if options.cpus and options.cpu_factor is None:
+        raise OptionError("a profile needs --cpu-factor for --cpus: it has no times of CPUs")
+    workload = load_pipedream(
         options.workload,
         bandwidth=options.bandwidth,
         accelerators=options.accelerators or 1,
@@ -63,6 +73,7 @@ def _profile(options: argparse.Namespace) -> Workload:
         cpu_factor=options.cpu_factor,
         training=not options.inference,
     )
+    return workload.graph, workload.devices
 
 
 def _devices(options: argparse.Namespace, devices: Devices) -> Devices:

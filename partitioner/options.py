@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partitioner.constraints import NONE, Constraints
+from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
 from partitioner.methods.method import Settings
 from partitioner.regime import SCHEDULES, Regime
@@ -94,6 +95,23 @@ def _regime(objective: str, given: Mapping[str, Any]) -> Regime:
             value = "batch" if name == "objective" else "gpipe"
             raise OptionError(f"{name} {value!r} needs microbatches, the number of samples in a batch")
     return Regime(**given)
+
+
+def check_fares(objective: str, devices: Devices) -> None:
+    """Refuse factors of transfers where methods know none.
+
+    Raises
+    ------
+    OptionError
+        Naming the kind, for objective ``"latency"``.
+    """
+    for kind in devices.kinds if objective == "latency" else ():
+        _require(
+            f"transfer_factor of device kind {kind.name}",
+            kind.transfer_factor,
+            "1 for latency",
+            lambda v: v == 1,
+        )
 
 
 def split_for(objective: str, split: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -18,9 +19,10 @@ from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.interrupt import Interruption
 from partitioner.methods.expand import expand, expand_subgraphs
+from partitioner.methods.explain import relieving
 from partitioner.methods.method import Progress, Settings
-from partitioner.methods.registry import choose
-from partitioner.options import Options, read_options, split_for
+from partitioner.methods.registry import MethodInfo, choose
+from partitioner.options import Options, check_fares, read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.fit import fit
@@ -29,6 +31,8 @@ from partitioner.preprocess.pipeline import Extension
 from partitioner.preprocess.problem import Ints, Problem
 from partitioner.warm_start import start_from
 from partitioner.workload import Workload
+
+ANY_PLAN = 0.999  # a gap that any plan closes
 
 
 def solve(
@@ -119,11 +123,12 @@ def solve(
     workload = Workload(graph, devices)
     split = split_for(objective, split)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
+    check_fares(objective, devices)
     regime = options.regime
     info = choose(method, objective, split, backend, regime.features(devices))
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
-    problem = _contracted(workload, objective, split, options, layer)
-    incumbent, subgraph = start_from(problem, graph, devices, warm_start)
+    problem = _contracted(workload, objective, split, options, layer, info)
+    incumbent, subgraph = start_from(problem, graph, devices, warm_start, regime)
     interruption = Interruption()
     settings = Settings(
         gap=gap,
@@ -140,11 +145,20 @@ def solve(
         report=on_progress,
         started=started,
     )
+
+    def has_plan(constraints: Constraints, seconds: float) -> bool:
+        fewer = replace(options, regime=replace(regime, constraints=constraints))
+        easier = _contracted(workload, objective, split, fewer, layer, info)
+        end = time.perf_counter() + seconds
+        easy = replace(settings, gap=ANY_PLAN, deadline=end, incumbent=None, report=None)
+        return info.load()(easier, easy).parts is not None
+
     with interruption:
         outcome = info.load()(problem, settings)
     placement = expand(graph, devices, outcome)
     if placement is None:
-        raise no_plan(graph, devices, outcome)
+        fitted = fit(graph, devices, demands_of(graph, devices, regime.constraints))
+        raise no_plan(fitted, devices, outcome, lambda: relieving(regime.constraints, has_plan))
     subgraphs = expand_subgraphs(graph, outcome)
     evaluation = evaluate(
         graph,
@@ -183,6 +197,7 @@ def solve(
         native_status=outcome.native_status,
         subgraphs=subgraphs,
         schedule=evaluation.schedule,
+        replicas=placement.replicas,
     )
 
 
@@ -192,12 +207,12 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _contracted(
-    workload: Workload, objective: str, split: str, options: Options, layer: Ints | None
+    workload: Workload, objective: str, split: str, options: Options, layer: Ints | None, info: MethodInfo
 ) -> Problem:
     """What a method is given: the graph as the devices run it, contracted as far as nothing is lost."""
     graph, devices, regime = workload.graph, workload.devices, options.regime
     demands = demands_of(graph, devices, regime.constraints)
-    extended = objective == "batch" or bool(regime.features(devices))
+    extended = "replicas" in info.features or bool(regime.features(devices))
     goal = Goal(
         objective=objective,
         split=split,

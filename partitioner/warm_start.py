@@ -15,24 +15,27 @@ from partitioner.methods.expand import parts_of
 from partitioner.methods.method import Part
 from partitioner.plan import Plan
 from partitioner.preprocess.problem import Ints, Problem
+from partitioner.regime import Regime
 
 WarmStart = Plan | Mapping[Any, str]
+USUAL = Regime()
 
 
 def start_from(
-    problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart | None
+    problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart | None, regime: Regime = USUAL
 ) -> tuple[list[Part] | None, Ints | None]:
     """The parts of a warm start, and for latency the subgraph of every supernode, shape (n,).
 
-    Both are None unless it is feasible and of the shape asked for.
+    Both are None unless it is feasible and of the shape asked for. Where devices are wired in levels,
+    none is used.
     """
-    if warm_start is None:
+    if warm_start is None or devices.levels or _widest(warm_start) > regime.replicas:
         return None, None
-    evaluation = _evaluated(problem, graph, devices, warm_start)
+    evaluation = _evaluated(problem, graph, devices, warm_start, regime)
     if not evaluation.feasible or (problem.split == "chain" and evaluation.shape.name != "chain"):
         return None, None
     order = evaluation.shape.order or [load.name for load in evaluation.loads if load.nodes]
-    parts = parts_of(problem, graph, devices, _placement(warm_start), order)
+    parts = parts_of(problem, graph, devices, _placement(warm_start), order, _replicas(warm_start))
     return parts, _subgraphs(problem, graph, evaluation.schedule)
 
 
@@ -49,10 +52,32 @@ def _placement(warm_start: WarmStart) -> Mapping[Any, str]:
     return warm_start.placement if isinstance(warm_start, Plan) else warm_start
 
 
-def _evaluated(problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart) -> Evaluation:
+def _replicas(warm_start: WarmStart) -> Mapping[str, tuple[str, ...]]:
+    return warm_start.replicas if isinstance(warm_start, Plan) else {}
+
+
+def _widest(warm_start: WarmStart) -> int:
+    """The most devices that share a stage."""
+    return 1 + max((len(others) for others in _replicas(warm_start).values()), default=0)
+
+
+def _evaluated(
+    problem: Problem, graph: Graph, devices: Devices, warm_start: WarmStart, regime: Regime
+) -> Evaluation:
     """What the warm start is worth; only for latency does that depend on the objective."""
     if problem.objective != "latency":
-        return evaluate(graph, devices, _placement(warm_start))
+        stages = warm_start.stages if isinstance(warm_start, Plan) and problem.pipeline else ()
+        return evaluate(
+            graph,
+            devices,
+            _placement(warm_start),
+            replicas=_replicas(warm_start) or None,
+            order=stages or None,
+            schedule=regime.schedule,
+            microbatches=regime.microbatches,
+            constraints=regime.constraints,
+            split=problem.split,
+        )
     subgraphs = warm_start.subgraphs if isinstance(warm_start, Plan) else None
     return evaluate(
         graph,
@@ -61,4 +86,5 @@ def _evaluated(problem: Problem, graph: Graph, devices: Devices, warm_start: War
         "latency",
         subgraphs_per_accelerator=problem.subgraphs,
         subgraphs=subgraphs,
+        constraints=regime.constraints,
     )

@@ -74,3 +74,15 @@ def linked_transfer_times(placed: Placed, links: Links) -> tuple[Floats, Floats]
     np.logical_and.at(only_backward, which, graph.backward[user])
     np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count] * slow[first])
     return into * placed.fare, out * placed.fare
+
+
+def exchange_times(placed: Placed, replicas: Replicas, links: Links) -> Floats:
+    """Shape (devices,): what the exchange of weights among replicas takes a sample, on average.
+
+    It is 0 for stages on one device and for kinds that need no exchange (paper, Appendix H.2).
+    """
+    kinds = placed.devices.kinds
+    pace = np.array([0.0 if kind.bandwidth is None else 1 / kind.bandwidth for kind in kinds])
+    weights = np.bincount(placed.device, placed.graph.weights, len(placed.names))
+    stages, count = np.arange(len(placed.names)), replicas.count
+    return np.asarray(weights * pace[placed.kind] * (count - 1) / count * links.slow(stages, stages))

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.evaluation.costs import compute_times, loads_of
 from partitioner.evaluation.held import held_by_stage, in_words, scheduled_memory
-from partitioner.evaluation.links import linked_transfer_times, links_of
+from partitioner.evaluation.links import exchange_times, linked_transfer_times, links_of
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.graph import Floats
@@ -51,20 +51,11 @@ def costs_of(pipeline: Pipeline) -> Costs:
     into, out = linked_transfer_times(placed, links)
     compute, count = compute_times(placed), replicas.count
     busy = loads_of(placed.devices.communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
-    stages = np.arange(len(placed.names))
-    sync = _exchange(placed) * (count - 1) / count * links.slow(stages, stages)
+    sync = exchange_times(placed, replicas, links)
     added = placed.devices.synchronisation == "added"
     load = busy / count + sync if added else np.maximum(busy / count, sync)
     lead = replicas.lead
     return Costs(load[lead], sync[lead], *(times[:, lead] / count[lead] for times in (compute, into, out)))
-
-
-def _exchange(placed: Placed) -> Floats:
-    """Shape (devices,): the time to send all weights once; 0 for kinds that need not."""
-    kinds = placed.devices.kinds
-    pace = np.array([0.0 if kind.bandwidth is None else 1 / kind.bandwidth for kind in kinds])
-    weights = np.bincount(placed.device, placed.graph.weights, len(placed.names))
-    return np.asarray(weights * pace[placed.kind])
 
 
 def batch_time(pipeline: Pipeline, load: Floats) -> float:

@@ -58,6 +58,14 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
     WorkloadError
         Naming the file and every place, field, value and rule that was broken.
     """
+    return workload_of(path, *read(path, communication))
+
+
+def read(path: str | os.PathLike[str], communication: str = "sequential") -> tuple[Graph, Devices]:
+    """Read graph and devices of a workload file, each checked, without checking that they fit.
+
+    Parameters and errors are those of :func:`load`.
+    """
     source = os.fspath(path)
     flaws: list[Flaw] = []
     top = Record(read_json(path), "file", flaws)
@@ -79,12 +87,24 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
         graph = _graph(nodes, edges, cost, extras) if nodes.ids or ids_known else None
     except WorkloadError as error:
         flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
+    if graph is None or devices is None or flaws:
+        raise WorkloadError(list(dict.fromkeys(flaws)), source)
+    return graph, devices
+
+
+def workload_of(path: str | os.PathLike[str], graph: Graph, devices: Devices) -> Workload:
+    """The graph of a file with devices that may be others than the file's.
+
+    Raises
+    ------
+    WorkloadError
+        In the words of the file, if the devices cannot run the graph.
+    """
     try:
-        if graph is not None and devices is not None and not flaws:
-            return Workload(graph, devices, Path(path).stem)
+        return Workload(graph, devices, Path(path).stem)
     except WorkloadError as error:
-        flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
-    raise WorkloadError(list(dict.fromkeys(flaws)), source)
+        flaws = [_in_words_of_the_file(flaw) for flaw in error.flaws]
+        raise WorkloadError(list(dict.fromkeys(flaws)), os.fspath(path)) from error
 
 
 def _read_edges(

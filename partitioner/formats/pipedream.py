@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,9 @@ def load_pipedream(
 
     To train, every node has a backward node of the same colour class, named with ``/backward``, and
     every edge a mirror. An edge costs what its activation, or the gradient of it, takes to move. A
-    forward node holds its parameters and, to train, its activation; a backward node its parameters.
-    The arguments are kept in the graph's extras, and each node's bytes and stage with the node.
+    forward node holds its parameters and, to train, the activation of a sample; a backward node the
+    gradients of the parameters. Replicas exchange weights with the same bandwidth. The arguments are
+    kept in the graph's extras, and each node's bytes and stage with the node.
 
     Parameters
     ----------
@@ -70,7 +72,9 @@ def load_pipedream(
     try:
         graph = _graph(profile.trimmed() if trimmed else profile, given)
         devices = Devices.accelerated(accelerators, memory=memory, cpus=cpus, communication=communication)
-        return Workload(graph, devices, Path(path).stem)
+        accelerator, *others = devices.kinds
+        linked = replace(accelerator, bandwidth=bandwidth / MS_PER_SECOND)
+        return Workload(graph, replace(devices, kinds=(linked, *others)), Path(path).stem)
     except WorkloadError as error:
         raise WorkloadError(error.flaws, source) from error
 
@@ -78,12 +82,10 @@ def load_pipedream(
 def _graph(profile: Profile, given: dict[str, Any]) -> Graph:
     n, training = len(profile), given["training"]
     time, ids, pairs = profile.forward, profile.ids, profile.edges
-    size = profile.parameters
     if training:
         time = np.concatenate((time, profile.backward))
         ids += tuple(node + BACKWARD for node in ids)
         pairs = np.concatenate((pairs, pairs[:, ::-1] + n))
-        size = np.concatenate((size + profile.activation, size))
     copies = 2 if training else 1
     with np.errstate(over="ignore"):
         cost = np.tile(profile.activation[profile.edges[:, 0]] / given["bandwidth"] * MS_PER_SECOND, copies)
@@ -93,12 +95,24 @@ def _graph(profile: Profile, given: dict[str, Any]) -> Graph:
         [(ids[u], ids[v]) for u, v in pairs.tolist()],
         cost,
         ids=ids,
-        size=size,
         backward=np.arange(len(ids)) >= n,
         color=[*profile.ids] * 2 if training else None,
         names=profile.descriptions * copies,
         extras=Extras(given, _kept(profile) * copies),
+        **_memory(profile, training),
     )
+
+
+def _memory(profile: Profile, training: bool) -> dict[str, Any]:
+    """The parts of the memory, forward nodes first."""
+    if not training:
+        return {"parameters": profile.parameters}
+    none = np.zeros(len(profile))
+    return {
+        "parameters": np.concatenate((profile.parameters, none)),
+        "gradients": np.concatenate((none, profile.parameters)),
+        "activations": np.concatenate((profile.activation, none)),
+    }
 
 
 def _times(time: Floats, cpu_factor: float | None) -> dict[str, Floats]:

@@ -151,9 +151,12 @@ def filled(value: Any) -> list[Any]:
 
 
 def plain_mapping(value: Any) -> dict[str, Any]:
-    """A JSON object of single values."""
-    for item in mapping(value).values():
-        if isinstance(item, list | dict) or (isinstance(item, float) and math.isinf(item)):
+    """A JSON object without infinity, however deep."""
+    waiting: list[Any] = [mapping(value)]
+    while waiting:
+        item = waiting.pop()
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else []
+        if isinstance(item, float) and math.isinf(item):
             raise RuleBrokenError("must hold only texts, finite numbers, true, false and null")
     return mapping(value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -63,11 +64,11 @@ def _device_names(devices: Devices, problem: Problem, parts: Sequence[Part]) -> 
 
 
 def _pinned(problem: Problem, part: Part) -> list[int]:
-    """The index of the device that supernodes of the part are pinned to, if any are."""
+    """The indices of the devices that supernodes of the part are pinned to."""
     if problem.pipeline is None:
         return []
-    pinned = problem.pipeline.pinned[part.nodes]
-    return [int(index) for index in np.unique(pinned[pinned >= 0])]
+    pinned = problem.pipeline.pinned
+    return sorted({index for v in part.nodes.tolist() for index in pinned.row(v).tolist()})
 
 
 def expand_subgraphs(graph: Graph, outcome: Outcome) -> dict[NodeId, int] | None:
@@ -79,7 +80,12 @@ def expand_subgraphs(graph: Graph, outcome: Outcome) -> dict[NodeId, int] | None
 
 
 def parts_of(
-    problem: Problem, graph: Graph, devices: Devices, placement: Mapping[Any, str], order: Sequence[str]
+    problem: Problem,
+    graph: Graph,
+    devices: Devices,
+    placement: Mapping[Any, str],
+    order: Sequence[str],
+    replicas: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Part] | None:
     """The parts of a user's placement, as a start for a method; None if they break a rule.
 
@@ -92,6 +98,8 @@ def parts_of(
         The contracted graph and what it was made of.
     placement, order
         A feasible placement and the devices that it uses, for a chain in order.
+    replicas
+        For a device of the placement the others that share its part.
     """
     number = {name: place for place, name in enumerate(order)}
     takes_time = _takes_time(problem, graph, devices)
@@ -100,7 +108,11 @@ def parts_of(
         for i in np.flatnonzero(chosen).tolist():
             place[problem.member[i]] = number[placement[graph.ids[i]]]
     kinds = [found[0] for name in order if (found := devices.kind_of(name))]
-    parts = [Part(kind, np.flatnonzero(place == p)) for p, kind in enumerate(kinds)]
+    copies = [1 + len(replicas.get(name, ())) for name in order]
+    parts = [
+        Part(kind, np.flatnonzero(place == p), r)
+        for p, (kind, r) in enumerate(zip(kinds, copies, strict=True))
+    ]
     parts = [part for part in parts if len(part.nodes)]
     return parts if obeys(problem, parts) else None
 

@@ -1,15 +1,37 @@
-"""Which limit rules every plan out."""
+"""Which limit or demand rules every plan out."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from partitioner.constraints import NONE, Constraints
 from partitioner.devices import Devices
 from partitioner.graph import Graph
 
+SECONDS = 10.0  # for all attempts together
+LEAST = 0.1  # for one
 
-def why_infeasible(graph: Graph, devices: Devices, split: str) -> str:
-    """Name the limit that an infeasible workload breaks, as far as simple sums can tell."""
+
+def why_infeasible(graph: Graph, devices: Devices, split: str, relief: tuple[str, ...] = ()) -> str:
+    """Name what rules out every plan: demands, or the limit that simple sums can tell.
+
+    Parameters
+    ----------
+    graph, devices
+        The workload, fitted to the devices (:func:`partitioner.preprocess.fit.fit`).
+    split
+        The shape asked for.
+    relief
+        Demands without one of which there is a plan, see :func:`relieving`.
+    """
+    what = "no chain of stages" if split == "chain" else f"no {split} split"
+    if relief:
+        return f"{what} obeys the limits; without {' or without '.join(relief)} there is one"
     room = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
     total = float(graph.size.sum())
     if total > room:
@@ -22,13 +44,68 @@ def why_infeasible(graph: Graph, devices: Devices, split: str) -> str:
             return f"memory: nodes that run on {kind.name} only take {need:,.6g}, these hold {hold:,.6g}"
     if split == "chain":
         return (
-            "no chain of stages obeys the limits: each device takes at most one stage, within its memory "
+            f"{what} obeys the limits: each device takes at most one stage, within its memory "
             "and with nodes that it may run, and a colour class or a cycle of classes stays together"
         )
     return (
-        f"no {split} split obeys the limits: each device takes nodes that it may run within its memory, "
+        f"{what} obeys the limits: each device takes nodes that it may run within its memory, "
         "and a colour class stays together"
     )
+
+
+def relieving(
+    constraints: Constraints, has_plan: Callable[[Constraints, float], bool], seconds: float = SECONDS
+) -> tuple[str, ...]:
+    """The demands without one of which there is a plan; if there is none such, perhaps all together.
+
+    Parameters
+    ----------
+    constraints
+        Demands that no plan meets.
+    has_plan
+        Says whether plans are found that meet other demands, within so many seconds.
+    seconds
+        For all attempts together.
+
+    Examples
+    --------
+    >>> asked = Constraints(pin={"head": "gpu"}, stages=5, use_all_devices=True)
+    >>> relieving(asked, lambda demands, seconds: demands.stages is None)
+    ('stages = 5',)
+    """
+    attempts = list(_without_one(constraints))
+    if len(attempts) > 1:
+        attempts.append(("the constraints", NONE))
+    end = time.perf_counter() + seconds
+    found: list[str] = []
+    for number, (words, fewer) in enumerate(attempts):
+        left = end - time.perf_counter()
+        if left <= 0 or (found and fewer is NONE):
+            break
+        if has_plan(fewer, max(left / (len(attempts) - number), LEAST)):
+            found.append(words)
+    return tuple(found)
+
+
+def _without_one(constraints: Constraints) -> Iterator[tuple[str, Constraints]]:
+    """Every demand in words, and the constraints without it."""
+    for name, value in constraints.as_dict().items():
+        if name in ("pin", "forbid"):
+            for pattern, target in value.items():
+                rest = {key: other for key, other in value.items() if key != pattern}
+                yield f"{name} of {pattern!r}: {target!r}", _changed(constraints, name, rest)
+        elif name == "together":
+            for i, group in enumerate(value):
+                yield (
+                    f"together: {list(group)!r}",
+                    _changed(constraints, name, [*value[:i], *value[i + 1 :]]),
+                )
+        else:
+            yield f"{name} = {value!r}", _changed(constraints, name, getattr(NONE, name))
+
+
+def _changed(constraints: Constraints, name: str, value: Any) -> Constraints:
+    return replace(constraints, **{name: value})
 
 
 def _only_on(graph: Graph, devices: Devices, name: str) -> np.ndarray:

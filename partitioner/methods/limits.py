@@ -36,7 +36,7 @@ def _is_sized(pipeline: Pipeline, part: Part) -> bool:
 
 def _is_pinned(pipeline: Pipeline, part: Part) -> bool:
     """Can the part have every device that one of its supernodes is pinned to?"""
-    wanted = set(pipeline.pinned[part.nodes].tolist()) - {-1}
+    wanted = {index for v in part.nodes.tolist() for index in pipeline.pinned.row(v).tolist()}
     return len(wanted) <= part.replicas and (not part.devices or wanted <= set(part.devices))
 
 

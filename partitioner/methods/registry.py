@@ -103,6 +103,15 @@ _METHODS = (
         "the paper's baseline: best chain that keeps branchings whole, with a lower bound",
     ),
     MethodInfo(
+        "pipedream",
+        "partitioner.methods.pipedream.solve:solve_pipedream",
+        ("throughput",),
+        ("chain",),
+        ("numba",),
+        "PipeDream's planner: best for the time it predicts, on one kind of device; with a lower bound",
+        ("replicas", "levels"),
+    ),
+    MethodInfo(
         "single_device",
         "partitioner.methods.single:solve_single",
         ("throughput", "gpipe"),

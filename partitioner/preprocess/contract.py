@@ -12,7 +12,7 @@ from partitioner.preprocess.colocate import colocated_groups
 from partitioner.preprocess.flow import flow_of
 from partitioner.preprocess.free_nodes import merge_free_nodes
 from partitioner.preprocess.groups import Groups, new_groups, survivors
-from partitioner.preprocess.nets import build_nets
+from partitioner.preprocess.nets import build_nets, forward_outputs
 from partitioner.preprocess.orders import depth_first
 from partitioner.preprocess.pipeline import UNLIMITED, Extension
 from partitioner.preprocess.precedence import merge_cycles, precedence_pairs, relabelled
@@ -138,7 +138,8 @@ def _chain_problem(
     kept, member = _numbered(kept, label[group], order)
     problem = _problem(graph, devices, groups, kept, member, goal)
     after, before = _rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept))
-    return replace(problem, successors=after, predecessors=before)
+    output = forward_outputs(graph, member, len(kept))
+    return replace(problem, successors=after, predecessors=before, output=output)
 
 
 def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
@@ -151,7 +152,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
     extension, objective = goal.extension, goal.objective
     most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
     torn = np.zeros(len(kept), dtype=bool) if extension is None else extension.torn(member, len(kept))
-    detail = "sources" if devices.communication == "duplex" else "pins"
+    detail = "sources" if devices.communication == "duplex" or devices.levels else "pins"
     empty = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), len(kept))
     return Problem(
         time=groups.time[:, :, kept],

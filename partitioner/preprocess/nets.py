@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.graph import Graph
+from partitioner.graph import Floats, Graph
 from partitioner.preprocess.problem import Ints, Nets, rows_of
 
 
@@ -43,7 +43,8 @@ def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
         How many supernodes there are.
     detail
         What keeps tensors apart: ``"pins"``: only what they join; ``"sources"``: who makes them too, as
-        the duplex model needs; ``"passes"``: also when they are made and read, as GPipe needs.
+        the duplex model and levels of devices need; ``"passes"``: also when they are made and read, as
+        GPipe needs.
     """
     merged: dict[tuple[object, ...], _Tensor] = {}
     for tensor in _tensors(graph, member.tolist(), by_pass=detail == "passes"):
@@ -64,6 +65,30 @@ def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
         made=np.array([tensor.made for tensor in tensors], dtype=np.int64),
         read=np.array(read, dtype=np.int64),
     )
+
+
+def forward_outputs(graph: Graph, member: Ints, count: int) -> Floats:
+    """Shape (count,): what it costs to move all tensors that a supernode makes forward for others.
+
+    Parameters
+    ----------
+    graph, member, count
+        As in :func:`build_nets`.
+
+    Examples
+    --------
+    >>> fork = Graph.from_arrays({"gpu": [1.0] * 3}, [(0, 1), (0, 2)], 0.5)
+    >>> forward_outputs(fork, np.arange(3), 3).tolist()
+    [0.5, 0.0, 0.0]
+    """
+    source, cost = graph.edges[:, 0], graph.cost
+    leaves = (member[source] != member[graph.edges[:, 1]]) & ~graph.backward[source]
+    least, largest, total = np.full(len(graph), np.inf), *np.zeros((2, len(graph)))
+    np.minimum.at(least, source, cost)
+    np.maximum.at(largest, source, cost)
+    np.add.at(total, source[leaves], cost[leaves])
+    moved = np.where(least == largest, np.minimum(largest, total), total)
+    return np.bincount(member, moved, count).astype(np.float64)
 
 
 def _tensors(graph: Graph, member: list[int], by_pass: bool) -> list[_Tensor]:

@@ -60,7 +60,7 @@ class Pipeline:
     layers
         For each supernode its distinct layers.
     pinned
-        Shape (n,): index, among the devices of its kind, of the one it is pinned to, or -1.
+        For each supernode the indices, among the devices of its kind, of those it is pinned to.
     adjacent
         For each supernode those that share an edge with it, in either direction.
     bandwidth
@@ -83,7 +83,7 @@ class Pipeline:
     workspace: Floats
     nodes: Ints
     layers: Rows
-    pinned: Ints
+    pinned: Rows
     adjacent: Rows
     bandwidth: Floats
     added: bool
@@ -95,13 +95,9 @@ class Pipeline:
     limits: Limits = field(default_factory=Limits)
 
     def merged(self, block: Ints, count: int) -> Pipeline:
-        """The same of `count` blocks of supernodes; `block` has shape (n,).
-
-        No block may have two supernodes that are pinned to a device.
-        """
-        largest, pinned = np.zeros(count), np.full(count, -1, dtype=np.int64)
+        """The same of `count` blocks of supernodes; `block` has shape (n,)."""
+        largest = np.zeros(count)
         np.maximum.at(largest, block, self.workspace)
-        np.maximum.at(pinned, block, self.pinned)
         return replace(
             self,
             weights=_sums(block, self.weights, count),
@@ -110,7 +106,7 @@ class Pipeline:
             workspace=largest,
             nodes=np.bincount(block, self.nodes, count).astype(np.int64),
             layers=_rows(block[self.layers.owners()], self.layers.items, count),
-            pinned=pinned,
+            pinned=_rows(block[self.pinned.owners()], self.pinned.items, count),
             adjacent=_adjacent(block[np.stack((self.adjacent.owners(), self.adjacent.items), axis=1)], count),
         )
 
@@ -178,8 +174,8 @@ class Extension:
         light = replace(graph, parts=np.where(heavy, graph.parts, 0.0), size=np.where(heavy, graph.size, 0.0))
         pipeline = self.pipeline(light, devices, member, count)
         weights = _sums(member, np.where(heavy, graph.weights, 0.0), count)
-        free = np.full(count, -1, dtype=np.int64)
-        return replace(pipeline, weights=weights, pinned=free, limits=Limits())
+        none = np.zeros(0, dtype=np.int64)
+        return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=Limits())
 
 
 def _pipeline(
@@ -189,9 +185,7 @@ def _pipeline(
     largest = np.zeros(count)
     np.maximum.at(largest, member, workspace)
     index = np.concatenate([np.arange(kind.count) for kind in devices.kinds])
-    pinned = np.full(count, -1, dtype=np.int64)
     fixed = np.flatnonzero(demands.device >= 0)
-    pinned[member[fixed]] = index[demands.device[fixed]]
     kinds = devices.kinds
     return Pipeline(
         weights=_sums(member, graph.weights, count),
@@ -200,7 +194,7 @@ def _pipeline(
         workspace=largest,
         nodes=np.bincount(member, minlength=count),
         layers=_rows(member[graph.layer >= 0], graph.layer[graph.layer >= 0], count),
-        pinned=pinned,
+        pinned=_rows(member[fixed], index[demands.device[fixed]], count),
         adjacent=_adjacent(member[graph.edges], count),
         bandwidth=np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds]),
         added=devices.synchronisation == "added",

@@ -115,6 +115,9 @@ class Problem:
         must share a device, numbered from 0.
     subgraphs
         For latency: how many subgraphs of each pass a device that pays for transfers may hold.
+    output
+        Shape (n,): for chains, what it costs to move the tensors that a supernode makes forward for
+        others; in the user's graph, and empty where supernodes were merged since.
     pipeline
         What replicas, levels, schedules and limits need; None where none of these is asked for.
     relaxed_pipeline
@@ -144,6 +147,7 @@ class Problem:
     backward: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     subgraphs: int = 1
+    output: Floats = field(default_factory=lambda: np.zeros(0))
     pipeline: Pipeline | None = None
     relaxed_pipeline: Pipeline | None = None
 

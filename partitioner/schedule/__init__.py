@@ -1,1 +1,7 @@
-"""What the schedule of a pipeline keeps in memory."""
+"""Pipeline schedules in time and memory."""
+
+from partitioner.schedule.simulation import simulate
+from partitioner.schedule.table import Table
+from partitioner.schedule.timeline import Operation, Timeline
+
+__all__ = ["Operation", "Table", "Timeline", "simulate"]

@@ -6,13 +6,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import networkx as nx
+import numpy as np
 
 from partitioner.devices import Devices
-from partitioner.graph import Graph
+from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.evaluation.costs import loads_of
+from partitioner.evaluation.order import order_violations, read_order
+from partitioner.evaluation.placed import Placed, read_placement
+from partitioner.evaluation.replicas import read_replicas, replica_names
+from partitioner.evaluation.shape import placement_shape
+from partitioner.formats.networkx_graph import from_networkx
+from partitioner.graph import Floats, Graph
+from partitioner.schedule.check import check
+from partitioner.schedule.kinds.given import Given
+from partitioner.schedule.kinds.kind import Kind
+from partitioner.schedule.kinds.registry import kind_of
+from partitioner.schedule.memory import Use, use_of
+from partitioner.schedule.passes import Passes, split_backward
+from partitioner.schedule.pieces import pieces_of
+from partitioner.schedule.running import run_table
 from partitioner.schedule.table import Table
-from partitioner.schedule.timeline import Timeline
+from partitioner.schedule.timeline import Memory, Timeline
+from partitioner.schedule.work import passes_of
 
 LINKS = ("host", "direct")
+WHOLE = "must be an integer of at least 1"
 
 
 class Planned(Protocol):
@@ -35,5 +53,167 @@ def simulate(
     links: str = "host",
     input_share: float = 0.5,
 ) -> Timeline:
-    """Run a schedule with the times of a plan and record what runs when."""
-    raise NotImplementedError
+    """Run a schedule with the times of a plan and record what runs when, and what memory that takes.
+
+    Every stage, or virtual stage of a split that is no chain (paper, Section 5.2), has a forward pass
+    and, if the graph trains, a backward pass. A pass fetches what was made elsewhere, processes its nodes,
+    and sends what is used elsewhere, in the evaluator's times; it begins as soon as its device has come to
+    it in its order and all that it needs is there.
+
+    Parameters
+    ----------
+    graph, devices, replicas, order
+        As for :func:`partitioner.evaluate`; by default the plan's own replicas and stages.
+    plan
+        A plan, or the name of a device for every node id.
+    schedule
+        A name from the registry: ``"single_stream"``, ``"inference"``, ``"gpipe"``, ``"1f1b"``,
+        ``"1f1b_async"``, ``"interleaved"``, ``"zb-h1"``; or a table of one's own.
+    microbatches
+        How many samples pass through; for a table by default as many as it has.
+    links
+        ``"host"``: whoever makes a tensor sends it to host memory once, and each device that uses it
+        fetches it once, as the paper and the evaluator have it. ``"direct"``: it goes from device to
+        device: the transfer keeps only the receiver busy, for the same time as a fetch and each receiver
+        for itself, the sender pays nothing, and the tensor can be received when it has been made.
+    input_share
+        For schedules that run the backward pass in halves: the share of its processing that makes the
+        gradients of the inputs.
+
+    Raises
+    ------
+    WorkloadError
+        If the placement, the replicas or the order cannot be read (as for `evaluate`), or a table breaks
+        a rule (see :func:`partitioner.schedule.check.check`).
+    OptionError
+        If an option is unknown or the schedule does not suit the graph or the split.
+
+    Notes
+    -----
+    Under ``"sequential"`` communication a device does one thing at a time. Under ``"overlapped"`` one
+    channel carries its transfers beside the processing, what leaves first; under ``"duplex"`` there is one
+    channel each way. A device fetches for the next pass at most. Replicas take the samples in turn; each
+    spends the whole time of its stage on each of its samples, and exchanges weights for r times the
+    average time at the end of it: before its next pass, or beside it if `devices.synchronisation` says so.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"gpu": [1.0, 1.0]}, [(0, 1)])
+    >>> from partitioner.devices import DeviceKind
+    >>> devices = Devices((DeviceKind("gpu", 2),))
+    >>> simulate(graph, devices, {0: "gpu0", 1: "gpu1"}, "inference", 4).makespan
+    5.0
+    """
+    _check_options(links, input_share)
+    kind: Kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    passes = read_passes(graph, devices, plan, replicas=replicas, order=order, links=links)
+    passes = split_backward(passes, input_share) if kind.halves else passes
+    table = table_for(kind, passes, microbatches)
+    begin, end = run_table(table, passes, devices.communication, devices.synchronisation)
+    uses = use_of(table, passes, kind.versions)
+    return Timeline(
+        schedule=kind.name,
+        table=table,
+        begin=begin,
+        end=end,
+        memory=tuple(_over_time(table, i, use, begin, end) for i, use in enumerate(uses)),
+        peak_memory=np.array([use.peak for use in uses]),
+        memory_limit=_limits(devices, table.devices),
+        in_flight=np.array([use.in_flight for use in uses]),
+        bound=float(max(_loads(passes, devices).values())),
+    )
+
+
+def read_passes(
+    graph: Graph,
+    devices: Devices,
+    plan: Planned | Mapping[Any, str],
+    *,
+    replicas: Mapping[str, Sequence[str]] | None = None,
+    order: Sequence[str] | None = None,
+    links: str = "host",
+) -> Passes:
+    """The passes of a sample under a plan, as :func:`simulate` takes them.
+
+    Raises
+    ------
+    WorkloadError
+        As there.
+    """
+    placement: Any = plan if isinstance(plan, Mapping) else getattr(plan, "placement", plan)
+    replicas = getattr(plan, "replicas", None) or None if replicas is None else replicas
+    order = getattr(plan, "stages", None) or None if order is None else order
+    placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
+    copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
+    shape = placement_shape(placed.graph, placed.device, placed.names)
+    against = order_violations(placed, shape, ordered) if ordered else ()
+    _refuse([Flaw("order", "", "", words) for words in against] + _lost(placed))
+    return passes_of(placed, copies, pieces_of(placed, shape, ordered), links)
+
+
+def table_for(kind: Kind, passes: Passes, microbatches: int | None) -> Table:
+    """The table of a schedule, checked if the user gave it.
+
+    Raises
+    ------
+    WorkloadError, OptionError
+        As for :func:`simulate`.
+    """
+    whole = isinstance(microbatches, int) and not isinstance(microbatches, bool) and microbatches >= 1
+    if isinstance(kind, Given):
+        count = kind.rows.microbatches if microbatches is None else microbatches
+        _refuse([Flaw("table", "", "", words) for words in check(kind.rows, passes, count)])
+        return kind.rows
+    if microbatches is None or not whole:
+        raise OptionError(f"microbatches = {shown(microbatches)}: {WHOLE}")
+    if kind.trains is not None and kind.trains != passes.trains:
+        rule = "is for graphs with backward nodes" if kind.trains else "is for graphs without backward nodes"
+        raise OptionError(f"schedule = {kind.name!r}: {rule}")
+    return kind.table(passes, microbatches)
+
+
+def _check_options(links: object, input_share: object) -> None:
+    if links not in LINKS:
+        raise OptionError(f"links = {shown(links)}: must be one of {', '.join(LINKS)}")
+    number = isinstance(input_share, int | float) and not isinstance(input_share, bool)
+    if not number or not 0 <= input_share <= 1:  # type: ignore[operator]
+        raise OptionError(f"input_share = {shown(input_share)}: must be a number from 0 to 1")
+
+
+def _lost(placed: Placed) -> list[Flaw]:
+    """Nodes on kinds that have no times for them."""
+    return [
+        Flaw(f"node {shown(placed.graph.ids[i])}", "", "", f"has no time on {placed.names[placed.device[i]]}")
+        for i in np.flatnonzero(placed.row < 0).tolist()
+    ]
+
+
+def _refuse(flaws: list[Flaw]) -> None:
+    if flaws:
+        raise WorkloadError(flaws)
+
+
+def _loads(passes: Passes, devices: Devices) -> dict[int, float]:
+    """The load of every stage: its average time a sample on each of its devices."""
+    found = {}
+    for lead, copies in passes.replicas.items():
+        own = passes.device == lead
+        parts = (np.array(part[own].sum()) for part in (passes.compute, passes.into, passes.out))
+        busy, sync = float(loads_of(devices.communication, *parts)), float(passes.sync[own].sum())
+        together = busy + sync if devices.synchronisation == "added" else max(busy, sync)
+        found[lead] = together / len(copies)
+    return found
+
+
+def _limits(devices: Devices, names: Sequence[str]) -> Floats:
+    known = [devices.kind_of(name) for name in names]
+    return np.array([devices.kinds[found[0]].memory_limit for found in known if found is not None])
+
+
+def _over_time(table: Table, device: int, use: Use, begin: Floats, end: Floats) -> Memory:
+    """The steps of a device's memory; where something begins as something ends, the end comes first."""
+    row = slice(table.start[device], table.start[device + 1])
+    time = np.stack((begin[row, 1], end[row, 1]), axis=1).ravel()
+    used = np.stack((use.running, use.rest), axis=1).ravel()
+    return Memory(np.concatenate(([0.0], time)), np.concatenate(([use.idle], used)))

@@ -44,16 +44,27 @@ def test_training_has_mirrored_backward_nodes(profile_file: Path) -> None:
     assert graph.time.tolist() == [[0.0, 1.0, 3.0, 0.0, 2.0, 4.0]]
     assert graph.backward.tolist() == [False] * 3 + [True] * 3
     assert graph.color.tolist() == [0, 1, 2] * 2 and graph.color_labels == forward
-    assert graph.size.tolist() == [300.0, 850.0, 570.0, 0.0, 50.0, 70.0]
+    assert (graph.size + graph.parts.sum(axis=0)).tolist() == [300.0, 850.0, 570.0, 0.0, 50.0, 70.0]
     assert graph.edges.tolist() == [[0, 1], [1, 2], [4, 3], [5, 4]]
     assert graph.cost.tolist() == [3.0, 8.0, 3.0, 8.0]
     assert workload.devices.kinds[0].memory == 1000.0
 
 
+def test_memory_and_links_serve_schedules_and_replicas(profile_file: Path) -> None:
+    """Weights are exchanged at 100 bytes a millisecond, and only forward nodes have any."""
+    workload = loaded(profile_file)
+    parameters, gradients, optimizer, activations, workspace = workload.graph.parts.tolist()
+    assert parameters == [0.0, 50.0, 70.0, 0.0, 0.0, 0.0] == workload.graph.weights.tolist()
+    assert gradients == parameters[3:] + parameters[:3]
+    assert activations == [300.0, 800.0, 500.0, 0.0, 0.0, 0.0]
+    assert not any(optimizer + workspace)
+    assert [kind.bandwidth for kind in workload.devices.kinds] == [100.0, None]
+
+
 def test_inference_has_forward_nodes_only(profile_file: Path) -> None:
     graph = loaded(profile_file, training=False).graph
     assert graph.ids == ("node1", "node2", "node3") and (graph.color == -1).all()
-    assert graph.size.tolist() == [0.0, 50.0, 70.0] and not graph.backward.any()
+    assert (graph.size + graph.parts.sum(axis=0)).tolist() == [0.0, 50.0, 70.0] and not graph.backward.any()
     assert graph.edges.tolist() == [[0, 1], [1, 2]] and graph.cost.tolist() == [3.0, 8.0]
 
 
@@ -104,7 +115,7 @@ def test_options_out_of_range_are_named(profile_file: Path, options: dict[str, A
     ("options", "message"),
     [
         ({"accelerators": -1}, "device kind accelerator: count"),
-        ({"memory": 100.0}, "node2"),
+        ({"memory": 800.0}, "colour class .node2.: total memory = 900.0: larger than"),
         ({"bandwidth": 1e-300}, "edge 'node1' -> 'node2': cost"),
         ({"cpus": 1, "cpu_factor": 1e200}, "node 'node2': time"),
     ],

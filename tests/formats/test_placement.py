@@ -165,7 +165,7 @@ def device(**fields: Any) -> Callable[[dict[str, Any]], object]:
         (lambda plan: plan.update(devices=[]), "file: devices = []: must not be empty"),
         (lambda plan: plan.update(devices=[1]), "devices[0]: 1: must be a JSON object"),
         (lambda plan: plan.update(placement={"1": None}), "placement: 1 = None: must be a text"),
-        (lambda plan: plan.update(options={"a": [1]}), "file: options = {'a': [1]}: must hold only texts"),
+        (lambda plan: plan.update(options=[1]), "file: options = [1]: must be a JSON object"),
         (lambda plan: plan.update(statistics=5), "file: statistics = 5: must be a JSON object"),
         (device(load=-1), "devices[0]: load = -1: must be a finite number of at least 0"),
         (device(compute=[1]), "devices[0]: compute = [1]: must be a list of two numbers"),
@@ -191,6 +191,9 @@ def test_what_is_no_plan_is_refused(
 def test_infinite_numbers_are_no_plan(tmp_path: Path, workload: Workload) -> None:
     text = solve(workload.graph, workload.devices).to_json().replace('"seed": 0', '"seed": 1e999')
     with pytest.raises(WorkloadError, match="seed = inf: must be a whole number"):
+        load_plan(write(tmp_path, text, "plan.json"))
+    text = solve(workload.graph, workload.devices).to_json().replace('"gap": 0.0', '"a": [{"b": 1e999}]', 1)
+    with pytest.raises(WorkloadError, match="options = .* must hold only texts, finite numbers"):
         load_plan(write(tmp_path, text, "plan.json"))
 
 

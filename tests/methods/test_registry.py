@@ -22,6 +22,9 @@ def test_plans_are_feasible_and_bounds_true(name: str) -> None:
             plan = solve(graph, devices, method=name)
         except NoPlanFound:
             continue
+        except OptionError:
+            assert name == "pipedream"  # for a graph that one kind of device may not run
+            continue
         except (InfeasibleError, WorkloadError):
             assert best is None
             continue

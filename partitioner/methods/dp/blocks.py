@@ -44,8 +44,6 @@ def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int]) -> Ints | None
         starts[max(cut - reach, 1) : cut + reach + 1] = True
     allowed = problem.allowed[:, order]
     starts[1:] |= (allowed[:, 1:] != allowed[:, :-1]).any(axis=0)
-    if problem.pipeline is not None:
-        starts |= problem.pipeline.pinned[order] >= 0
     block = np.empty(n, dtype=np.int64)
     block[order] = np.cumsum(starts)
     return block
@@ -70,6 +68,7 @@ def merged(problem: Problem, block: Ints) -> Problem:
         relaxed_size=size,
         relaxed_allowed=allowed,
         coarser=None,
+        output=np.zeros(0),
         pipeline=None if problem.pipeline is None else problem.pipeline.merged(block, count),
         relaxed_pipeline=None,
     )

@@ -193,7 +193,12 @@ def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) 
 
 
 def _affordable(problem: Problem, relaxation: Relaxation, budget: int, model: Model) -> Problem:
-    """The problem with so few devices that a table over one order fits the budget, slow ones first."""
+    """The problem with so few devices that a table over one order fits the budget, slow ones first.
+
+    Where every device must be used, none is left out.
+    """
+    if problem.pipeline is not None and problem.pipeline.limits.all_devices:
+        return problem
     count = problem.count.copy()
     while model.state_bytes(replace(problem, count=count)) * (problem.n + 1) > budget and count.max() > 1:
         count[np.where(count > 1, relaxation.time_price, np.inf).argmin()] //= 2

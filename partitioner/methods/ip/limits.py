@@ -45,7 +45,7 @@ def _used(builder: Builder, v: Variables) -> Ints:
 
 def _pins(builder: Builder, v: Variables, pipeline: Pipeline) -> None:
     """Supernodes that are pinned to different devices of a kind do not share one."""
-    node, device = np.nonzero((v.x != ABSENT) & (pipeline.pinned >= 0)[:, None])
+    node, device = np.nonzero((v.x != ABSENT) & (np.diff(pipeline.pinned.start) > 0)[:, None])
     rows = builder.new_rows(len(v.device_kind), -np.inf, 1.0)
     builder.add(rows[device], v.x[node, device], 1.0)
 

@@ -16,11 +16,16 @@ from partitioner.preprocess.problem import Floats
 
 
 class Piece(NamedTuple):
-    """What lies between two cuts, and the replicas of each level, the innermost first."""
+    """What lies between two cuts; of each level the first machine and the replicas, the innermost first."""
 
     start: int
     end: int
-    replicas: tuple[int, ...]
+    first: tuple[int, ...] = ()
+    replicas: tuple[int, ...] = ()
+
+    def on(self, first: int, replicas: int) -> Piece:
+        """The piece on so many machines of the next level, from the first one on."""
+        return self._replace(first=(*self.first, first), replicas=(*self.replicas, replicas))
 
 
 class Hierarchy:
@@ -59,9 +64,10 @@ class Hierarchy:
         machines = rules.machines
         while end != start:
             cut, count = int(split[end, machines]), int(replicas[end, machines])
-            inner = self._pieces(level - 1, cut, end) if level else [Piece(cut, end, ())]
-            found = [piece._replace(replicas=(*piece.replicas, count)) for piece in inner] + found
-            end, machines = cut, int(left[end, machines])
+            machines = int(left[end, machines])
+            inner = self._pieces(level - 1, cut, end) if level else [Piece(cut, end)]
+            found = [piece.on(machines, count) for piece in inner] + found
+            end = cut
         return found
 
 

@@ -116,7 +116,7 @@ def _stages(states: States, pieces: Sequence[Piece]) -> tuple[Stage, ...]:
     stages = []
     for piece in pieces:
         fresh = states.inside[piece.end - 1] & ~taken
-        stages.append(Stage(tuple(np.flatnonzero(fresh).tolist()), piece.replicas))
+        stages.append(Stage(tuple(np.flatnonzero(fresh).tolist()), piece.first, piece.replicas))
         taken |= fresh
     return tuple(stages)
 

@@ -14,12 +14,15 @@ class Stage:
     ----------
     layers
         Positions of its layers, ascending.
+    first
+        On each level, the innermost first, the number of its first machine in a group of that level.
     replicas
         How often it is replicated on each level, the innermost first; their product is the
         machines it takes.
     """
 
     layers: tuple[int, ...]
+    first: tuple[int, ...]
     replicas: tuple[int, ...]
 
     @property

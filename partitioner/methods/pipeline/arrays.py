@@ -1,8 +1,8 @@
 """The arrays that the compiled walk from the end of a pipeline reads and writes, by name.
 
-All of them speak of the turned problem (:mod:`partitioner.methods.pipeline.turned`): an ideal holds what
-the stages placed so far hold, and these run *behind* those still to come. K kinds, n supernodes, E nets,
-S states, I ideals; R is the most replicas of a stage.
+An ideal holds what the stages placed so far hold. Where memory depends on it these run *behind* those
+still to come: the problem is then a turned one (:mod:`partitioner.methods.pipeline.turned`).
+K kinds, n supernodes, E nets, S states, I ideals; R is the most replicas of a stage.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Demands(NamedTuple):
     layer_start, layer, fewest_layers, most_layers, by_layers
         The layers of every supernode as rows, the range of how many a stage has, and whether that matters.
     pinned
-        Shape (n,): 1 for supernodes that are pinned to a device; a stage has room for one a replica.
+        Shape (n,): to how many devices a supernode is pinned; a stage has room for one a replica.
     adjacent_start, adjacent, by_neighbours
         Supernodes that share an edge, as rows; whether all those next to a stage must be in one of its
         neighbours.

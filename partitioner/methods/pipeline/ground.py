@@ -24,7 +24,7 @@ class PipelineGround:
     Parameters
     ----------
     problem, lattice
-        The lattice is over the supernodes of the problem, which is a turned one.
+        The lattice is over the problem's supernodes.
     relaxation
         The problem's; its weights bound what the supernodes outside an ideal need.
     """
@@ -116,7 +116,7 @@ class Filling:
         self.steps += steps
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The objective of the stages that the table holds for all, and these, in the turned order."""
+        """The objective of the stages that the table holds for all, and these."""
         last = np.where(self.ground.space.final, self.table.value[-1], np.inf)
         state = int(last.argmin())
         if np.isinf(last[state]):
@@ -134,7 +134,7 @@ def new_table(ideals: int, states: int) -> Table:
 
 
 def stages_in(table: Table, ground: PipelineGround, ideal: int, state: int, first: int = 0) -> list[Part]:
-    """The stages that lead from ideal `first` to an ideal and a state of it, in the turned order."""
+    """The stages that lead from ideal `first` to an ideal and a state of it."""
     stages = []
     while ideal != first:
         kind, copies = int(table.kind[ideal, state]), int(table.copies[ideal, state])

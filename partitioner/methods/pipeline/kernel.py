@@ -4,8 +4,10 @@
 ideal the walk adds one supernode at a time, and so meets every larger ideal once, with all that load,
 memory and limits of the stage depend on at hand.
 
-The lattice is of the turned problem, so that the stages already placed run behind the one at hand. A
-*segment* of a pipeline, from one ideal to a larger one, is swept like the whole: with ``first`` and
+Where memory depends on how many devices are behind a stage, the lattice is of the turned problem, so
+that the stages already placed run behind the one at hand.
+
+A *segment* of a pipeline, from one ideal to a larger one, is swept like the whole: with ``first`` and
 ``last`` these ideals, with values in the row of the first one, with ``open`` only for supernodes in
 between, with `enter` and `leave` as the segment's stages pay them, and with `held`, `versions` and
 the states' numbers of stages counted from what is behind the segment.

@@ -8,6 +8,7 @@ import numpy as np
 
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
+from partitioner.methods.pipeline.levels.loads import work_over_levels
 from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.pipeline import Pipeline
 from partitioner.preprocess.problem import Floats, Ints, Problem
@@ -41,7 +42,11 @@ def stage_loads(problem: Problem, stages: Sequence[Part]) -> Floats:
     kind = np.array([part.kind for part in stages], dtype=np.int64)
     weights = np.array([pipeline.weights[part.nodes].sum() for part in stages])
     exchange = (copies - 1) * weights / (copies * pipeline.bandwidth[kind])
-    work = part_loads(problem, stages)[0] / copies
+    if len(pipeline.slowdown):
+        work, slow = work_over_levels(problem, stages)
+        work, exchange = work / copies, exchange * slow
+    else:
+        work = part_loads(problem, stages)[0] / copies
     return np.asarray(work + exchange if pipeline.added else np.maximum(work, exchange))
 
 

@@ -20,7 +20,7 @@ def costs_of(problem: Problem) -> Costs:
     """What the loads of stages are made of."""
     nets, pipeline = problem.nets, pipeline_of(problem)
     return Costs(
-        work=problem.work(),
+        work=np.ascontiguousarray(problem.work()),
         fare=problem.fare,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         net_start=nets.of_node.start,
@@ -56,6 +56,15 @@ def burden_of(problem: Problem, space: StateSpace, behind: int = 0) -> Burden:
     )
 
 
+def behind_matters(problem: Problem) -> bool:
+    """Does the memory that a stage needs depend on the devices behind it?"""
+    pipeline = pipeline_of(problem)
+    if pipeline.schedule is None:
+        return False
+    alone, last = (held(pipeline.schedule, behind, 1, pipeline.microbatches) for behind in (0, 1))
+    return alone != last
+
+
 def least_memory(problem: Problem) -> Floats:
     """Shape (n,): what each supernode takes at least of the memory of a device."""
     pipeline = pipeline_of(problem)
@@ -77,7 +86,7 @@ def demands_of(problem: Problem) -> Demands:
         fewest_layers=limits.layers[0],
         most_layers=limits.layers[1],
         by_layers=limits.layers != (0, UNLIMITED),
-        pinned=(pipeline.pinned >= 0).astype(np.int64),
+        pinned=np.diff(pipeline.pinned.start),
         adjacent_start=pipeline.adjacent.start,
         adjacent=pipeline.adjacent.items,
         by_neighbours=limits.neighbours,
@@ -87,7 +96,7 @@ def demands_of(problem: Problem) -> Demands:
 def stage_growth(problem: Problem) -> Floats:
     """Shape (K, n): as :func:`partitioner.methods.dp.table.growth_of`; infinity where limits forbid it."""
     pipeline = pipeline_of(problem)
-    bound = pipeline.limits.rigid or pipeline.limits.neighbours or bool((pipeline.pinned >= 0).any())
+    bound = pipeline.limits.rigid or pipeline.limits.neighbours or len(pipeline.pinned.items) > 0
     return np.full(problem.work().shape, np.inf) if bound else growth_of(problem)
 
 

@@ -12,8 +12,10 @@ from partitioner.methods.dp.search import Bracket
 from partitioner.methods.method import Outcome, Part, Settings, no_split, part_numbers
 from partitioner.methods.pipeline.batch import BatchBracket
 from partitioner.methods.pipeline.ground import PipelineGround
-from partitioner.methods.pipeline.loads import least_value, pipeline_value
-from partitioner.methods.pipeline.model import least_memory
+from partitioner.methods.pipeline.levels.flat import without_levels
+from partitioner.methods.pipeline.levels.ground import LevelsGround, group_bytes
+from partitioner.methods.pipeline.loads import least_value, pipeline_of, pipeline_value
+from partitioner.methods.pipeline.model import behind_matters, least_memory
 from partitioner.methods.pipeline.states import state_bytes
 from partitioner.methods.pipeline.turned import turned, turned_stages
 from partitioner.methods.relaxation import relax
@@ -31,13 +33,14 @@ def solve_pipeline(problem: Problem, settings: Settings) -> Outcome:
     problem with all free nodes merged comes first, as its ideals are few: often what it finds is as
     good as the bound without what was merged.
     """
-    settings = replace(settings, incumbent=None)
     if problem.coarser is None:
         return _solved(problem, settings)
-    coarse = solve_pipeline(problem.coarser, settings)
+    coarse = solve_pipeline(problem.coarser, replace(settings, incumbent=None))
     if coarse.infeasible or coarse.stop_reason != "heuristic":
         return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
-    start = None if coarse.parts is None else _refined(coarse, problem)
+    starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
+    known = [start for start in starts if start is not None]
+    start = min(known, key=lambda parts: pipeline_value(problem, parts), default=None)
     fine = _solved(problem, replace(settings, incumbent=start))
     bound = min(max(coarse.bound, fine.bound), fine.value)
     if fine.stop_reason == "heuristic":
@@ -54,37 +57,60 @@ def _refined(coarse: Outcome, problem: Problem) -> list[Part]:
 
 
 def _solved(problem: Problem, settings: Settings) -> Outcome:
-    """The best pipeline of the problem as it is, from linear orders and then from all ideals."""
-    end_first, model = turned(problem), model_for(problem)
-    relaxation = relax(replace(end_first, relaxed_size=least_memory(end_first.relaxed())))
+    """The best pipeline of the problem as it is; stages are placed from the end where that matters."""
+    if not behind_matters(problem):
+        return _walked(problem, settings)
+    start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
+    outcome = _walked(turned(problem), replace(settings, incumbent=start))
+    parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
+    return replace(outcome, problem=problem, parts=parts)
+
+
+def _walked(problem: Problem, settings: Settings) -> Outcome:
+    """The best pipeline from linear orders and then from all ideals."""
+    model = model_for(problem)
+    relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
     if np.isinf(relaxation.bound):
         return no_split(problem)
-    start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
-    linear = best_linear(end_first, relaxation, replace(settings, incumbent=start), model)
+    linear = best_linear(problem, relaxation, settings, model)
     if linear.closed or settings.expired:
-        return _turned_back(problem, linear.outcome())
-    lattice = lattice_within(end_first, settings, model)
+        return linear.outcome()
+    lattice = lattice_within(problem, settings, model)
     if lattice is None:
-        return _turned_back(problem, linear.outcome(too_many(end_first, settings, model)))
-    return _turned_back(problem, _search(linear, lattice))
+        return linear.outcome(too_many(problem, settings, model))
+    return _search(linear, lattice)
 
 
 def model_for(problem: Problem) -> Model:
     """What pipelines are judged by, by the objective."""
+    levels = len(pipeline_of(problem).slowdown) > 0
     return Model(
-        ground=PipelineGround,
+        ground=LevelsGround if levels else PipelineGround,
         bracket=BatchBracket if problem.objective == "batch" else Bracket,
         value=pipeline_value,
         bound=least_value,
-        state_bytes=state_bytes,
+        state_bytes=group_bytes if levels else state_bytes,
     )
+
+
+def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
+    """What no pipeline goes below if all links are as fast as inside a group."""
+    flat = without_levels(linear.problem.relaxed())
+    model = model_for(flat)
+    ground = model.ground(flat, linear.relaxation, lattice)
+    bracket = model.bracket(ground, linear.settings, linear.bound, linear.value)
+    bracket.narrow()
+    return bracket.bound
 
 
 def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
     """The best pipeline of the lattice of all ideals, from the best linear one on."""
     problem, model, settings = linear.problem, linear.model, linear.settings
     ground = model.ground(problem, linear.relaxation, lattice)
-    bracket = model.bracket(ground, settings, linear.bound, linear.value)
+    low = linear.bound
+    if len(pipeline_of(problem).slowdown):
+        low = max(low, bound_without_levels(linear, lattice))
+    bracket = model.bracket(ground, settings, low, linear.value)
     bracket.narrow(from_top=np.isfinite(linear.value) and linear.value > NEAR * linear.bound)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
@@ -111,9 +137,3 @@ def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
             "linear_value": linear.value,
         },
     )
-
-
-def _turned_back(problem: Problem, outcome: Outcome) -> Outcome:
-    """What was found for the turned problem, as an outcome of the problem."""
-    parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
-    return replace(outcome, problem=problem, parts=parts)

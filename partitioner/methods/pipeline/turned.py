@@ -30,6 +30,7 @@ def turned(problem: Problem) -> Problem:
         relaxed_size=problem.relaxed_size[::-1].copy(),
         relaxed_allowed=problem.relaxed_allowed[:, ::-1].copy(),
         coarser=None,
+        output=problem.output[::-1].copy(),
         pipeline=_turned_pipeline(problem.pipeline),
         relaxed_pipeline=_turned_pipeline(problem.relaxed_pipeline),
     )
@@ -51,7 +52,7 @@ def _turned_pipeline(pipeline: Pipeline | None) -> Pipeline | None:
         workspace=pipeline.workspace[::-1].copy(),
         nodes=pipeline.nodes[::-1].copy(),
         layers=_reversed_rows(pipeline.layers),
-        pinned=pipeline.pinned[::-1].copy(),
+        pinned=_reversed_rows(pipeline.pinned),
         adjacent=_turned_rows(pipeline.adjacent),
     )
 

@@ -1,0 +1,97 @@
+"""The compiled simulation: events in order of time."""
+
+# mypy: allow-untyped-decorators, allow-untyped-defs
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numba import njit
+
+IN, COMPUTE, OUT, SYNC = range(4)
+
+
+@njit(cache=True, nogil=True)
+def run(row_start, row, work, sample, where, before_start, before, after_start, after, length, unit, at_once):
+    """Run every device's passes in the order of its row, each part as early as it can be.
+
+    Parameters
+    ----------
+    row_start, row, work, sample
+        Rows of passes by device; of every pass of the table the device, the kind of pass, the sample.
+    where
+        Shape (kinds of passes, samples): position in the table.
+    before_start, before, after_start, after
+        What a kind of pass waits for, and what waits for it, as rows.
+    length
+        Shape (kinds of passes, 4): how long the parts take.
+    unit
+        Shape (4,): the unit of the device that each part occupies; parts of one unit run one by one.
+    at_once
+        How many samples may be on their way.
+
+    Returns
+    -------
+    begin, end
+        Shape (passes, 4): when each part begins and ends; infinity if it never does, for passes that
+        wait for one another.
+
+    Notes
+    -----
+    What is further on goes first: transfers out before the exchange of weights, processing, transfers in.
+    A device fetches for the pass that is next, not for later ones.
+    """
+    total, devices = len(work), len(row_start) - 1
+    begin, end = np.full((total, 4), np.inf), np.full((total, 4), np.inf)
+    position = np.empty((devices, 4), np.int64)
+    for d in range(devices):
+        position[d] = row_start[d]
+    free = np.zeros((devices, 4))
+    samples = where.shape[1]
+    left, finish = np.full(samples, where.shape[0]), np.zeros(samples)
+    heap = [(0.0, d) for d in range(devices)]
+    while heap:
+        now, d = heapq.heappop(heap)
+        moved = True
+        while moved:
+            moved = False
+            for part in (OUT, SYNC, COMPUTE, IN):
+                k = position[d, part]
+                if k >= row_start[d + 1]:
+                    continue
+                kind, m = work[k], sample[k]
+                time = length[kind, part]
+                if time > 0 and free[d, unit[part]] > now:
+                    continue
+                if part in (OUT, SYNC):
+                    ready = end[k, COMPUTE] <= now
+                elif part == COMPUTE:
+                    ready = end[k, IN] <= now
+                else:
+                    ready = k <= position[d, COMPUTE] and (
+                        m < at_once or (left[m - at_once] == 0 and finish[m - at_once] <= now)
+                    )
+                    for e in range(before_start[kind], before_start[kind + 1]):
+                        other = where[before[e], m]
+                        ready &= other < k if row[other] == d else end[other, OUT] <= now
+                if not ready:
+                    continue
+                begin[k, part], end[k, part] = now, now + time
+                position[d, part] += 1
+                moved = True
+                if time > 0:
+                    free[d, unit[part]] = now + time
+                    heapq.heappush(heap, (now + time, d))
+                if part == OUT:
+                    for e in range(after_start[kind], after_start[kind + 1]):
+                        other = row[where[after[e], m]]
+                        if other != d:
+                            heapq.heappush(heap, (now + time, other))
+                    left[m] -= 1
+                    finish[m] = max(finish[m], now + time)
+                    if left[m] == 0 and m + at_once < samples:
+                        for other in range(devices):
+                            heapq.heappush(heap, (finish[m], other))
+                break
+    return begin, end

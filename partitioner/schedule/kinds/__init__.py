@@ -1,0 +1,1 @@
+"""Schedules, one file each; `registry.py` knows them by name."""

@@ -1,0 +1,112 @@
+"""A device's share of a graph as contiguous pieces, one virtual device each (paper, Section 5.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.evaluation.order import order_violations
+from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.shape import Shape
+from partitioner.graph import Bools, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The forward pieces in topological order, then the backward ones.
+
+    Parameters
+    ----------
+    device, backward
+        Shape (pieces,): position of the device, and whether the piece is one of the backward pass.
+    home
+        Shape (n,): the piece of every node.
+    """
+
+    device: Ints
+    backward: Bools
+    home: Ints
+
+
+def pieces_of(placed: Placed, shape: Shape, order: tuple[int, ...] | None) -> Pieces:
+    """The pieces of a placement: a chain's stages where it is one, else as few as a greedy walk finds.
+
+    Between pieces dependencies never lead back, so that each can run without interruption.
+    """
+    if shape.name == "chain":
+        given = order if order is not None else tuple(placed.names.index(name) for name in shape.order)
+        if _mirrored(placed, given) and not order_violations(placed, shape, given):
+            return _stages(placed, given)
+    forward = _walk(placed, ~placed.graph.backward)
+    pieces = forward + _walk(placed, placed.graph.backward)
+    home = np.zeros(len(placed.graph), dtype=np.int64)
+    for i, (_, nodes) in enumerate(pieces):
+        home[nodes] = i
+    device = np.array([device for device, _ in pieces], dtype=np.int64)
+    return Pieces(device, np.arange(len(pieces)) >= len(forward), home)
+
+
+def _mirrored(placed: Placed, order: tuple[int, ...]) -> bool:
+    """Does no edge of the backward pass lead to a later stage?"""
+    place = np.zeros(len(placed.names), dtype=np.int64)
+    place[list(order)] = np.arange(len(order))
+    edges = placed.graph.edges[placed.graph.backward[placed.graph.edges].all(axis=1)]
+    number = place[placed.device[edges]]
+    return bool((number[:, 0] >= number[:, 1]).all())
+
+
+def _stages(placed: Placed, order: tuple[int, ...]) -> Pieces:
+    """One forward piece a stage and, if there is a backward pass, one backward piece, last stage first."""
+    count, backward = len(order), placed.graph.backward
+    place = np.zeros(len(placed.names), dtype=np.int64)
+    place[list(order)] = np.arange(count)
+    number = place[placed.device]
+    device = np.array(order + order[::-1] if backward.any() else order, dtype=np.int64)
+    return Pieces(device, np.arange(len(device)) >= count, np.where(backward, 2 * count - 1 - number, number))
+
+
+def _walk(placed: Placed, part: Bools) -> list[tuple[int, list[int]]]:
+    """Pieces of the nodes of one pass, in topological order.
+
+    Again and again a device takes all of its nodes that wait for no other device: one that is done then
+    if there is any, else the one that has the largest share of what it still has to do.
+    """
+    edges = placed.graph.edges[part[placed.graph.edges].all(axis=1)]
+    after: dict[int, list[int]] = {}
+    for source, target in edges.tolist():
+        after.setdefault(source, []).append(target)
+    missing = np.bincount(edges[:, 1], minlength=len(part)).tolist()
+    device, nodes = placed.device.tolist(), np.flatnonzero(part).tolist()
+    left = np.bincount(placed.device[part], minlength=len(placed.names)).tolist()
+    at_hand: dict[int, list[int]] = {i: [] for i, count in enumerate(left) if count}
+
+    def reach(found: list[int]) -> None:
+        """Nodes that wait for no other device are at hand, and so are those that waited for them only."""
+        while found:
+            node = found.pop()
+            at_hand[device[node]].append(node)
+            found += settle(node, own=True)
+
+    def settle(node: int, own: bool) -> list[int]:
+        free = []
+        for other in after.get(node, ()):
+            if (device[other] == device[node]) == own:
+                missing[other] -= 1
+                if missing[other] == 0:
+                    free.append(other)
+        return free
+
+    reach([node for node in nodes if missing[node] == 0])
+    pieces = []
+    while at_hand:
+        chosen = max(at_hand, key=lambda i: (len(at_hand[i]) / left[i], -i))
+        taken = at_hand[chosen]
+        pieces.append((chosen, taken))
+        left[chosen] -= len(taken)
+        at_hand[chosen] = []
+        if not left[chosen]:
+            del at_hand[chosen]
+        for node in taken:
+            reach(settle(node, own=False))
+    return pieces

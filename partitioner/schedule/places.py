@@ -1,0 +1,25 @@
+"""Where in a table each pass of each microbatch is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.graph import Ints
+from partitioner.schedule.passes import Passes
+from partitioner.schedule.table import DIRECTIONS, Table
+
+
+def kinds_of(table: Table, passes: Passes) -> Ints:
+    """Shape (n,): which of a sample's passes each pass of the table is; -1 if it is none."""
+    stages = max(int(passes.stage.max(initial=0)), int(table.stage.max(initial=0))) + 1
+    known = np.full((len(DIRECTIONS), stages), -1, dtype=np.int64)
+    known[passes.direction, passes.stage] = np.arange(len(passes))
+    return np.asarray(known[table.direction, table.stage])
+
+
+def positions(table: Table, kinds: Ints, passes: Passes, microbatches: int) -> Ints:
+    """Shape (passes of a sample, microbatches): position in the table, -1 for what is missing there."""
+    where = np.full((len(passes), microbatches), -1, dtype=np.int64)
+    sound = (kinds >= 0) & (table.microbatch < microbatches)
+    where[kinds[sound], table.microbatch[sound]] = np.flatnonzero(sound)
+    return where

@@ -1,0 +1,145 @@
+"""The passes of a sample from a placement, with the evaluator's times and memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.evaluation.costs import tensors
+from partitioner.evaluation.links import Links, exchange_times, links_of
+from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.replicas import Replicas
+from partitioner.graph import Floats, Graph, Ints
+from partitioner.schedule.passes import Passes
+from partitioner.schedule.pieces import Pieces
+from partitioner.schedule.table import BACKWARD, FORWARD
+
+
+def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "host") -> Passes:
+    """One pass for each piece.
+
+    A tensor is fetched once by a device, by the first of its pieces that uses it (which later ones wait
+    for), and leaves with the piece that makes it, at the pace of its slowest link. With ``"direct"`` links
+    nothing leaves: only who receives is busy.
+    """
+    device, count = pieces.device, len(pieces.device)
+    wires = links_of(placed, copies)
+    into, out, fetched = _transfers(placed, wires, pieces)
+    stage, paired = _numbers(pieces)
+    release = _releases(pieces, stage, paired)
+    holds = _holder(pieces, stage, paired)[pieces.home]
+    parameters, gradients, optimizer, activations, _ = placed.graph.parts
+    pairs = np.concatenate((pieces.home[placed.graph.edges], fetched, _kept(release)))
+    start, before = _rows(pairs, count)
+    return Passes(
+        names=placed.names,
+        replicas=_copies(copies, device),
+        device=device,
+        stage=stage,
+        direction=np.where(pieces.backward, BACKWARD, FORWARD),
+        into=into,
+        compute=_compute(placed, pieces),
+        out=out if links == "host" else np.zeros(count),
+        sync=_sync(device, copies, exchange_times(placed, copies, wires)),
+        activations=_sums(holds, activations, count),
+        release=release,
+        parameters=_sums(holds, parameters, count),
+        workspace=_largest(placed.graph, pieces),
+        fixed=_sums(placed.device, placed.graph.size + gradients + optimizer, len(placed.names)),
+        before_start=start,
+        before=before,
+        paired=paired,
+    )
+
+
+def _sums(where: Ints, amount: Floats, count: int) -> Floats:
+    return np.bincount(where, amount, count).astype(np.float64)
+
+
+def _compute(placed: Placed, pieces: Pieces) -> Floats:
+    graph = placed.graph
+    time = np.where(placed.row < 0, 0.0, graph.time[placed.row, np.arange(len(graph))])
+    return np.asarray(np.bincount(pieces.home, time, len(pieces.device)) * placed.pace[pieces.device])
+
+
+def _transfers(placed: Placed, links: Links, pieces: Pieces) -> tuple[Floats, Floats, Ints]:
+    """Transfers in and out of every piece; pairs of pieces, the second using what the first fetched."""
+    graph, device, home, count = placed.graph, placed.device, pieces.home, len(pieces.device)
+    tensor, cost = tensors(graph)
+    maker, user = graph.edges[:, 0], graph.edges[:, 1]
+    cut = device[maker] != device[user]
+    tensor, maker, user = tensor[cut], maker[cut], user[cut]
+    price = cost[tensor] * links.slow(device[maker], device[user])
+    sent, which = np.unique(tensor, return_inverse=True)
+    slowest, source = np.zeros(len(sent)), np.zeros(len(sent), dtype=np.int64)
+    np.maximum.at(slowest, which, price)
+    source[which] = maker
+    out = np.bincount(home[source], slowest, count) * placed.fare[pieces.device]
+    arrival, which = np.unique(tensor * len(placed.names) + device[user], return_inverse=True)
+    first = np.full(len(arrival), count, dtype=np.int64)
+    np.minimum.at(first, which, home[user])
+    fare = np.zeros(len(arrival))
+    fare[which] = price
+    into = np.bincount(first, fare, count) * placed.fare[pieces.device]
+    return into, out, np.stack((first[which], home[user]), axis=1)
+
+
+def _numbers(pieces: Pieces) -> tuple[Ints, bool]:
+    """The stage of every piece, and whether every stage has its passes on one device."""
+    forward = int((~pieces.backward).sum())
+    backward = len(pieces.device) - forward
+    stage = np.concatenate((np.arange(forward), np.arange(backward)[::-1]))
+    mirrored = backward == forward and bool((pieces.device[:forward] == pieces.device[forward:][::-1]).all())
+    return stage, mirrored or backward == 0
+
+
+def _holder(pieces: Pieces, stage: Ints, paired: bool) -> Ints:
+    """The piece from whose beginning on the memory of a piece's nodes is in use."""
+    return np.where(pieces.backward & paired, stage, np.arange(len(stage)))
+
+
+def _releases(pieces: Pieces, stage: Ints, paired: bool) -> Ints:
+    """The piece at whose end the memory of a piece is given back: of its stage, else the device's last."""
+    count = len(stage)
+    if not pieces.backward.any():
+        return np.arange(count)
+    if paired:
+        return np.asarray(count - 1 - stage)
+    last = np.zeros(int(pieces.device.max()) + 1, dtype=np.int64)
+    np.maximum.at(last, pieces.device, np.arange(count))
+    final = last[pieces.device]
+    return np.where(pieces.backward[final], final, np.arange(count))
+
+
+def _kept(release: Ints) -> Ints:
+    return np.stack((np.arange(len(release)), release), axis=1)
+
+
+def _sync(device: Ints, copies: Replicas, average: Floats) -> Floats:
+    """What each replica spends on a sample of its own, at the end of the last pass of its device."""
+    last = {lead: i for i, lead in enumerate(device.tolist())}
+    found = np.zeros(len(device))
+    for lead, i in last.items():
+        found[i] = average[lead] * copies.count[lead]
+    return found
+
+
+def _copies(copies: Replicas, device: Ints) -> dict[int, tuple[int, ...]]:
+    found = {}
+    for lead in np.unique(device).tolist():
+        further = np.flatnonzero((copies.lead == lead) & copies.further).tolist()
+        found[lead] = (lead, *further)
+    return found
+
+
+def _largest(graph: Graph, pieces: Pieces) -> Floats:
+    found = np.zeros(len(pieces.device))
+    np.maximum.at(found, pieces.home, graph.parts[4])
+    return found
+
+
+def _rows(pairs: Ints, count: int) -> tuple[Ints, Ints]:
+    """The pieces before each piece as rows."""
+    pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+    pairs = pairs[np.argsort(pairs[:, 1], kind="stable")]
+    start = np.concatenate(([0], np.cumsum(np.bincount(pairs[:, 1], minlength=count))))
+    return start, np.ascontiguousarray(pairs[:, 0])
