@@ -1,4 +1,4 @@
-"""The command line: ``partitioner solve``, ``partitioner evaluate``, ``partitioner methods``."""
+"""The command line: ``partitioner solve``, ``evaluate``, ``methods`` and ``plot``."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from partitioner.graph import Graph, NodeId
 from partitioner.inputs import read_constraints, read_workload
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
+from partitioner.plots.command import run_plot
 from partitioner.progress import ProgressLine
 from partitioner.report import backends_table, certificate_text, evaluation_table, methods_table
 from partitioner.solve import solve
@@ -165,7 +166,7 @@ def _methods(options: argparse.Namespace) -> None:
         print(backends_table(list(BACKENDS.values()), missing_backends()))
 
 
-COMMANDS: dict[str, Command] = {"solve": _solve, "evaluate": _evaluate, "methods": _methods}
+COMMANDS: dict[str, Command] = {"solve": _solve, "evaluate": _evaluate, "methods": _methods, "plot": run_plot}
 
 
 def run() -> NoReturn:

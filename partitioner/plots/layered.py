@@ -51,7 +51,7 @@ def _part(graph: Graph, nodes: Ints, against: bool) -> Floats:
 
 
 def longest_paths(count: int, edges: Ints) -> Ints:
-    """Shape (count,): the edges on the longest path to each node; one without input is near its first user."""
+    """Shape (count,): edges on the longest path to each node; those without input are near their users."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(edges.tolist())

@@ -10,7 +10,7 @@ from partitioner.schedule.timeline import Timeline
 
 
 def pipeline_order(timeline: Timeline) -> Ints:
-    """Shape (d,): positions of the devices by the first forward stage that each runs; then those with none."""
+    """Shape (d,): positions of the devices by the first forward stage of each; those without come last."""
     table = timeline.table
     among = table.direction == FORWARD
     first = np.full(len(table.devices), np.iinfo(np.int64).max)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.graph import Bools, Floats
 from partitioner.schedule.table import BACKWARD, FORWARD, Table
 from partitioner.schedule.timeline import Memory, Timeline
 
@@ -11,7 +12,7 @@ MOVED = 0.125
 
 
 def gpipe(devices: int, microbatches: int, *, limit: float = np.inf, at_once: bool = False) -> Timeline:
-    """Forward passes take 1, backward passes 2; in each, transfers in and out take 1/8; at last a sync of 1/2.
+    """Forward passes take 1, backward passes 2, either transfer 1/8; an exchange of 1/2 ends it.
 
     Each forward pass adds 100 to a device's memory of 50, each backward pass gives 100 back. `at_once`
     makes each transfer in begin with its pass's processing.
@@ -42,7 +43,7 @@ def gpipe(devices: int, microbatches: int, *, limit: float = np.inf, at_once: bo
     return Timeline("gpipe", table, begin, last, memory, peak, np.full(devices, limit), flights, 3.0)
 
 
-def _memory(start: np.ndarray, end: np.ndarray, here: np.ndarray, turned: np.ndarray) -> Memory:
+def _memory(start: Floats, end: Floats, here: Bools, turned: Bools) -> Memory:
     time = np.concatenate(([0.0], start[here & ~turned], end[here & turned]))
     change = np.concatenate(
         ([50.0], np.full((here & ~turned).sum(), 100.0), np.full((here & turned).sum(), -100.0))
