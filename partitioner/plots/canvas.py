@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from partitioner.errors import BackendUnavailable
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 ROW, FRAME, HIGHEST = 0.34, 1.5, 60.0
@@ -68,10 +69,12 @@ def beside(ax: Axes, texts: Sequence[str]) -> None:
         )
 
 
-def head(ax: Axes, title: str) -> None:
-    """Write the title, and below it the legend of what is drawn, above the axes."""
-    entries = len(ax.get_legend_handles_labels()[1])
+def head(ax: Axes, title: str, handles: Sequence[Artist] | None = None) -> None:
+    """Write the title, and below it the legend, of all that has a label or of `handles`, above the axes."""
+    handles = ax.get_legend_handles_labels()[0] if handles is None else handles
+    entries = len(handles)
     ax.legend(
+        handles=handles,
         loc="lower left",
         bbox_to_anchor=(0, 1),
         ncols=max(1, entries),

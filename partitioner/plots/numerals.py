@@ -10,7 +10,6 @@ from matplotlib.collections import PathCollection
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
-from matplotlib.typing import ColorType
 
 from partitioner.graph import Bools, Floats, Ints
 
@@ -28,13 +27,13 @@ class Numerals(PathCollection):
         Shape (n,): what to write.
     boxes
         Shape (n, 4): left, right, bottom and top of the box that each is written into, in data units.
-    color
-        The colour of the numbers.
+    colors
+        The colour of each, as red, green and blue.
     """
 
-    def __init__(self, numbers: Ints, boxes: Floats, color: ColorType) -> None:
-        super().__init__([], facecolors=[color], linewidths=0)
-        self.numbers, self.boxes = numbers, boxes
+    def __init__(self, numbers: Ints, boxes: Floats, colors: Floats) -> None:
+        super().__init__([], linewidths=0)
+        self.numbers, self.boxes, self.colors = numbers, boxes, colors
 
     def fitting(self, points: float) -> tuple[int, Bools]:
         """The size of the numbers, and whose boxes have room for any; `points` is a point in pixels."""
@@ -42,12 +41,13 @@ class Numerals(PathCollection):
         corners = self.axes.transData.transform(self.boxes.reshape(-1, 2, 2).swapaxes(1, 2).reshape(-1, 2))
         room = np.abs(np.diff(corners.reshape(-1, 2, 2), axis=1))[:, 0] / points
         widest = np.unique(self.numbers)[-100:].tolist()
+        found = {}
         for size in SIZES:
-            ink = max(_extent(number, size) for number in widest)
-            fits = np.asarray((np.array(ink) * ROOM <= room).all(axis=1))
-            if fits.mean() >= ENOUGH:
-                break
-        return size, fits
+            ink = np.array(max(_extent(number, size) for number in widest))
+            found[size] = np.asarray((ink * ROOM <= room).all(axis=1))
+        most = found[SIZES[-1]].sum()
+        size = next(size for size in SIZES if found[size].sum() >= ENOUGH * most)
+        return size, found[size]
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw the numbers that fit."""
@@ -56,6 +56,7 @@ class Numerals(PathCollection):
         points = float(np.asarray(renderer.points_to_pixels(1.0)))
         size, fits = self.fitting(points)
         self.set_paths([_numeral(number, size) for number in self.numbers[fits].tolist()])
+        self.set_facecolor(self.colors[fits])
         self.set_offsets(self.boxes[fits].reshape(-1, 2, 2).mean(axis=2))
         self.set_transform(Affine2D().scale(points))
         super().draw(renderer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from partitioner.schedule.timeline import PARTS, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
 
 COMPUTE = PARTS.index("compute")
 PASS_NAMES = {"F": "forward", "B": "backward", "I": "backward, of inputs", "W": "backward, of weights"}
@@ -65,9 +66,12 @@ def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     ax = row_axes(ax, width, [timeline.devices[i] for i in order.tolist()])
     ax.set_xlim(0, timeline.makespan or 1.0)
     ax.set_xlabel("time")
-    for group in _groups(timeline, np.argsort(order)[timeline.table.row]):
+    found = _groups(timeline, np.argsort(order)[timeline.table.row])
+    groups = [group for group in found if len(group.passes)]
+    for group in groups:
         _draw(ax, timeline, group)
-    head(ax, _title(timeline))
+    _write(ax, timeline, [group for group in groups if group.label in PASS_NAMES.values()])
+    head(ax, _title(timeline), [_sample(ax, group) for group in groups])
     return ax
 
 
@@ -118,13 +122,10 @@ def _side_by_side(timeline: Timeline) -> bool:
 def _draw(ax: Axes, timeline: Timeline, group: Group) -> None:
     from matplotlib.collections import PolyCollection
 
-    from partitioner.plots.numerals import Numerals
-
-    if not len(group.passes):
-        return
     corners = group.extent[:, [0, 2, 1, 2, 1, 3, 0, 3]].reshape(-1, 4, 2)
     background = ax.get_facecolor()
-    shades = [mixed(group.colour, background, share) for share in _shares(timeline, group.passes).tolist()]
+    lighter = _shares(timeline, group.passes) * (group.label in PASS_NAMES.values())
+    shades = [mixed(group.colour, background, share) for share in lighter.tolist()]
     boxes = PolyCollection(
         list(corners),
         facecolors=shades,
@@ -134,11 +135,29 @@ def _draw(ax: Axes, timeline: Timeline, group: Group) -> None:
         label=group.label,
     )
     ax.add_collection(boxes, autolim=False)
-    if group.label in PASS_NAMES.values():
-        numbers = timeline.table.microbatch[group.passes]
-        numerals = Numerals(numbers, group.extent, on_top(group.colour))
-        numerals.set_offset_transform(ax.transData)
-        ax.add_collection(numerals, autolim=False)
+
+
+def _write(ax: Axes, timeline: Timeline, groups: Sequence[Group]) -> None:
+    """Write the microbatches into the boxes of passes."""
+    if not groups:
+        return
+    from matplotlib.colors import to_rgb
+
+    from partitioner.plots.numerals import Numerals
+
+    numbers = timeline.table.microbatch[np.concatenate([group.passes for group in groups])]
+    colors = [np.tile(to_rgb(on_top(group.colour)), (len(group.passes), 1)) for group in groups]
+    numerals = Numerals(numbers, np.concatenate([group.extent for group in groups]), np.concatenate(colors))
+    numerals.set_offset_transform(ax.transData)
+    ax.add_collection(numerals, autolim=False)
+
+
+def _sample(ax: Axes, group: Group) -> Patch:
+    """The group's entry in the legend."""
+    from matplotlib.patches import Patch
+
+    edge = ax.get_facecolor()
+    return Patch(facecolor=group.colour, edgecolor=edge, hatch=group.hatch, linewidth=0, label=group.label)
 
 
 def _outline(ax: Axes, extent: Floats) -> float:
