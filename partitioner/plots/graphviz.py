@@ -13,10 +13,10 @@ SECONDS = 20.0
 ARGUMENTS = ("-Tplain", "-Grankdir=LR", "-Granksep=1", "-Gnodesep=1", "-Gsplines=false", "-Nshape=point")
 
 
-def by_dot(graph: Graph, seconds: float = SECONDS) -> Floats | None:
+def by_dot(graph: Graph) -> Floats | None:
     """Shape (n, 2): positions from left to right, about 1 apart.
 
-    None if there is no such program, or it fails or takes longer than `seconds`.
+    None if there is no such program, or it fails or takes longer than `SECONDS`.
     """
     program = shutil.which("dot")
     if program is None:
@@ -24,7 +24,7 @@ def by_dot(graph: Graph, seconds: float = SECONDS) -> Floats | None:
     text = "\n".join(["digraph {", *map(str, range(len(graph))), *_edges(graph), "}"])
     try:
         done = subprocess.run(
-            [program, *ARGUMENTS], input=text, capture_output=True, text=True, timeout=seconds, check=True
+            [program, *ARGUMENTS], input=text, capture_output=True, text=True, timeout=SECONDS, check=True
         )
         return _positions(done.stdout, len(graph))
     except (OSError, subprocess.SubprocessError, ValueError):

@@ -75,14 +75,14 @@ def test_where_parts_overlap_the_load_is_a_mark() -> None:
     """The middle stage is busy for 4, although its parts add up to 5."""
     from matplotlib.collections import LineCollection
 
-    marks = [found for found in plot_loads(line(3, "overlapped")).collections]
+    marks = list(plot_loads(line(3, "overlapped")).collections)
     assert isinstance(marks[0], LineCollection) and len(marks) == 1
     assert [segment[0][0] for segment in marks[0].get_segments()] == [4.0, 4.0, 4.0]
     assert not plot_loads(line(3)).collections
 
 
 def test_replicas_are_one_bar() -> None:
-    """Two gpus share a stage of time 8 and exchange weights of 6 over a link of 3: 4 each, and 1 for weights."""
+    """Two gpus share a stage of time 8 and exchange weights of 6 over a link of 3: 4 and 1 each."""
     graph = Graph.from_arrays({"gpu": [8.0, 2.0]}, [(0, 1)], 0.0, size=[6.0, 1.0])
     devices = Devices((DeviceKind("gpu", 3, bandwidth=3.0),))
     found = evaluate(graph, devices, {0: "gpu0", 1: "gpu2"}, replicas={"gpu0": ["gpu1"]})
