@@ -56,7 +56,7 @@ class Numerals(PathCollection):
         points = float(np.asarray(renderer.points_to_pixels(1.0)))
         size, fits = self.fitting(points)
         self.set_paths([_numeral(number, size) for number in self.numbers[fits].tolist()])
-        self.set_facecolor(self.colors[fits])
+        self.set_facecolor(list(map(tuple, self.colors[fits].tolist())))
         self.set_offsets(self.boxes[fits].reshape(-1, 2, 2).mean(axis=2))
         self.set_transform(Affine2D().scale(points))
         super().draw(renderer)

@@ -9,18 +9,25 @@ import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.text import Text
 
 CONTRAST = 0.35
+
+
+def laid_out(ax: Axes) -> Figure:
+    """The figure of the axes, after its layout."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    return figure
 
 
 def texts(ax: Axes) -> list[Text]:
     """All texts of a figure that are drawn and not empty, after its layout."""
     from matplotlib.text import Text
 
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    figure.draw_without_rendering()
+    figure = laid_out(ax)
     found = [text for text in figure.findobj(Text) if isinstance(text, Text)]
     inside = figure.bbox
     return [

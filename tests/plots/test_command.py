@@ -5,11 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from partitioner import load, solve
+from partitioner import Evaluation, load, solve
 from partitioner.cli import main
+from partitioner.plots import plot_loads
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 WORKLOAD = Path("instances/gnmt_training.json")
@@ -51,11 +56,13 @@ def test_schedules_can_be_chosen(plan: Path, tmp_path: Path) -> None:
 
 def test_the_bound_is_that_of_the_plan(plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not if the plan is for other devices."""
-    import partitioner.plots.command as command
-
-    drawn = command.plot_loads
     bounds: list[float | None] = []
-    monkeypatch.setattr(command, "plot_loads", lambda *a, bound: (bounds.append(bound), drawn(*a))[1])
+
+    def noted(evaluation: Evaluation, bound: float | None) -> Axes:
+        bounds.append(bound)
+        return plot_loads(evaluation, bound=bound)
+
+    monkeypatch.setattr("partitioner.plots.command.plot_loads", noted)
     assert draw(plan, tmp_path / "a.png") == 0
     assert draw(plan, tmp_path / "a.png", "--accelerators", 7) == 0
     assert bounds[0] is not None and bounds[0] > 0 and bounds[1] is None

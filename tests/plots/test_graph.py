@@ -15,7 +15,7 @@ from partitioner.plots import plot_graph
 from partitioner.plots.colours import device_look
 from partitioner.plots.graph import folded
 from tests.plots.graphs import random_split
-from tests.plots.reading import assert_readable, texts
+from tests.plots.reading import assert_readable, laid_out, texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def test_nodes_do_not_touch(nodes: int, devices: int, training: bool) -> None:
     """On the screen the closest two are at least as far apart as nodes are wide."""
     graph, placement = random_split(nodes, devices, training)
     ax = plot_graph(graph, placement, layout="layered")
-    ax.figure.draw_without_rendering()
+    laid_out(ax)
     place = ax.transData.transform(places(ax))
     distance = np.abs(place[:, None] - place[None]).max(axis=2)
     np.fill_diagonal(distance, np.inf)
@@ -85,7 +85,7 @@ def test_colours_follow_the_pipeline() -> None:
     ax = plot_graph(graph, {0: "gpu7", 1: "gpu2", 2: "gpu2", 3: "gpu7"}, layout="layered")
     colours = [to_hex(np.asarray(found.get_facecolor())[0]) for found in scatters(ax)]
     assert colours == [device_look(i)[0] for i in (0, 0, 1, 1)]
-    shapes = [len(found.get_paths()[0].vertices) for found in scatters(ax)]
+    shapes = [len(np.asarray(found.get_paths()[0].vertices)) for found in scatters(ax)]
     assert shapes[0] == shapes[2] != shapes[1] == shapes[3]
 
 

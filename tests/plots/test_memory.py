@@ -28,7 +28,7 @@ def test_areas_are_the_memory(devices: int, microbatches: int) -> None:
     lanes = [found for found in plot_memory(timeline).collections if isinstance(found, PolyCollection)]
     assert len(lanes) == devices
     for row, lane in enumerate(lanes):
-        x, y = lane.get_paths()[0].vertices.T
+        x, y = np.asarray(lane.get_paths()[0].vertices).T
         area = abs(np.sum(x * np.roll(y, 1) - y * np.roll(x, 1))) / 2
         time = np.append(timeline.memory[row].time, timeline.makespan)
         used = np.sum(np.diff(time) * timeline.memory[row].used)

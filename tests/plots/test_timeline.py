@@ -11,7 +11,7 @@ from partitioner import Devices, Graph
 from partitioner.plots import plot_timeline
 from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
-from tests.plots.reading import assert_readable
+from tests.plots.reading import assert_readable, laid_out
 from tests.plots.timelines import gpipe
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_numbers_stand_only_where_they_fit(devices: int, microbatches: int) -> N
 
     timeline = gpipe(devices, microbatches)
     ax = plot_timeline(timeline)
-    ax.figure.draw_without_rendering()
+    laid_out(ax)
     found = numerals(ax)
     size, fits = found.fitting(ax.figure.dpi / 72)
     scale = ax.get_window_extent().width / timeline.makespan / ax.figure.dpi * 72
@@ -95,7 +95,7 @@ def test_numbers_stand_only_where_they_fit(devices: int, microbatches: int) -> N
 
 def test_numbers_are_the_microbatches() -> None:
     ax = plot_timeline(gpipe(2, 3))
-    ax.figure.draw_without_rendering()
+    laid_out(ax)
     found = numerals(ax)
     assert found.numbers.tolist() == [0, 1, 2] * 4
     assert found.boxes[0].tolist() == pytest.approx([0.125, 0.875, -0.4, 0.4])
