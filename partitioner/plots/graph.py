@@ -50,9 +50,9 @@ def plot_graph(
     loads
         Those of a plan or an evaluation: the legend names them.
     layout
-        ``"dot"``: by Graphviz, ``"layered"``: by longest paths, see
-        :func:`partitioner.plots.layered.layered`; ``"auto"``: by Graphviz where it is installed and
-        takes at most 20 seconds.
+        ``"dot"``: by Graphviz; ``"layered"``: by longest paths, the backward pass below the forward
+        one, see :func:`partitioner.plots.layered.layered`; ``"auto"``: by Graphviz where it is installed,
+        the graph has one pass only, and it takes at most 10 seconds.
 
     Returns
     -------
@@ -92,7 +92,8 @@ def plot_graph(
 def _places(graph: Graph, layout: str) -> Floats:
     if layout not in LAYOUTS:
         raise OptionError(f"layout {shown(layout)} is unknown; choose from {', '.join(LAYOUTS)}")
-    found = by_dot(graph) if layout != "layered" else None
+    one_pass = not graph.backward.any() or bool(graph.backward.all())
+    found = by_dot(graph) if layout == "dot" or (layout == "auto" and one_pass) else None
     if found is None and layout == "dot":
         raise OptionError("layout 'dot': the program dot of Graphviz is not here, or gave no answer in time")
     return layered(graph) if found is None else found

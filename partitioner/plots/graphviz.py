@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner.graph import Floats, Graph
 
-SECONDS = 20.0
+SECONDS = 10.0
 ARGUMENTS = ("-Tplain", "-Grankdir=LR", "-Granksep=1", "-Gnodesep=1", "-Gsplines=false", "-Nshape=point")
 
 

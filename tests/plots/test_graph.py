@@ -135,6 +135,9 @@ def test_graphviz_decides_where_it_is_there(tmp_path: Path, monkeypatch: pytest.
     fake_dot(tmp_path, monkeypatch, f"read line; echo '{answer}'")
     graph, placement = random_split(2, 1)
     assert sorted(places(plot_graph(graph, placement)).tolist()) == [[0, 2], [2, 0.5]]
+    graph, placement = random_split(2, 1, training=True)  # has a backward pass, to be drawn below
+    assert np.ptp(places(plot_graph(graph, placement)), axis=0).tolist() == [0, 2]
+    assert np.ptp(places(plot_graph(graph, placement, layout="dot")), axis=0).tolist() == [2, 1.5]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the program that stands in for dot is a shell script")
