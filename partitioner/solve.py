@@ -25,10 +25,11 @@ from partitioner.methods.registry import MethodInfo, choose
 from partitioner.options import Options, check_fares, read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.fit import fit
+from partitioner.preprocess.fit import companions, fit
 from partitioner.preprocess.layers import whole_layers
 from partitioner.preprocess.pipeline import Extension
 from partitioner.preprocess.problem import Ints, Problem
+from partitioner.regime import Regime
 from partitioner.warm_start import start_from
 from partitioner.workload import Workload
 
@@ -146,9 +147,8 @@ def solve(
         started=started,
     )
 
-    def has_plan(constraints: Constraints, seconds: float) -> bool:
-        fewer = replace(options, regime=replace(regime, constraints=constraints))
-        easier = _contracted(workload, objective, split, fewer, layer, info)
+    def has_plan(fewer: Regime, seconds: float) -> bool:
+        easier = _contracted(workload, objective, split, replace(options, regime=fewer), layer, info)
         end = time.perf_counter() + seconds
         easy = replace(settings, gap=ANY_PLAN, deadline=end, incumbent=None, report=None)
         return info.load()(easier, easy).parts is not None
@@ -158,7 +158,7 @@ def solve(
     placement = expand(graph, devices, outcome)
     if placement is None:
         fitted = fit(graph, devices, demands_of(graph, devices, regime.constraints))
-        raise no_plan(fitted, devices, outcome, lambda: relieving(regime.constraints, has_plan))
+        raise no_plan(fitted, devices, outcome, lambda: relieving(regime, has_plan))
     subgraphs = expand_subgraphs(graph, outcome)
     evaluation = evaluate(
         graph,
@@ -216,7 +216,7 @@ def _contracted(
     goal = Goal(
         objective=objective,
         split=split,
-        layer=layer,
+        classes=(companions(demands), *(() if layer is None else (layer,))),
         contiguous_cpus=options.contiguous_cpus,
         contiguous_backward=options.contiguous_backward,
         subgraphs=options.subgraphs_per_accelerator,

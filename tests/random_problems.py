@@ -35,7 +35,7 @@ class Case:
         """The workload contracted for a split."""
         options = (self.contiguous_cpus, self.contiguous_backward)
         graph = fitted(self.graph, self.devices)
-        return contract(graph, self.devices, Goal(self.objective, split, None, *options))
+        return contract(graph, self.devices, Goal(self.objective, split, (), *options))
 
 
 def cases(first: int, count: int, most_nodes: int = 8, most_devices: int = 3) -> Iterator[Case]:

@@ -12,6 +12,7 @@ import numpy as np
 from partitioner.constraints import NONE, Constraints
 from partitioner.devices import Devices
 from partitioner.graph import Graph
+from partitioner.regime import Regime
 
 SECONDS = 10.0  # for all attempts together
 LEAST = 0.1  # for one
@@ -54,33 +55,38 @@ def why_infeasible(graph: Graph, devices: Devices, split: str, relief: tuple[str
 
 
 def relieving(
-    constraints: Constraints, has_plan: Callable[[Constraints, float], bool], seconds: float = SECONDS
+    regime: Regime, has_plan: Callable[[Regime, float], bool], seconds: float = SECONDS
 ) -> tuple[str, ...]:
     """The demands without one of which there is a plan; if there is none such, perhaps all together.
 
     Parameters
     ----------
-    constraints
-        Demands that no plan meets.
+    regime
+        Whose constraints and schedule no plan meets.
     has_plan
-        Says whether plans are found that meet other demands, within so many seconds.
+        Says whether plans are found under another regime, within so many seconds.
     seconds
         For all attempts together.
 
     Examples
     --------
     >>> asked = Constraints(pin={"head": "gpu"}, stages=5, use_all_devices=True)
-    >>> relieving(asked, lambda demands, seconds: demands.stages is None)
+    >>> relieving(Regime(constraints=asked), lambda fewer, seconds: fewer.constraints.stages is None)
     ('stages = 5',)
     """
-    attempts = list(_without_one(constraints))
+    attempts = [
+        (words, replace(regime, constraints=fewer)) for words, fewer in _without_one(regime.constraints)
+    ]
+    if regime.schedule is not None:
+        attempts.append((f"schedule = {regime.schedule!r}", replace(regime, schedule=None)))
+    everything = Regime(regime.replicas, microbatches=regime.microbatches)
     if len(attempts) > 1:
-        attempts.append(("the constraints", NONE))
+        attempts.append(("all that is demanded", everything))
     end = time.perf_counter() + seconds
     found: list[str] = []
     for number, (words, fewer) in enumerate(attempts):
         left = end - time.perf_counter()
-        if left <= 0 or (found and fewer is NONE):
+        if left <= 0 or (found and fewer is everything):
             break
         if has_plan(fewer, max(left / (len(attempts) - number), LEAST)):
             found.append(words)

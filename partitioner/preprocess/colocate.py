@@ -1,6 +1,8 @@
-"""Which nodes must share a device: colour classes and, on request, layers."""
+"""Which nodes must share a device: colour classes and, on request, other classes."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import networkx as nx
 import numpy as np
@@ -9,15 +11,15 @@ from partitioner.graph import Graph
 from partitioner.preprocess.problem import Ints
 
 
-def colocated_groups(graph: Graph, layer: Ints | None = None) -> Ints:
+def colocated_groups(graph: Graph, classes: Sequence[Ints] = ()) -> Ints:
     """Number the groups of nodes that share a device.
 
     Parameters
     ----------
     graph
         The user's graph; nodes of one colour class are together (paper, Appendix E.1).
-    layer
-        Shape (N,): further classes to keep together (Appendix E.3), -1 for none.
+    classes
+        Shape (N,) each: further classes to keep together, such as layers (Appendix E.3), -1 for none.
 
     Returns
     -------
@@ -27,8 +29,8 @@ def colocated_groups(graph: Graph, layer: Ints | None = None) -> Ints:
     bonds: nx.Graph[object] = nx.Graph()
     bonds.add_nodes_from(range(len(graph)))
     bonds.add_edges_from((i, ("color", c)) for i, c in enumerate(graph.color.tolist()) if c >= 0)
-    if layer is not None:
-        bonds.add_edges_from((i, ("layer", c)) for i, c in enumerate(layer.tolist()) if c >= 0)
+    for number, label in enumerate(classes):
+        bonds.add_edges_from((i, (number, c)) for i, c in enumerate(label.tolist()) if c >= 0)
     group = np.empty(len(graph), dtype=np.int64)
     for number, component in enumerate(nx.connected_components(bonds)):
         group[[i for i in component if isinstance(i, int)]] = number

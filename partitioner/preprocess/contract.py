@@ -28,8 +28,10 @@ class Goal:
     ----------
     objective, split
         As in :func:`partitioner.solve`.
-    layer
-        Shape (N,): layers to keep together, see :func:`partitioner.preprocess.layers.whole_layers`.
+    classes
+        Shape (N,) each: nodes to keep together beside the colour classes, as layers
+        (:func:`partitioner.preprocess.layers.whole_layers`) or by constraints
+        (:func:`partitioner.preprocess.fit.companions`).
     contiguous_cpus
         Must a convex split be contiguous on kinds that do not pay for transfers too?
     contiguous_backward
@@ -42,7 +44,7 @@ class Goal:
 
     objective: str = "throughput"
     split: str = "chain"
-    layer: Ints | None = None
+    classes: tuple[Ints, ...] = ()
     contiguous_cpus: bool = True
     contiguous_backward: bool = False
     subgraphs: int = 1
@@ -74,7 +76,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         to go; for other splits its `chain` is the contraction for chains. For latency nothing is
         contracted: nodes of a group share a device, but on a CPU they run one by one.
     """
-    group = colocated_groups(graph, goal.layer)
+    group = colocated_groups(graph, goal.classes)
     if goal.split == "chain":
         return _contract_chain(graph, devices, group, goal)
     chain = _contract_chain(graph, devices, group, replace(goal, objective="throughput"))

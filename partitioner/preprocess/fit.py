@@ -20,8 +20,7 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
     graph, devices
         A checked workload.
     demands
-        Pins and prohibitions narrow `allowed`; what must be together becomes one colour class, as do
-        nodes pinned to one device.
+        Pins and prohibitions narrow `allowed`.
     by_schedule
         Does memory depend on a schedule? Then gradients and the state of the optimizer count with
         `size`; else every part does, once.
@@ -37,7 +36,6 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
             row = graph.kinds.index(kind.row)
             time[k] = graph.time[row] * kind.time_factor
             allowed[k] = graph.allowed[row] & demands.may[k]
-    color = _merged_colors(graph, demands)
     counted = graph.parts[1:3] if by_schedule else graph.parts
     return replace(
         graph,
@@ -45,19 +43,16 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
         time=time,
         allowed=allowed > 0,
         size=graph.size + counted.sum(axis=0),
-        color=color,
-        color_labels=tuple(range(int(color.max(initial=-1)) + 1)),
     )
 
 
-def _merged_colors(graph: Graph, demands: Demands) -> Ints:
-    """Shape (n,): colour classes, merged where nodes of several must share a device."""
+def companions(demands: Demands) -> Ints:
+    """Shape (n,): classes of nodes that constraints keep on one device, -1 for a node on its own."""
     bonds: nx.Graph[object] = nx.Graph()
-    bonds.add_edges_from((i, ("color", c)) for i, c in enumerate(graph.color.tolist()) if c >= 0)
     bonds.add_edges_from((i, ("device", d)) for i, d in enumerate(demands.device.tolist()) if d >= 0)
     for number, nodes in enumerate(demands.together):
         bonds.add_edges_from((i, ("together", number)) for i in nodes.tolist())
-    color = np.full(len(graph), -1, dtype=np.int64)
+    label = np.full(len(demands.device), -1, dtype=np.int64)
     for number, component in enumerate(nx.connected_components(bonds)):
-        color[[i for i in component if isinstance(i, int)]] = number
-    return color
+        label[[i for i in component if isinstance(i, int)]] = number
+    return label

@@ -12,14 +12,13 @@ from partitioner.preprocess.problem import Ints
 def precedence_pairs(graph: Graph, group: Ints) -> Ints:
     """Pairs (earlier, later) of different groups, shape (p, 2), without repetition.
 
-    Forward edges count as they are. A group without a forward node is *orphaned*: it stands for
+    Forward edges count as they are. A colour class without a forward node is *orphaned*: it stands for
     its own artificial forward image, and every backward edge that touches it counts mirrored,
     as the backward pass runs the other way (paper, Appendix E.1). Other edges do not order stages.
     """
     source, target = graph.edges[:, 0], graph.edges[:, 1]
-    orphaned = np.ones(int(group.max()) + 1, dtype=bool)
-    orphaned[group[~graph.backward]] = False
-    touches_orphan = orphaned[group[source]] | orphaned[group[target]]
+    orphaned = graph.backward & ((graph.color < 0) | ~np.isin(graph.color, graph.color[~graph.backward]))
+    touches_orphan = orphaned[source] | orphaned[target]
     forward = ~graph.backward[target]
     mirrored = graph.backward[source] & touches_orphan
     earlier = np.concatenate((source[forward], target[mirrored]))

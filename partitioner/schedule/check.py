@@ -32,7 +32,7 @@ def check(
     table
         What each device runs.
     passes
-        What a sample goes through, see :func:`partitioner.schedule.simulation.read_passes`.
+        What a sample goes through, see :func:`partitioner.schedule.reading.read_passes`.
     microbatches
         How many there are; by default as many as the table has.
     memory_limit

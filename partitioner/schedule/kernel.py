@@ -13,7 +13,21 @@ IN, COMPUTE, OUT, SYNC = range(4)
 
 
 @njit(cache=True, nogil=True)
-def run(row_start, row, work, sample, where, before_start, before, after_start, after, length, unit, at_once):
+def run(
+    row_start,
+    row,
+    work,
+    sample,
+    where,
+    before_start,
+    before,
+    after_start,
+    after,
+    length,
+    unit,
+    at_once,
+    ahead,
+):
     """Run every device's passes in the order of its row, each part as early as it can be.
 
     Parameters
@@ -30,6 +44,8 @@ def run(row_start, row, work, sample, where, before_start, before, after_start, 
         Shape (4,): the unit of the device that each part occupies; parts of one unit run one by one.
     at_once
         How many samples may be on their way.
+    ahead
+        Shape (devices,): for how many passes after the last one begun a device may fetch.
 
     Returns
     -------
@@ -40,7 +56,6 @@ def run(row_start, row, work, sample, where, before_start, before, after_start, 
     Notes
     -----
     What is further on goes first: transfers out before the exchange of weights, processing, transfers in.
-    A device fetches for the pass that is next, not for later ones.
     """
     total, devices = len(work), len(row_start) - 1
     begin, end = np.full((total, 4), np.inf), np.full((total, 4), np.inf)
@@ -62,14 +77,14 @@ def run(row_start, row, work, sample, where, before_start, before, after_start, 
                     continue
                 kind, m = work[k], sample[k]
                 time = length[kind, part]
-                if time > 0 and free[d, unit[part]] > now:
+                if (time > 0 or part == COMPUTE) and free[d, unit[part]] > now:
                     continue
                 if part in (OUT, SYNC):
                     ready = end[k, COMPUTE] <= now
                 elif part == COMPUTE:
                     ready = end[k, IN] <= now
                 else:
-                    ready = k <= position[d, COMPUTE] and (
+                    ready = k < position[d, COMPUTE] + ahead[d] and (
                         m < at_once or (left[m - at_once] == 0 and finish[m - at_once] <= now)
                     )
                     for e in range(before_start[kind], before_start[kind + 1]):

@@ -76,11 +76,12 @@ def one_by_one(passes: Passes, microbatches: int) -> Table:
 
 
 def depths(passes: Passes) -> Ints:
-    """Shape (n,): how many passes come one after another before each pass."""
+    """Shape (n,): the round in which each pass serves the first sample."""
     found = np.zeros(len(passes), dtype=np.int64)
     for i in range(len(passes)):
         before = passes.before[passes.before_start[i] : passes.before_start[i + 1]]
-        found[i] = found[before].max(initial=-1) + 1
+        lag = np.where(passes.device[before] == passes.device[i], 1, passes.lag)
+        found[i] = (found[before] + lag).max(initial=0)
     return found
 
 

@@ -45,6 +45,9 @@ class Passes:
     paired
         True if every stage has one forward pass and one backward pass, both on one device, and backward
         passes run from the last stage to the first; or one forward pass and no other.
+    lag
+        How many rounds after a pass those on other devices run that wait for it: 1, or 3 where transfers
+        run beside the processing, each in a round of its own (paper, Appendix H.1).
     """
 
     names: tuple[str, ...]
@@ -64,6 +67,7 @@ class Passes:
     before_start: Ints
     before: Ints
     paired: bool
+    lag: int = 1
 
     def __len__(self) -> int:
         return len(self.device)

@@ -30,6 +30,10 @@ def run_table(
     where = positions(table, kinds, passes, table.microbatches)
     length = np.stack((passes.into, passes.compute, passes.out, passes.sync), axis=1)
     units = np.array([*UNITS[communication], 0 if synchronisation == "added" else 3])
+    ahead = np.array(
+        [_fetched_ahead(kinds[table.start[i] : table.start[i + 1]]) for i in range(len(table.devices))],
+        dtype=np.int64,
+    )
     at_once = UNBOUNDED if table.at_once is None else table.at_once
     before = passes.before_start, passes.before
     times: tuple[Floats, Floats] = run(
@@ -43,6 +47,7 @@ def run_table(
         length,
         units,
         at_once,
+        ahead,
     )
     begin, end = times
     nothing = begin[:, 0] == end[:, 0]
@@ -70,6 +75,11 @@ def grid(table: Table, passes: Passes) -> dict[str, list[str]]:
             row[tick[k]] = cell
         found[name] = row
     return found
+
+
+def _fetched_ahead(row: Ints) -> int:
+    """For how many passes a device may fetch: so many that it can fetch for a round during another."""
+    return max(1, 2 * len(np.unique(row)) - 1)
 
 
 def _turned(start: Ints, before: Ints) -> tuple[Ints, Ints]:

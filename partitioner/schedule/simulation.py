@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.errors import Flaw, OptionError, shown
 from partitioner.evaluation.costs import loads_of
-from partitioner.evaluation.order import order_violations, read_order
-from partitioner.evaluation.placed import Placed, read_placement
-from partitioner.evaluation.replicas import read_replicas, replica_names
-from partitioner.evaluation.shape import placement_shape
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
 from partitioner.schedule.check import check
@@ -23,22 +19,13 @@ from partitioner.schedule.kinds.kind import Kind
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.schedule.memory import Use, use_of
 from partitioner.schedule.passes import Passes, split_backward
-from partitioner.schedule.pieces import pieces_of
+from partitioner.schedule.reading import Planned, read_passes, refuse
 from partitioner.schedule.running import run_table
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Memory, Timeline
-from partitioner.schedule.work import passes_of
 
 LINKS = ("host", "direct")
 WHOLE = "must be an integer of at least 1"
-
-
-class Planned(Protocol):
-    """Anything that says where every node goes, such as a plan."""
-
-    @property
-    def placement(self) -> Mapping[Any, str]:
-        """Device name for every node id."""
 
 
 def simulate(
@@ -92,9 +79,13 @@ def simulate(
     -----
     Under ``"sequential"`` communication a device does one thing at a time. Under ``"overlapped"`` one
     channel carries its transfers beside the processing, what leaves first; under ``"duplex"`` there is one
-    channel each way. A device fetches for the next pass at most. Replicas take the samples in turn; each
-    spends the whole time of its stage on each of its samples, and exchanges weights for r times the
-    average time at the end of it: before its next pass, or beside it if `devices.synchronisation` says so.
+    channel each way. A device that runs q passes for a sample fetches for the next 2 q - 1 at most, so that
+    it can fetch for one round during another. Transfers beside the processing still lengthen a sample's way:
+    1F1B, which keeps no more samples in flight for that, does not reach the bound then.
+
+    Replicas take the samples in turn; each spends the whole time of its stage on each of its samples, and
+    exchanges weights for r times the average time at the end of it: before its next pass, or beside it if
+    `devices.synchronisation` says so.
 
     Examples
     --------
@@ -125,33 +116,6 @@ def simulate(
     )
 
 
-def read_passes(
-    graph: Graph,
-    devices: Devices,
-    plan: Planned | Mapping[Any, str],
-    *,
-    replicas: Mapping[str, Sequence[str]] | None = None,
-    order: Sequence[str] | None = None,
-    links: str = "host",
-) -> Passes:
-    """The passes of a sample under a plan, as :func:`simulate` takes them.
-
-    Raises
-    ------
-    WorkloadError
-        As there.
-    """
-    placement: Any = plan if isinstance(plan, Mapping) else getattr(plan, "placement", plan)
-    replicas = getattr(plan, "replicas", None) or None if replicas is None else replicas
-    order = getattr(plan, "stages", None) or None if order is None else order
-    placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
-    copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
-    shape = placement_shape(placed.graph, placed.device, placed.names)
-    against = order_violations(placed, shape, ordered) if ordered else ()
-    _refuse([Flaw("order", "", "", words) for words in against] + _lost(placed))
-    return passes_of(placed, copies, pieces_of(placed, shape, ordered), links)
-
-
 def table_for(kind: Kind, passes: Passes, microbatches: int | None) -> Table:
     """The table of a schedule, checked if the user gave it.
 
@@ -163,7 +127,7 @@ def table_for(kind: Kind, passes: Passes, microbatches: int | None) -> Table:
     whole = isinstance(microbatches, int) and not isinstance(microbatches, bool) and microbatches >= 1
     if isinstance(kind, Given):
         count = kind.rows.microbatches if microbatches is None else microbatches
-        _refuse([Flaw("table", "", "", words) for words in check(kind.rows, passes, count)])
+        refuse([Flaw("table", "", "", words) for words in check(kind.rows, passes, count)])
         return kind.rows
     if microbatches is None or not whole:
         raise OptionError(f"microbatches = {shown(microbatches)}: {WHOLE}")
@@ -179,19 +143,6 @@ def _check_options(links: object, input_share: object) -> None:
     number = isinstance(input_share, int | float) and not isinstance(input_share, bool)
     if not number or not 0 <= input_share <= 1:  # type: ignore[operator]
         raise OptionError(f"input_share = {shown(input_share)}: must be a number from 0 to 1")
-
-
-def _lost(placed: Placed) -> list[Flaw]:
-    """Nodes on kinds that have no times for them."""
-    return [
-        Flaw(f"node {shown(placed.graph.ids[i])}", "", "", f"has no time on {placed.names[placed.device[i]]}")
-        for i in np.flatnonzero(placed.row < 0).tolist()
-    ]
-
-
-def _refuse(flaws: list[Flaw]) -> None:
-    if flaws:
-        raise WorkloadError(flaws)
 
 
 def _loads(passes: Passes, devices: Devices) -> dict[int, float]:

@@ -48,6 +48,7 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         before_start=start,
         before=before,
         paired=paired,
+        lag=1 if placed.devices.communication == "sequential" else 3,
     )
 
 

@@ -193,7 +193,7 @@ def test_infinite_numbers_are_no_plan(tmp_path: Path, workload: Workload) -> Non
     with pytest.raises(WorkloadError, match="seed = inf: must be a whole number"):
         load_plan(write(tmp_path, text, "plan.json"))
     text = solve(workload.graph, workload.devices).to_json().replace('"gap": 0.0', '"a": [{"b": 1e999}]', 1)
-    with pytest.raises(WorkloadError, match="options = .* must hold only texts, finite numbers"):
+    with pytest.raises(WorkloadError, match=r"options = .* must hold only texts, finite numbers"):
         load_plan(write(tmp_path, text, "plan.json"))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, solve
 from partitioner.methods.explain import relieving, why_infeasible
+from partitioner.regime import Regime
 
 GRAPH = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
 PINS = {0: "accelerator0", 1: "accelerator1"}
@@ -33,7 +34,7 @@ def test_the_error_names_what_to_leave_out(split: str, demands: dict[str, Any], 
 def test_all_together_are_named_where_no_single_one_is_to_blame() -> None:
     """Two demands of which each alone is too much; then a workload that fits nowhere anyway."""
     asked = Constraints(stages=4, nodes_per_stage=(4, None))
-    with pytest.raises(InfeasibleError, match="; without the constraints there is one"):
+    with pytest.raises(InfeasibleError, match="; without all that is demanded there is one"):
         solve(GRAPH, Devices.accelerated(2), constraints=asked)
     heavy = Graph.from_arrays({"accelerator": [1.0, 1.0]}, size=3.0)
     with pytest.raises(InfeasibleError, match="memory: the nodes take 6 together"):
@@ -45,13 +46,13 @@ def test_attempts_share_the_time() -> None:
     asked = Constraints(pin=PINS, forbid={2: ["cpu"]}, stages=2)
     tried: list[tuple[Constraints, float]] = []
 
-    def none(constraints: Constraints, seconds: float) -> bool:
-        tried.append((constraints, seconds))
+    def none(fewer: Regime, seconds: float) -> bool:
+        tried.append((fewer.constraints, seconds))
         return False
 
-    assert relieving(asked, none, seconds=0.0) == ()
+    assert relieving(Regime(constraints=asked), none, seconds=0.0) == ()
     assert tried == []
-    assert relieving(asked, none, seconds=5.0) == ()
+    assert relieving(Regime(constraints=asked), none, seconds=5.0) == ()
     assert [len(fewer.pin) + len(fewer.forbid) + bool(fewer.stages) for fewer, _ in tried] == [3, 3, 3, 3, 0]
     assert all(0.9 < seconds <= 5.0 for _, seconds in tried)
 
@@ -62,3 +63,10 @@ def test_memory_of_a_kind_is_found_by_sums() -> None:
     graph = Graph.from_arrays(times, size=3.0, allowed={"gpu": [True, True], "cpu": [False, False]})
     devices = Devices((DeviceKind("gpu", 1, memory=4.0), DeviceKind("cpu", 1)))
     assert why_infeasible(graph, devices, "chain").startswith("memory: nodes that run on gpu only take 6")
+
+
+def test_a_schedule_may_be_to_blame() -> None:
+    """Two samples of 3 on the first device; without a schedule one fits."""
+    chain = Graph.from_arrays({"accelerator": [1.0, 1.0]}, [(0, 1)], activations=3.0)
+    with pytest.raises(InfeasibleError, match=r"; without schedule = '1f1b' there is one$"):
+        solve(chain, Devices.accelerated(2, memory=5.0), schedule="1f1b")

@@ -102,7 +102,7 @@ def test_layers_stay_together_unless_they_enclose_others() -> None:
     layer, notes = whole_layers(chain)
     assert layer.tolist() == [-1, 1, -1, 1, -1]
     assert notes == ("nodes of layers that enclose others stay apart: a",)
-    assert parts(contract(chain, TWO, Goal(layer=layer)).member) == {
+    assert parts(contract(chain, TWO, Goal(classes=(layer,))).member) == {
         frozenset({0}),
         frozenset({1, 2, 3}),
         frozenset({4}),

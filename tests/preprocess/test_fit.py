@@ -6,7 +6,8 @@ import numpy as np
 
 from partitioner import Constraints, DeviceKind, Devices, Graph
 from partitioner.demands import demands_of
-from partitioner.preprocess.fit import fit
+from partitioner.preprocess.contract import Goal, contract
+from partitioner.preprocess.fit import companions, fit
 from tests.random_workloads import random_workload
 
 GRAPH = Graph.from_arrays(
@@ -48,14 +49,28 @@ def test_pins_and_prohibitions_narrow_what_may_run() -> None:
     assert graph.allowed.tolist() == [[False, True, False, False], [True, False, False, False]]
 
 
-def test_what_is_together_is_of_one_colour() -> None:
-    """Colour a with node 2 through node 1; nodes 1 and 3 share a device."""
-    apart = fitted((OWN,), Constraints())
-    assert len(set(apart.color.tolist()) - {-1}) == 2
-    graph = fitted((OWN,), Constraints(together=[[0, 1], [1, 2]]))
-    assert graph.color[0] == graph.color[1] == graph.color[2] != graph.color[3]
-    pinned = fitted((OWN,), Constraints(pin={1: "gpu0", 3: "gpu0", 2: "gpu1"}))
-    assert pinned.color[1] == pinned.color[3] != pinned.color[2]
+def test_companions_share_a_class() -> None:
+    """Node 2 is with 0 through 1; nodes 1 and 3 share a device; colours stay as they are."""
+    devices = Devices((OWN,))
+    apart = companions(demands_of(GRAPH, devices, Constraints()))
+    assert apart.tolist() == [-1] * 4
+    label = companions(demands_of(GRAPH, devices, Constraints(together=[[0, 1], [1, 2]])))
+    assert label[0] == label[1] == label[2] >= 0 > label[3]
+    label = companions(demands_of(GRAPH, devices, Constraints(pin={1: "gpu0", 3: "gpu0", 2: "gpu1"})))
+    assert label[1] == label[3] != label[2] and label[0] == -1
+    assert fitted((OWN,), Constraints(together=[[0, 1]])).color.tolist() == GRAPH.color.tolist()
+
+
+def test_together_is_no_colour_for_orphans() -> None:
+    """A backward node of its own colour stays an orphan, whose mirrored edges order stages (Appendix E.1)."""
+    graph = Graph.from_arrays(
+        {"gpu": [1.0] * 4}, [(0, 1), (3, 2)], backward=[False, False, True, True], color=["a", "b", "a", None]
+    )
+    devices = Devices((OWN,))
+    demands = demands_of(graph, devices, Constraints(together=[[1, 3]]))
+    problem = contract(fit(graph, devices, demands), devices, Goal(classes=(companions(demands),)))
+    assert problem.member[1] == problem.member[3]
+    assert problem.successors.row(int(problem.member[0])).tolist() == [problem.member[1]]
 
 
 def test_without_constraints_a_graph_stays_as_it_is() -> None:
@@ -69,6 +84,4 @@ def test_without_constraints_a_graph_stays_as_it_is() -> None:
         assert np.array_equal(again.time, graph.time[rows] * factors)
         assert np.array_equal(again.allowed, graph.allowed[rows])
         assert np.array_equal(again.size, graph.size)
-        same = graph.color[:, None] == graph.color
-        same &= (graph.color >= 0)[:, None]
-        assert np.array_equal((again.color[:, None] == again.color) & (again.color >= 0)[:, None], same)
+        assert np.array_equal(again.color, graph.color)

@@ -37,7 +37,9 @@ def _path(
 ) -> Line:
     n = len(time)
     names = ("parameters", "gradients", "optimizer", "activations", "workspace")
-    parts = {} if rng is None else {part: rng.integers(0, 9, n).astype(float) for part in names}
+    parts: dict[str, Any] = (
+        {} if rng is None else {part: rng.integers(0, 9, n).astype(float) for part in names}
+    )
     backward = np.arange(n) >= count
     arcs = [(i, i + 1) for i in range(n - 1)]
     graph = Graph.from_arrays({"gpu": time}, arcs, cost, backward=backward, **parts)

@@ -52,7 +52,9 @@ def contradictions(found: Timeline, passes: Passes, communication: str) -> list[
         "overlapped": {"in": 1, "compute": 0, "out": 1, "sync": 0},
         "duplex": {"in": 1, "compute": 0, "out": 2, "sync": 0},
     }[communication]
-    at_work, ends, begins = defaultdict(list), {}, {}
+    at_work: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
+    ends: dict[tuple[int, str, int], tuple[float, str]] = {}
+    begins: dict[tuple[int, str, int], float] = {}
     for operation in found.operations():
         if operation.end > operation.start:
             at_work[operation.device, unit[operation.part]].append((operation.start, operation.end))

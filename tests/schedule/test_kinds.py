@@ -13,8 +13,9 @@ from partitioner.schedule import Table, simulate
 from partitioner.schedule.check import check
 from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.passes import Passes, split_backward
+from partitioner.schedule.reading import read_passes
 from partitioner.schedule.running import grid
-from partitioner.schedule.simulation import read_passes, table_for
+from partitioner.schedule.simulation import table_for
 from partitioner.schedule.stash import stash
 from tests.schedule.lines import equal_stages
 
@@ -90,7 +91,7 @@ def test_zero_bubble_holds_no_more_than_the_first_stage_of_1f1b(stages: int, mic
         assert waiting.max() == stash("zb-h1", stage, stages, microbatches).activations
 
 
-def broken(name: str, line: Any, microbatches: Any = 4, **options: Any) -> str:
+def broken(name: str, line: tuple[Any, Any, Any], microbatches: Any = 4, **options: Any) -> str:
     with pytest.raises(OptionError) as caught:
         simulate(*line, name, microbatches, **options)
     return str(caught.value)

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import DeviceKind, Devices, Graph, Level, WorkloadError, evaluate
+from partitioner import DeviceKind, Devices, Graph, Level, WorkloadError, evaluate, solve
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.schedule import Table, simulate
 from partitioner.schedule.passes import split_backward
-from partitioner.schedule.simulation import read_passes
+from partitioner.schedule.reading import read_passes
+from partitioner.schedule.stash import stash
 from tests.oracle_pipelines import atoms, chains
 from tests.random_pipelines import random_case
 from tests.schedule.lines import equal_stages, random_line
@@ -76,7 +77,7 @@ def test_the_bound_is_the_evaluators_load() -> None:
         assert np.isclose(found.bound, expected, rtol=1e-9, atol=1e-12)
 
 
-def replicated(rng: np.random.Generator) -> tuple[Any, dict[str, list[str]]]:
+def replicated(rng: np.random.Generator) -> tuple[tuple[Any, Any, Any], dict[str, list[str]]]:
     """A line with two stages, the first or second one on further devices."""
     graph, _, placement = random_line(rng, 2)
     more = int(rng.integers(1, 4))
@@ -114,6 +115,38 @@ def test_replicas_reach_the_load_where_the_degrees_divide() -> None:
     found = simulate(slow, devices, placement, "1f1b", 400, replicas={"gpu0": ["gpu2"]})
     assert found.bound == 2.0
     assert found.time_per_sample <= 2.0 * (1 + 3 / 400)
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "1f1b_async"])
+@pytest.mark.parametrize("degrees", [(1, 1, 1), (2, 1, 1), (1, 2, 3), (3, 1, 2), (1, 4, 1)])
+def test_replicas_hold_what_the_rules_say(schedule: str, degrees: tuple[int, ...]) -> None:
+    graph, _, placement = equal_stages(3)
+    further = iter(range(3, sum(degrees)))
+    replicas = {f"gpu{i}": [f"gpu{next(further)}" for _ in range(r - 1)] for i, r in enumerate(degrees)}
+    devices = Devices((DeviceKind("gpu", sum(degrees)),))
+    found = simulate(graph, devices, placement, schedule, 24, replicas=replicas)
+    held = dict(zip(found.devices, found.in_flight.tolist(), strict=True))
+    for stage in range(3):
+        expected = stash(schedule, stage, 3, 24, degrees).activations
+        assert {held[name] for name in (f"gpu{stage}", *replicas[f"gpu{stage}"])} == {expected}
+
+
+def test_inference_holds_one_sample() -> None:
+    line = random_line(np.random.default_rng(14), 3, trains=False)
+    found = simulate(*line, "inference", 9)
+    assert found.in_flight.tolist() == [1, 1, 1]
+    judged = evaluate(*line, schedule="inference")
+    assert np.allclose(found.peak_memory, [load.memory for load in judged.loads], rtol=1e-12)
+
+
+def test_a_plan_brings_its_replicas_and_its_order() -> None:
+    graph, _, _ = equal_stages(2, forward=3.0)
+    devices = Devices((DeviceKind("gpu", 3),))
+    plan = solve(graph, devices, replicas=3)
+    found = simulate(graph, devices, plan, "1f1b", 60)
+    assert plan.replicas and len(found.devices) > len(plan.stages)
+    assert np.isclose(found.bound, plan.value, rtol=1e-9)
+    assert found.efficiency > 0.9
 
 
 def test_memory_is_the_evaluators_under_the_schedule() -> None:

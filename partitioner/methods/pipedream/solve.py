@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import InfeasibleError, OptionError, WorkloadError
-from partitioner.methods.loads import value_of
+from partitioner.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError
 from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.methods.pipedream.plan import plan
 from partitioner.methods.pipedream.result import PipeDreamPlan
@@ -20,6 +19,8 @@ OTHER_KINDS = "PipeDream's planner knows one kind of device: all others are left
 ALL_CUTS = "steps from the first source do not reach every layer: planned over all cuts"
 IDLE = "no pipeline uses all devices: some may stay idle"
 NO_PIPELINE = "PipeDream's planner finds no pipeline over these devices"
+TOO_MANY = "the graph can be cut at more than {:,} places, too many for PipeDream's planner"
+MOST_STATES, MOST_ON_LEVELS = 5000, 1500
 
 
 def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
@@ -29,14 +30,13 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
     (``activation_compression_ratio=1``), on devices of one kind, replicated or all stages single. Its
     value here is another one: what the plan costs in the model of all methods. Limits of memory and of
     replicas the planner does not know; a plan that breaks them is none. Nodes that cost nothing have
-    joined a neighbour, and on equal links there are no more unreplicated stages than supernodes.
+    joined a neighbour, and on equal links there are no more unreplicated stages than supernodes. The
+    planner runs to its end, whatever the time limit; graphs for which that takes long it does not plan.
 
     Raises
     ------
     OptionError
         If the kind of device may not run all of the graph.
-    NoPlanFound
-        If there are more states than the planner takes.
     """
     bound = relax(problem).bound
     if np.isinf(bound):
@@ -44,14 +44,14 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
     kind, notes = _kind(problem)
     view = view_of(problem, kind)
     planned, remarks = _planned(view, straight=bool(problem.copies[kind] == 1))
-    if planned is None:
-        return _nothing(problem, bound, settings, (*notes, NO_PIPELINE))
-    parts = _parts(view, planned, kind)
     notes += remarks
+    if planned is None:
+        return _nothing(problem, bound, settings, notes)
+    parts = _parts(view, planned, kind)
     broken = _broken(problem, parts)
     if broken:
         return _nothing(problem, bound, settings, (*notes, broken))
-    value = value_of(problem, parts) if problem.pipeline is None else pipeline_value(problem, parts)
+    value = pipeline_value(problem, parts)
     return Outcome(
         problem,
         parts,
@@ -76,20 +76,20 @@ def _kind(problem: Problem) -> tuple[int, tuple[str, ...]]:
 
 def _planned(view: View, straight: bool) -> tuple[PipeDreamPlan | None, tuple[str, ...]]:
     """The released planner's plan; where it has none, that of the next wider question, and notes on it."""
-    asked: dict[str, Any] = {}
+    most = MOST_STATES if len(view.levels) == 1 else MOST_ON_LEVELS
+    asked: dict[str, Any] = {"straight": straight, "activation_compression_ratio": 1.0, "max_states": most}
     notes: list[str] = []
     while True:
         try:
-            found = plan(
-                view.layers, view.levels, straight=straight, activation_compression_ratio=1.0, **asked
-            )
-            return found, tuple(notes)
+            return plan(view.layers, view.levels, **asked), tuple(notes)
+        except NoPlanFound:
+            return None, (TOO_MANY.format(most),)
         except WorkloadError:
             asked["states"] = "ideals"
             notes.append(ALL_CUTS)
         except InfeasibleError:
             if "fewer_machines" in asked:
-                return None, ()
+                return None, (NO_PIPELINE,)
             asked["fewer_machines"] = True
             notes.append(IDLE)
 

@@ -12,6 +12,7 @@ import numpy as np
 from partitioner.methods.pipedream.layers import Layers
 from partitioner.methods.pipedream.request import Level
 from partitioner.methods.pipedream.result import Stage
+from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.preprocess.problem import Ints, Problem
 
 
@@ -40,34 +41,25 @@ def view_of(problem: Problem, kind: int) -> View:
     times the bandwidth; so a result of the network has none, which the planner counts at cuts behind it.
     Without a bandwidth weights cost nothing, and cost and bytes are one.
     """
-    bandwidth = bandwidth_of(problem, kind)
+    bandwidth = float(pipeline_of(problem).bandwidth[kind])
+    linked = math.isfinite(bandwidth)
+    pace = bandwidth if linked else 1.0
     supernode = np.argsort(_first_nodes(problem))
     layer = np.argsort(supernode)
-    weights = np.zeros(problem.n) if problem.pipeline is None else problem.pipeline.weights
     arcs = np.stack((problem.successors.owners(), problem.successors.items), axis=1)
     layers = Layers(
         time=problem.time[kind].sum(axis=0)[supernode],
-        activation=(problem.output * (problem.fare[kind] * (bandwidth or 1.0)))[supernode],
-        parameters=weights[supernode] * (bandwidth is not None),
+        activation=(problem.output * (problem.fare[kind] * pace))[supernode],
+        parameters=pipeline_of(problem).weights[supernode] * linked,
         edges=layer[arcs],
     )
-    return View(layers, supernode, levels_of(problem, kind))
+    return View(layers, supernode, levels_of(problem, kind, pace))
 
 
-def bandwidth_of(problem: Problem, kind: int) -> float | None:
-    """The bandwidth of a kind; None if it has none, or nothing is known of replicas and levels."""
-    if problem.pipeline is None or math.isinf(problem.pipeline.bandwidth[kind]):
-        return None
-    return float(problem.pipeline.bandwidth[kind])
-
-
-def levels_of(problem: Problem, kind: int) -> list[Level]:
-    """The machines of each level and the bandwidth between them; one level where all links are alike."""
-    bandwidth = bandwidth_of(problem, kind) or 1.0
-    pipeline, count = problem.pipeline, int(problem.count[kind])
-    if pipeline is None:
-        return [Level(count, bandwidth)]
-    sizes = [1, *pipeline.group[:, kind].tolist(), count]
+def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[Level]:
+    """The machines of each level and the bandwidth between them, given that of the fastest links."""
+    pipeline = pipeline_of(problem)
+    sizes = [1, *pipeline.group[:, kind].tolist(), int(problem.count[kind])]
     paces = [1.0, *pipeline.slowdown.tolist()]
     machines = [outer // inner for inner, outer in pairwise(sizes)]
     return [Level(m, bandwidth / slow) for m, slow in zip(machines, paces, strict=True)]

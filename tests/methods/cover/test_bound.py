@@ -31,7 +31,7 @@ def test_the_bound_is_a_bound(objective: str, split: str) -> None:
         graph, devices = uneven_workload(rng, 7)
         cpus, backward = bool(rng.integers(2)), bool(rng.integers(2))
         best = best_values(graph, devices, objective, cpus, backward)[split]
-        problem = contract(fitted(graph, devices), devices, Goal(objective, split, None, cpus, backward))
+        problem = contract(fitted(graph, devices), devices, Goal(objective, split, (), cpus, backward))
         floor = relax(problem).bound
         if best is None or best <= floor:
             continue

@@ -126,13 +126,18 @@ def test_random_graphs_are_planned_as_the_planner_does(groups: list[int]) -> Non
     assert (idle > 0) == (len(groups) > 1) and (replicated > 10) == (groups != [1])
 
 
-def test_our_optimum_is_never_worse() -> None:
-    """On equal links, in the model that all plans are judged by."""
+@pytest.mark.parametrize(("groups", "replicas"), [([4], 4), ([4], 1), ([2, 2], 1)])
+def test_our_optimum_is_never_worse(groups: list[int], replicas: int) -> None:
+    """In the model that all plans are judged by, where we search every layout that PipeDream may choose."""
     rng, better = random.Random(8), 0
     for case in range(60):
         layers, bandwidth = (chain, residual)[case % 2](rng, rng.randint(2, 6)), rng.choice((0.5, 10.0))
-        graph, devices = training_graph(layers, bandwidth), wired([4], bandwidth)
-        theirs, ours = (solve(graph, devices, method=m, replicas=4) for m in ("pipedream", "pipeline"))
+        layers = replace(layers, time=layers.time + 1)
+        graph, devices = training_graph(layers, bandwidth), wired(groups, bandwidth)
+        theirs, ours = (
+            solve(graph, devices, method=method, replicas=replicas) for method in ("pipedream", "pipeline")
+        )
+        assert ours.status == "optimal"
         assert theirs.bound <= ours.value * (1 + 1e-9) and ours.value <= theirs.value * (1 + 1e-9)
         better += ours.value < 0.9 * theirs.value
     assert better > 10
@@ -182,6 +187,16 @@ def test_limits_that_it_does_not_know_leave_no_plan() -> None:
     devices = Devices((DeviceKind("gpu", 2, memory=7.0), DeviceKind("cpu", 1, times="gpu")))
     with pytest.raises(NoPlanFound, match="puts 8 on a device with a memory of 7"):
         solve(graph, devices, method="pipedream")
+
+
+def test_where_the_planner_ends_there_is_no_plan() -> None:
+    """13 independent layers can be cut in 8,191 ways; one layer cannot be two stages."""
+    wide = Graph.from_arrays({"gpu": [1.0] * 13})
+    with pytest.raises(NoPlanFound, match="cut at more than 5,000 places"):
+        solve(wide, wired([2], 1.0), method="pipedream")
+    alone = Graph.from_arrays({"gpu": [1.0]})
+    with pytest.raises(NoPlanFound, match="finds no pipeline over these devices"):
+        solve(alone, wired([2, 2], 1.0), method="pipedream")
 
 
 @pytest.mark.parametrize(

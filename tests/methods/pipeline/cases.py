@@ -6,7 +6,7 @@ from partitioner.demands import demands_of
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.pipeline.solve import solve_pipeline
 from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.fit import fit
+from partitioner.preprocess.fit import companions, fit
 from partitioner.preprocess.pipeline import Extension
 from partitioner.preprocess.problem import Problem
 from partitioner.regime import Regime
@@ -18,7 +18,8 @@ def problem_of(case: Case) -> Problem:
     demands = demands_of(case.graph, case.devices, case.constraints)
     regime = Regime(case.replicas, case.schedule, case.microbatches, case.constraints)
     graph = fit(case.graph, case.devices, demands, case.schedule is not None)
-    goal = Goal(objective=case.objective, extension=Extension(regime, demands))
+    classes = (companions(demands),)
+    goal = Goal(objective=case.objective, classes=classes, extension=Extension(regime, demands))
     return contract(graph, case.devices, goal)
 
 

@@ -237,6 +237,8 @@ class Chain:
         ideals = low + 1 + np.flatnonzero(least[1:] <= self.aim.limit)
         groups = segments.layout.groups - position - 1
         ideals = ideals[~self.aim.hopeless(ideals, least[ideals - low], groups)]
+        crossing = spanning_prices(segments.problem.nets, stretch.prices, self.within, self.slowdown)
+        ideals = ideals[~segments.too_heavy(low, ideals, crossing, groups, self.aim)]
         return [
             ideal for ideal in ideals.tolist()
             if not self._beaten(ideal, position + 1, labels, float(least[ideal - low]))
@@ -337,16 +339,13 @@ class Chain:
         return min(self.value[low][label] for label in labels)
 
     def _open(self, low: int, position: int, groups: int):  # type: ignore[no-untyped-def]
-        home = self.segments.layout.home
-        at_home = (home < 0) | ((home >= position) & (home < position + groups))
+        at_home = self.segments.layout.at_home(position, position + groups)
         return self.segments.mask(low, self.stretch.high) & at_home
 
     def _at_home(self, low: int, high: int, first: int, end: int) -> bool:
         """Is all between two ideals that is pinned to a device pinned to one of these groups?"""
-        if not self.segments.layout.bound:
-            return True
-        home = self.segments.layout.home[self.segments.mask(low, high)]
-        return bool(((home < 0) | ((home >= first) & (home < end))).all())
+        layout = self.segments.layout
+        return not layout.bound or bool(layout.at_home(first, end)[self.segments.mask(low, high)].all())
 
     def _stages_of(self, step: Step, high: int, label: Label) -> list[Part]:
         """The stages of one segment."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.method import Part
+from partitioner.methods.pipeline.arrays import Bools
 from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.methods.pipeline.model import behind_matters
 from partitioner.preprocess.problem import Floats, Ints, Problem
@@ -33,7 +34,8 @@ class Layout:
     turned
         Are positions counted from the end of the pipeline?
     home
-        Shape (n,): the position to which a supernode is bound by the device it is pinned to, or -1.
+        Shape (n, 2): the first and last position with a device that a supernode is pinned to; the
+        number of groups and -1 where it may be anywhere.
     """
 
     size: Ints
@@ -46,7 +48,11 @@ class Layout:
     @property
     def bound(self) -> bool:
         """Is anything pinned to a device?"""
-        return bool((self.home >= 0).any())
+        return bool((self.home[:, 1] >= 0).any())
+
+    def at_home(self, first: int, end: int) -> Bools:
+        """Shape (n,): is all that a supernode is pinned to at these positions?"""
+        return np.asarray((self.home[:, 0] >= first) & (self.home[:, 1] < end))
 
     def end(self, level: int, position: int) -> int:
         """The position behind the group of a level that holds a position."""
@@ -67,23 +73,32 @@ def layout_of(problem: Problem) -> Layout:
     present = int((size > 0).argmax())
     groups = max(1, int(problem.count[present] // max(1, size[present])))
     spans = pipeline.group[:, present] // max(1, pipeline.group[0, present])
-    backwards, kind = behind_matters(problem), problem.allowed.argmax(axis=0)
-    number = pipeline.pinned // np.maximum(size, 1)[kind]
-    home = groups - 1 - number if backwards else number
+    backwards = behind_matters(problem)
     return Layout(
         size=size,
         groups=groups,
         spans=np.append(spans, groups),
         slowdown=pipeline.slowdown,
         turned=backwards,
-        home=np.where(pipeline.pinned >= 0, home, -1),
+        home=_homes(problem, size, groups, backwards),
     )
+
+
+def _homes(problem: Problem, size: Ints, groups: int, backwards: bool) -> Ints:
+    pinned, kind = pipeline_of(problem).pinned, problem.allowed.argmax(axis=0)
+    owner = pinned.owners()
+    number = pinned.items // np.maximum(size, 1)[kind[owner]]
+    position = groups - 1 - number if backwards else number
+    home = np.tile(np.array([groups, -1]), (problem.n, 1))
+    np.minimum.at(home[:, 0], owner, position)
+    np.maximum.at(home[:, 1], owner, position)
+    return home
 
 
 def in_group(problem: Problem, layout: Layout, stages: list[Part], position: int) -> list[Part]:
     """The stages of one group with their devices: those that something is pinned to, then free ones."""
     pinned = pipeline_of(problem).pinned
-    chosen = [sorted({int(i) for i in pinned[stage.nodes] if i >= 0}) for stage in stages]
+    chosen = [sorted({int(i) for v in stage.nodes for i in pinned.row(v)}) for stage in stages]
     placed = []
     taken = {(stage.kind, i) for stage, own in zip(stages, chosen, strict=True) for i in own}
     for stage, own in zip(stages, chosen, strict=True):

@@ -11,6 +11,7 @@ from partitioner.methods.dp.weights import remaining_weights, weights_above
 from partitioner.methods.pipeline.arrays import Bools, Burden, Costs, Hunt, Ints32, States, Table
 from partitioner.methods.pipeline.ground import SLACK, new_table
 from partitioner.methods.pipeline.kernel import sweep
+from partitioner.methods.pipeline.levels.cuts import cut_costs, segment_costs
 from partitioner.methods.pipeline.levels.layout import Layout, layout_of
 from partitioner.methods.pipeline.levels.prices import Prices
 from partitioner.methods.pipeline.loads import least_work, pipeline_of
@@ -81,6 +82,9 @@ class Segments:
         self.remaining = remaining_weights(lattice, relaxation.weight)
         self.rest = remaining_weights(lattice, least_work(problem))
         self.followed = behind_matters(problem)
+        self.price = self._transfer_weight()
+        pins = self.costs.pins, self.costs.enter
+        self.cut = cut_costs(lattice.parent, lattice.added, self.costs.net_start, self.costs.net, *pins)
         self.table = new_table(lattice.size, self.space.count)
         self._burdens: dict[int, Burden] = {}
         self._unclosed: Ints32 = np.full((len(problem.count), lattice.size), -1, dtype=np.int32)
@@ -139,10 +143,39 @@ class Segments:
         capacity = self._capacity((left - used)[:, None] * self.layout.size, aim)
         hunt = self._hunt(low, high, opened, capacity, aim)
         costs = self.costs._replace(bandwidth=self.costs.bandwidth / slowdown)
-        states = _one_stage(len(self.layout.size), kind, most, self.space.states.thrifty)
+        thrifty = self.space.states.thrifty and not self.layout.bound
+        states = _one_stage(len(self.layout.size), kind, most, thrifty)
         burden = self._spread(behind, copies, states)
         self._sweep(low, high, prices, burden, states, hunt, table, low + 1, costs)
         return table
+
+    def too_heavy(self, low: int, highs: Ints, prices: Prices, rest: int, aim: Aim) -> Bools:
+        """Shape of `highs`: is a segment too heavy for its group, or all after it for `rest` groups?
+
+        Parameters
+        ----------
+        low, highs
+            Where the segment starts, and where it may end.
+        prices
+            What it pays for nets that cross its ends.
+        rest
+            How many groups are left for what comes after it.
+        aim
+            With the threshold that devices may be loaded to.
+        """
+        weight, nets = self.remaining, self.problem.nets
+        enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
+        ends = segment_costs(self.members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        here = weight[low] - weight[highs] + self.price * ends
+        after = weight[highs] + self.price * self.layout.slowdown[0] * self.cut[highs]
+        group, others = self._capacity(np.array([[1], [rest]]) * self.layout.size, aim)
+        return np.asarray((here > group) | (after > others))
+
+    def _transfer_weight(self) -> float:
+        """What a transfer that costs 1 takes of the joint capacity, at least."""
+        if self.problem.communication != "sequential":
+            return 0.0
+        return float((self.relaxation.time_price * self.problem.fare)[self.layout.size > 0].min())
 
     def _spread(self, behind: int, copies: np.ndarray, states: States) -> Burden:  # type: ignore[type-arg]
         """What one stage takes of each device, infinitely much with a number of devices it may not have."""

@@ -1,0 +1,56 @@
+"""What the transfers at the ends of a segment add to its weight (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def cut_costs(parent, added, net_start, net_of, pins, cost):  # type: ignore[no-untyped-def]
+    """Shape (I,): the cost of the nets that have pins on both sides of an ideal."""
+    total = np.zeros(len(parent), np.float64)
+    inside = np.zeros(len(pins), np.int64)
+    place = 0
+    for ideal in range(1, len(parent)):
+        place = _move(parent, added, net_start, net_of, inside, place, ideal)
+        for net in range(len(pins)):
+            if 0 < inside[net] < pins[net]:
+                total[ideal] += cost[net]
+    return total
+
+
+@njit(cache=True)
+def segment_costs(members, low, highs, pin_start, pin, source, enter, leave):  # type: ignore[no-untyped-def]
+    """Shape of `highs`: the cost of the nets that come into a segment, and of those that leave it, once each.
+
+    A segment is what one of the `highs` holds and `low` does not; `enter` and `leave` are prices of what
+    crosses its ends.
+    """
+    total = np.zeros(len(highs), np.float64)
+    for i in range(len(highs)):
+        for net in range(len(source)):
+            inside = 0
+            for at in range(pin_start[net], pin_start[net + 1]):
+                inside += members[highs[i], pin[at]] and not members[low, pin[at]]
+            if inside > 0 and (members[low, source[net]] or not members[highs[i], source[net]]):
+                total[i] += enter[net]
+            elif inside > 0 and inside < pin_start[net + 1] - pin_start[net]:
+                total[i] += leave[net]
+    return total
+
+
+@njit(cache=True, inline="always")
+def _move(parent, added, net_start, net_of, inside, place, ideal):  # type: ignore[no-untyped-def]
+    """Count the pins inside another ideal, along the tree of parents."""
+    old, new = place, ideal
+    while old != new:
+        if old > new:
+            v, change = added[old], -1
+            old = parent[old]
+        else:
+            v, change = added[new], 1
+            new = parent[new]
+        for i in range(net_start[v], net_start[v + 1]):
+            inside[net_of[i]] += change
+    return ideal

@@ -1,0 +1,68 @@
+"""A sample's passes from what a user brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from partitioner.devices import Devices
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.order import order_violations, read_order
+from partitioner.evaluation.placed import Placed, read_placement
+from partitioner.evaluation.replicas import read_replicas, replica_names
+from partitioner.evaluation.shape import placement_shape
+from partitioner.graph import Graph
+from partitioner.schedule.passes import Passes
+from partitioner.schedule.pieces import pieces_of
+from partitioner.schedule.work import passes_of
+
+
+class Planned(Protocol):
+    """Anything that says where every node goes, such as a plan."""
+
+    @property
+    def placement(self) -> Mapping[Any, str]:
+        """Device name for every node id."""
+
+
+def read_passes(
+    graph: Graph,
+    devices: Devices,
+    plan: Planned | Mapping[Any, str],
+    *,
+    replicas: Mapping[str, Sequence[str]] | None = None,
+    order: Sequence[str] | None = None,
+    links: str = "host",
+) -> Passes:
+    """The passes of a sample under a plan, as :func:`simulate` takes them.
+
+    Raises
+    ------
+    WorkloadError
+        As there.
+    """
+    placement: Any = plan if isinstance(plan, Mapping) else getattr(plan, "placement", plan)
+    replicas = getattr(plan, "replicas", None) or None if replicas is None else replicas
+    order = getattr(plan, "stages", None) or None if order is None else order
+    placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
+    copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
+    shape = placement_shape(placed.graph, placed.device, placed.names)
+    against = order_violations(placed, shape, ordered) if ordered else ()
+    refuse([Flaw("order", "", "", words) for words in against] + _lost(placed))
+    return passes_of(placed, copies, pieces_of(placed, shape, ordered), links)
+
+
+def _lost(placed: Placed) -> list[Flaw]:
+    """Nodes on kinds that have no times for them."""
+    return [
+        Flaw(f"node {shown(placed.graph.ids[i])}", "", "", f"has no time on {placed.names[placed.device[i]]}")
+        for i in np.flatnonzero(placed.row < 0).tolist()
+    ]
+
+
+def refuse(flaws: list[Flaw]) -> None:
+    """Raise what is wrong, if anything is."""
+    if flaws:
+        raise WorkloadError(flaws)
