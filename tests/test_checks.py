@@ -77,6 +77,16 @@ def test_a_size_at_the_limit_fits() -> None:
     assert device_flaws(graph, Devices.accelerated(1, memory=0.3)) == []
 
 
+def test_every_part_of_the_memory_counts_once() -> None:
+    """Of two nodes that share a device 1 + 2 + 1 + 2 stay, and 3 is the larger workspace: 9."""
+    graph = Graph.from_arrays(
+        {"accelerator": [1.0] * 2}, size=1.0, parameters=2.0, workspace=[3.0, 2.0], color=["a", "a"]
+    )
+    assert device_flaws(graph, Devices.accelerated(1, memory=9.0)) == []
+    said = one_flaw(graph, Devices.accelerated(1, memory=8.0))
+    assert said.startswith("colour class 'a': total memory = 9.0: larger than")
+
+
 def test_a_workload_is_checked_when_made() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0]}, size=2.0)
     with pytest.raises(WorkloadError, match="larger than the memory"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
@@ -133,7 +135,14 @@ def new_table(ideals: int, states: int) -> Table:
     )
 
 
-def stages_in(table: Table, ground: PipelineGround, ideal: int, state: int, first: int = 0) -> list[Part]:
+class Walked(Protocol):
+    """What a table was filled on."""
+
+    lattice: Lattice
+    space: StateSpace
+
+
+def stages_in(table: Table, ground: Walked, ideal: int, state: int, first: int = 0) -> list[Part]:
     """The stages that lead from ideal `first` to an ideal and a state of it."""
     stages = []
     while ideal != first:

@@ -98,7 +98,7 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
     inside = np.zeros(len(pins), np.int64)
     before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
     layers = np.zeros(layer_of.max() + 1 if len(layer_of) else 0, np.int64)
-    covered = np.zeros(nodes, np.bool_)  # by the ideal `place`
+    covered = np.zeros(nodes, np.int64)  # 1 for those of the ideal `place`
     touching = np.zeros(nodes, np.int64)  # supernodes of it that share an edge with each
     place, steps = 0, 0
     for start in range(first, last):
@@ -118,7 +118,7 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
         frontier = 0
         if by_neighbours:
             for v in range(nodes):
-                frontier += touching[v] > 0 and not covered[v]
+                frontier += touching[v] > 0 and covered[v] == 0
         depth = 0
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
         while depth >= 0:

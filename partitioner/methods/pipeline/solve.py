@@ -23,6 +23,7 @@ from partitioner.preprocess.ideals import Lattice
 from partitioner.preprocess.problem import Problem
 
 NEAR = 1.15
+ORDERS_SAVED = 4
 MERGED = "free nodes were merged, perhaps at a loss, to keep the ideals few"
 
 
@@ -72,13 +73,19 @@ def _walked(problem: Problem, settings: Settings) -> Outcome:
     relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
     if np.isinf(relaxation.bound):
         return no_split(problem)
-    linear = best_linear(problem, relaxation, settings, model)
+    linear = best_linear(problem, relaxation, _with_orders(problem, settings), model)
     if linear.closed or settings.expired:
         return linear.outcome()
     lattice = lattice_within(problem, settings, model)
     if lattice is None:
         return linear.outcome(too_many(problem, settings, model))
     return _search(linear, lattice)
+
+
+def _with_orders(problem: Problem, settings: Settings) -> Settings:
+    """Fewer linear orders where devices are in groups, as each costs more."""
+    levels = len(pipeline_of(problem).slowdown) > 0
+    return replace(settings, orders=-(-settings.orders // ORDERS_SAVED)) if levels else settings
 
 
 def model_for(problem: Problem) -> Model:
@@ -111,7 +118,8 @@ def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
     if len(pipeline_of(problem).slowdown):
         low = max(low, bound_without_levels(linear, lattice))
     bracket = model.bracket(ground, settings, low, linear.value)
-    bracket.narrow(from_top=np.isfinite(linear.value) and linear.value > NEAR * linear.bound)
+    far = np.isfinite(linear.value) and linear.value > NEAR * linear.bound
+    bracket.narrow(from_top=far and low == linear.bound)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if not problem.lossless:

@@ -149,6 +149,6 @@ def relocate(  # type: ignore[no-untyped-def]
         for i in range(net_start[v], net_start[v + 1]):
             before[net_of[i]] += change
         if by_neighbours:
-            covered[v] = change > 0
+            covered[v] += change
             for i in range(adjacent_start[v], adjacent_start[v + 1]):
                 touching[adjacent[i]] += change

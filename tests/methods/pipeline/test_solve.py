@@ -66,6 +66,11 @@ def test_equals_exhaustive_search(features: str) -> None:
     agree(range(60), features)
 
 
+def test_walks_from_ideal_to_ideal_keep_count() -> None:
+    """Cases in which the walk leaves a supernode on one branch of the tree after it has met it on another."""
+    agree(range(1141, 1142), "kinds replicas memory constraints")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("features", COMBINATIONS)
 @pytest.mark.parametrize("first", range(1000, 3000, 500))

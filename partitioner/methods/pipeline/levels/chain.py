@@ -1,84 +1,32 @@
-"""Chains of segments: the groups of devices one after the other, from the end of the pipeline.
+"""Chains of segments: one group of devices after the other, in the order of the ideals.
 
-A label of an ideal says that the groups before a position can hold it, with so many devices in use and so many
-stages. From every ideal that has labels a chain goes on with a segment on the next group, or with one
-stage over several whole groups. What a stage over several groups costs is known at once. What a segment
-on one group costs depends on where it ends: a first sweep takes transfers out of its far end for
-transfers inside the group, and finds the ends that may be within the threshold; each of them then
-has a sweep of its own with the true costs. With several levels such a segment is a chain itself, of
-segments on smaller groups.
+A label of an ideal says that the groups before a position can hold it. From every ideal that has labels
+a chain goes on with a segment on the next group, or with one stage over several whole groups. What a
+stage over several groups costs is known at once. What a segment on one group costs depends on where it
+ends: a first sweep takes transfers out of its far end for transfers inside the group, and finds the
+ends that may be within the threshold; each of them then has a sweep of its own with the true costs.
+With several levels such a segment is a chain itself, of segments on smaller groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from partitioner.methods.method import Part
 from partitioner.methods.pipeline.ground import stages_in
+from partitioner.methods.pipeline.levels.labels import End, Label, Step, Stretch
 from partitioner.methods.pipeline.levels.layout import in_group, over_groups
 from partitioner.methods.pipeline.levels.prices import Prices, part_prices, spanning_prices
-from partitioner.methods.pipeline.levels.segment import Aim, Segments
+from partitioner.methods.pipeline.levels.segment import UNENDING, Aim, Segments
 from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.preprocess.problem import Floats
 
-STEPS_A_SEGMENT = 5000
+STEPS_A_SEGMENT = 50_000
 
-
-class Stretch(NamedTuple):
-    """A part of the pipeline that lies in one group of a level.
-
-    Parameters
-    ----------
-    level
-        The level; the number of levels for all devices.
-    low, high
-        It holds what `high` has and `low` has not.
-    first, end
-        The positions of the smallest groups that it may use.
-    behind
-        The devices behind it.
-    prices
-        What its stages pay for what is outside.
-    """
-
-    level: int
-    low: int
-    high: int
-    first: int
-    end: int
-    behind: int
-    prices: Prices
-
-
-class Label(NamedTuple):
-    """Groups before `position` hold an ideal, on `devices` more devices in `stages` stages."""
-
-    position: int
-    devices: int
-    stages: int
-
-
-class End(NamedTuple):
-    """A way to hold a segment: what it adds to a label, and its value."""
-
-    label: Label
-    value: float
-
-
-class Step(NamedTuple):
-    """How a label was reached: from which one, at which position the segment begins, and its stage's kind.
-
-    The kind is -1 for a segment inside a group.
-    """
-
-    ideal: int
-    label: Label
-    position: int
-    kind: int
+Walk = Generator[int, None, None]
 
 
 @dataclass(eq=False)
@@ -98,7 +46,7 @@ class Chain:
     segments: Segments
     stretch: Stretch
     aim: Aim
-    known: dict[tuple[int, ...], tuple[float, list[End]]] = field(default_factory=dict)
+    known: dict[tuple[int, ...], tuple[Aim, list[End]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         low, high = self.stretch.low, self.stretch.high
@@ -107,6 +55,7 @@ class Chain:
         self.step: dict[tuple[int, Label], Step] = {}
         self.ideal = low
         self.steps = 0
+        self._way = self.walk()
         self.limits = pipeline_of(self.segments.problem).limits
         self.slowdown = float(self.segments.layout.slowdown[self.stretch.level - 1])
         self.tied = self.segments.layout.bound or self.stretch.level > 1
@@ -114,14 +63,20 @@ class Chain:
     def advance(self, budget: int) -> None:
         """Extend the labels of further ideals, until about `budget` steps are made."""
         enough = self.steps + budget
-        while self.ideal < self.stretch.high and self.steps <= enough:
+        for steps in self._way:
+            self.steps += steps
+            if self.steps > enough:
+                return
+
+    def walk(self) -> Walk:
+        """Extend the labels of all ideals, segment by segment; yields steps."""
+        while self.ideal < self.stretch.high:
             if self.ideal in self.value:
-                self._extend(self.ideal)
+                yield from self._extend(self.ideal)
             self.ideal += 1
 
     def ends(self) -> list[End]:
-        """The ways to hold the whole stretch, relative to its start, and their values."""
-        self.advance(2**62)
+        """The ways found to hold the whole stretch, relative to its start, and their values."""
         found = self.value.get(self.stretch.high, {})
         first = self.stretch.first
         return [End(label._replace(position=label.position - first), each) for label, each in found.items()]
@@ -135,10 +90,10 @@ class Chain:
             ideal, label = step.ideal, step.label
         return [stage for part in found[::-1] for stage in part]
 
-    def _extend(self, low: int) -> None:
+    def _extend(self, low: int) -> Walk:
         for position, labels in self._starts(low):
-            self._go_over_groups(low, position, labels)
-            self._go_in_group(low, position, labels)
+            yield self._go_over_groups(low, position, labels)
+            yield from self._go_in_group(low, position, labels)
 
     def _starts(self, low: int) -> Iterator[tuple[int, list[Label]]]:
         """The positions from which to go on, with the labels of an ideal that can do so, best ones only."""
@@ -167,10 +122,11 @@ class Chain:
         """The devices behind, as far as memory depends on them."""
         return self.stretch.behind + label.devices if self.segments.followed else 0
 
-    def _go_over_groups(self, low: int, position: int, labels: list[Label]) -> None:
-        """Add one stage on all devices of a kind in several groups, in all ways."""
-        if not self._may_span(position):
-            return
+    def _go_over_groups(self, low: int, position: int, labels: list[Label]) -> int:
+        """Add one stage on all devices of a kind in several groups, in all ways; returns the steps."""
+        steps = 0
+        if not self._may_span():
+            return steps
         layout, stretch = self.segments.layout, self.stretch
         for kind in np.flatnonzero(layout.size).tolist():
             groups = self._widths(position, kind)
@@ -182,7 +138,7 @@ class Chain:
                 self._behind(labels[0]), self._least(low, labels), kind, groups, self.slowdown,
                 stretch.end - position, self.aim,
             )  # fmt: skip
-            self.steps += STEPS_A_SEGMENT
+            steps += STEPS_A_SEGMENT
             for each in groups:
                 copies = each * int(layout.size[kind])
                 base = self._least(low, labels)
@@ -192,29 +148,33 @@ class Chain:
                     for label in labels:
                         added = End(Label(position + each - label.position, copies, 1), 0.0)
                         value = self._joined(self.value[low][label], table.value[high, copies], base)
-                        self._offer(low, label, high, added, value, Step(low, label, position, kind))
+                        self._offer(label, high, added, value, Step(low, label, position, kind))
+        return steps
 
-    def _may_span(self, position: int) -> bool:
+    def _may_span(self) -> bool:
         kinds = int((self.segments.layout.size > 0).sum())
         most = pipeline_of(self.segments.problem).replicas
         return most > 1 and not (self.limits.all_devices and kinds > 1)
 
     def _widths(self, position: int, kind: int) -> list[int]:
-        """The numbers of groups that a stage may span from a position: across a border, within the stretch."""
+        """How many groups a stage may span from a position: across a border, within the stretch."""
         layout, most = self.segments.layout, pipeline_of(self.segments.problem).replicas
         border = layout.end(self.stretch.level - 1, position)
         widest = min(self.stretch.end - position, most // int(layout.size[kind]))
         return list(range(border - position + 1, widest + 1))
 
-    def _go_in_group(self, low: int, position: int, labels: list[Label]) -> None:
+    def _go_in_group(self, low: int, position: int, labels: list[Label]) -> Walk:
         """Add a segment inside the group at a position, in all ways."""
-        for high in self._ends_in_group(low, position, labels):
-            for end in self._between(low, high, position, self._behind(labels[0])):
+        highs = self._ends_in_group(low, position, labels)
+        yield STEPS_A_SEGMENT
+        for high in highs:
+            ends = yield from self._between(low, high, position, self._behind(labels[0]))
+            for end in ends:
                 for label in labels:
                     value = self._joined(self.value[low][label], end.value, 0.0)
                     step = Step(low, label, position, -1)
                     shifted = end.label._replace(position=end.label.position + position - label.position)
-                    self._offer(low, label, high, End(shifted, end.value), value, step)
+                    self._offer(label, high, End(shifted, end.value), value, step)
 
     def _ends_in_group(self, low: int, position: int, labels: list[Label]) -> list[int]:
         """The ideals at which a segment may end, by a sweep that leaves its far end cheap."""
@@ -225,14 +185,15 @@ class Chain:
         if stretch.level > 1:
             wide = segments.above(low) & segments.below(high)
             wide[low] = False
-            return [*np.flatnonzero(wide).tolist()]
+            inside = np.flatnonzero(wide)
+            rest = segments.layout.groups - position - 1
+            return [*inside[~self.aim.hopeless(inside, np.zeros(len(inside)), rest)].tolist()]
         prices = self._far_end_cheap(low)
         opened = self._open(low, position, 1)
         start = self._least(low, labels)
         table = segments.in_group(
             low, high, opened, prices, self._behind(labels[0]), start, stretch.end - position - 1, self.aim
         )
-        self.steps += STEPS_A_SEGMENT
         least = table.value[low : high + 1].min(axis=1)
         ideals = low + 1 + np.flatnonzero(least[1:] <= self.aim.limit)
         groups = segments.layout.groups - position - 1
@@ -248,7 +209,11 @@ class Chain:
         """Prices behind a segment that begins at `low`: of what is in front of it, as if in its group."""
         segments, stretch = self.segments, self.stretch
         return part_prices(
-            segments.problem.nets, stretch.prices, self.within, segments.mask(low, stretch.high), self.slowdown
+            segments.problem.nets,
+            stretch.prices,
+            self.within,
+            segments.mask(low, stretch.high),
+            self.slowdown,
         )
 
     def _beaten(self, high: int, position: int, labels: list[Label], value: float) -> bool:
@@ -259,7 +224,7 @@ class Chain:
         mine = max(value, self.aim.floor)
         return any(label.position <= position and each <= mine for label, each in found.items())
 
-    def _between(self, low: int, high: int, position: int, behind: int) -> list[End]:
+    def _between(self, low: int, high: int, position: int, behind: int) -> Generator[int, None, list[End]]:
         """The ways to hold what is between two ideals in the group at a position."""
         key = (low, high, behind, position if self.tied else -1)
         if key in self.known and self._still_holds(*self.known[key]):
@@ -267,14 +232,18 @@ class Chain:
         if self.stretch.level == 1:
             found = self._in_one_group(low, high, position, behind)
         else:
-            found = self._chain_between(low, high, position, behind).ends()
-        self.steps += STEPS_A_SEGMENT
-        self.known[key] = self.aim.threshold, found
+            chain = self._chain_between(low, high, position, behind)
+            yield from chain.walk()
+            found = chain.ends()
+        yield STEPS_A_SEGMENT
+        self.known[key] = self.aim, found
         return found
 
-    def _still_holds(self, threshold: float, found: list[End]) -> bool:
+    def _still_holds(self, aim: Aim, found: list[End]) -> bool:
+        """Is what was found with another aim what would be found with this one?"""
         plain = not (self.segments.followed or self.limits.stages or self.limits.all_devices)
-        return threshold >= self.aim.threshold or (plain and bool(found) and not self.aim.summed)
+        wide = aim.threshold >= self.aim.threshold or (plain and bool(found) and not self.aim.summed)
+        return wide and (not found or aim.floor <= self.aim.floor)
 
     def _in_one_group(self, low: int, high: int, position: int, behind: int) -> list[End]:
         if not self._at_home(low, high, position, position + 1):
@@ -306,8 +275,7 @@ class Chain:
     def _table_between(self, low: int, high: int, position: int, behind: int):  # type: ignore[no-untyped-def]
         segments, share = self.segments, self.segments.mask(low, high)
         prices = part_prices(segments.problem.nets, self.stretch.prices, self.within, share, self.slowdown)
-        aim = replace(self.aim, floor=0.0)
-        return segments.in_group(low, high, share, prices, behind, 0.0, 0, aim)
+        return segments.in_group(low, high, share, prices, behind, 0.0, 0, self.aim)
 
     def _chain_between(self, low: int, high: int, position: int, behind: int) -> Chain:
         segments, stretch = self.segments, self.stretch
@@ -320,7 +288,7 @@ class Chain:
     def _joined(self, first: float, second: float, base: float) -> float:
         return first + second - base if self.aim.summed else max(first, second)
 
-    def _offer(self, low: int, label: Label, high: int, end: End, value: float, step: Step) -> None:
+    def _offer(self, label: Label, high: int, end: End, value: float, step: Step) -> None:
         """Keep a way to hold an ideal, unless it exceeds a limit or is no better than what is known."""
         new = Label(
             label.position + end.label.position,
@@ -328,7 +296,9 @@ class Chain:
             label.stages + end.label.stages if self.limits.stages else 0,
         )
         groups = self.segments.layout.groups - new.position
-        if self.aim.hopeless(np.array([high]), np.array([value]), groups)[0] or new.stages > (self.limits.stages or new.stages):
+        if self.aim.hopeless(np.array([high]), np.array([value]), groups)[0] or new.stages > (
+            self.limits.stages or new.stages
+        ):
             return
         found = self.value.setdefault(high, {})
         if value < found.get(new, np.inf):
@@ -361,6 +331,7 @@ class Chain:
         )
         if self.stretch.level > 1:
             chain = self._chain_between(step.ideal, high, step.position, behind)
+            chain.advance(UNENDING)
             best = min((end for end in chain.ends() if self._same(end.label, wanted)), key=lambda e: e.value)
             return chain.stages(best.label._replace(position=best.label.position + step.position))
         return self._stages_in_group(step, high, behind, wanted)

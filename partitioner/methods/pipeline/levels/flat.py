@@ -13,7 +13,7 @@ from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.methods.pipeline.model import least_memory
 from partitioner.methods.pipeline.turned import turned
 from partitioner.methods.relaxation import Relaxation
-from partitioner.preprocess.ideals import Lattice, ideal_lattice
+from partitioner.preprocess.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
 UNENDING = 2**62
@@ -34,7 +34,7 @@ class Remainders:
     Parameters
     ----------
     problem, relaxation, lattice
-        Not a linear lattice.
+        The ideals, and what bounds the load of what is outside them.
     layout
         The groups of devices.
     """
@@ -46,8 +46,7 @@ class Remainders:
         flat = without_levels(replace(problem, size=least_memory(problem)))
         flat = replace(flat, pipeline=replace(pipeline_of(flat), schedule=None, limits=limits))
         other = turned(flat)
-        opposite = ideal_lattice(other, lattice.size, 2**31 - 1)
-        assert opposite is not None
+        opposite = _opposite(other, lattice)
         mirrored = replace(relaxation, weight=relaxation.weight[::-1].copy())
         self.ground = PipelineGround(other, mirrored, opposite)
         self.ground.easiest[:] = -1
@@ -61,8 +60,17 @@ class Remainders:
         filling.advance(UNENDING)
         value = filling.table.value[self.complement]
         groups = np.arange(self.layout.groups + 1)[:, None, None]
-        fits = (self.used <= groups * self.layout.size).all(axis=2)
+        fits = np.asarray((self.used <= groups * self.layout.size).all(axis=2))
         return np.array([value[:, states].min(axis=1) for states in fits])
+
+
+def _opposite(other: Problem, lattice: Lattice) -> Lattice:
+    """The lattice of the turned problem whose ideals are what those of a lattice leave."""
+    if lattice.linear:
+        return chain_lattice(other.n - 1 - np.argsort(lattice.rank)[::-1])
+    opposite = ideal_lattice(other, lattice.size, 2**31 - 1)
+    assert opposite is not None
+    return opposite
 
 
 def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
@@ -75,7 +83,7 @@ def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
     outside = mark.sum(dtype=np.uint64) - _sums(lattice.parent, lattice.added, mark)
     inside = _sums(opposite.parent, opposite.added, mark[::-1].copy())
     order = np.argsort(inside)
-    return order[np.searchsorted(inside[order], outside)]
+    return np.asarray(order[np.searchsorted(inside[order], outside)])
 
 
 @njit(cache=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from partitioner.methods.method import Part
-from partitioner.methods.pipeline.levels.chain import Chain, Label, Stretch
+from partitioner.methods.pipeline.levels.chain import Chain
 from partitioner.methods.pipeline.levels.flat import Remainders
+from partitioner.methods.pipeline.levels.labels import End, Label, Stretch
 from partitioner.methods.pipeline.levels.layout import layout_of
 from partitioner.methods.pipeline.levels.prices import no_prices
 from partitioner.methods.pipeline.levels.segment import Aim, Segments
@@ -15,6 +16,10 @@ from partitioner.methods.pipeline.states import BYTES_PER_STATE, state_count
 from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.ideals import Lattice
 from partitioner.preprocess.problem import Problem
+
+FEW_STATES = 64
+
+Known = dict[tuple[int, ...], tuple[Aim, list[End]]]
 
 
 class LevelsGround:
@@ -25,9 +30,9 @@ class LevelsGround:
         self.segments = Segments(problem, relaxation, lattice)
         self.rest = self.segments.rest
         self.remainders = None
-        if not lattice.linear:
+        if not lattice.linear or state_count(problem) <= FEW_STATES:
             self.remainders = Remainders(problem, relaxation, lattice, self.segments.layout)
-        self._known: dict = {}  # type: ignore[type-arg]
+        self._known: Known = {}
 
     def filling(self, threshold: float, floor: float) -> LevelsFilling:
         """Chains of smallest largest loads up to a threshold; those up to the floor are not told apart."""
@@ -55,7 +60,7 @@ class LevelsFilling:
         About how many steps were made.
     """
 
-    def __init__(self, ground: LevelsGround, aim: Aim, known: dict) -> None:  # type: ignore[type-arg]
+    def __init__(self, ground: LevelsGround, aim: Aim, known: Known) -> None:
         self.ground = ground
         layout, problem = ground.segments.layout, ground.problem
         whole = Stretch(

@@ -47,10 +47,8 @@ def part_prices(nets: Nets, whole: Prices, within: Bools, share: Bools, slowdown
     pins = nets.pins
     beside = np.bincount(pins.owners(), (within & ~share)[pins.items], len(nets.cost)) > 0
     enter = np.where(within[nets.source], slowdown, whole.enter)
-    return Prices(
-        np.where(share[nets.source], 1.0, enter),
-        np.where(beside, np.maximum(whole.leave, slowdown), whole.leave),
-    )
+    leave = np.where(beside, np.maximum(whole.leave, slowdown), whole.leave)
+    return Prices(np.where(share[nets.source], 1.0, enter), leave)
 
 
 def spanning_prices(nets: Nets, whole: Prices, within: Bools, slowdown: float) -> Prices:

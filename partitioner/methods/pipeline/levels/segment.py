@@ -165,7 +165,9 @@ class Segments:
         """
         weight, nets = self.remaining, self.problem.nets
         enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
-        ends = segment_costs(self.members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        ends = segment_costs(
+            self.members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave
+        )
         here = weight[low] - weight[highs] + self.price * ends
         after = weight[highs] + self.price * self.layout.slowdown[0] * self.cut[highs]
         group, others = self._capacity(np.array([[1], [rest]]) * self.layout.size, aim)
@@ -177,16 +179,16 @@ class Segments:
             return 0.0
         return float((self.relaxation.time_price * self.problem.fare)[self.layout.size > 0].min())
 
-    def _spread(self, behind: int, copies: np.ndarray, states: States) -> Burden:  # type: ignore[type-arg]
+    def _spread(self, behind: int, copies: Ints, states: States) -> Burden:
         """What one stage takes of each device, infinitely much with a number of devices it may not have."""
         pipeline = pipeline_of(self.problem)
         most = int(copies.max())
         samples, versions = np.full((2, most + 1, most + 1), np.inf)
         for each in copies.tolist():
-            found = (1, 1)
+            samples[:, each] = versions[:, each] = 1
             if pipeline.schedule is not None:
-                found = tuple(held(pipeline.schedule, behind, each, pipeline.microbatches))
-            samples[:, each], versions[:, each] = found
+                found = held(pipeline.schedule, behind, each, pipeline.microbatches)
+                samples[:, each], versions[:, each] = found
         base = burden_of(self.small, self.space)
         shape = states.left.shape
         return base._replace(
@@ -198,7 +200,7 @@ class Segments:
             staged=True,
         )
 
-    def _capacity(self, free: np.ndarray, aim: Aim) -> Floats:  # type: ignore[type-arg]
+    def _capacity(self, free: Ints, aim: Aim) -> Floats:
         capacity = self.relaxation.capacity(aim.threshold, np.maximum(free, 0), self.problem.memory)
         return np.asarray(capacity + SLACK * (self.relaxation.weight.sum() + capacity))
 
