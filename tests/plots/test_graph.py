@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
 
-SIZES = [(30, 1), (600, 4), (2000, 20)]
+SIZES = [(30, 1), (600, 4), pytest.param(2000, 20, marks=pytest.mark.slow)]
 
 
 def scatters(ax: Axes) -> list[PathCollection]:
@@ -64,7 +64,9 @@ def test_nodes_do_not_touch(nodes: int, devices: int, training: bool) -> None:
 
 
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize(("nodes", "devices"), [(30, 1), (600, 16), (800, 80)])
+@pytest.mark.parametrize(
+    ("nodes", "devices"), [(30, 1), (600, 16), pytest.param(800, 80, marks=pytest.mark.slow)]
+)
 def test_texts_can_be_read(nodes: int, devices: int, training: bool) -> None:
     graph, placement = random_split(nodes, devices, training)
     assert_readable_graph(plot_graph(graph, placement, layout="layered"), devices + 2 * training)
