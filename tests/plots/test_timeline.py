@@ -17,7 +17,7 @@ from tests.plots.timelines import gpipe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIZES = [(1, 4), (3, 5), (16, 64)]
+SIZES = [(1, 4), (3, 5), (16, 16), pytest.param(16, 64, marks=pytest.mark.slow)]
 
 
 def boxes(ax: Axes) -> list[tuple[str, float, float, int]]:
