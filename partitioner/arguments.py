@@ -10,6 +10,7 @@ from partitioner.evaluate import OBJECTIVES
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.registry import METHODS
 from partitioner.options import GRANULARITIES
+from partitioner.plots.command import add_plot_options
 from partitioner.regime import SCHEDULES
 from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.simulation import LINKS
@@ -19,7 +20,7 @@ _Group = argparse._ArgumentGroup
 
 
 def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
-    """The parser; `commands` has a function for each word."""
+    """The parser; `commands` has a function for every word."""
     parser = argparse.ArgumentParser(
         prog="partitioner", description="Split a neural network's graph over devices, with a proof."
     )
@@ -28,6 +29,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _add_evaluate(words.add_parser("evaluate", help="compute and check a given placement"))
     _add_simulate(words.add_parser("simulate", help="run a schedule with the times of a plan"))
     _add_format(words.add_parser("methods", help="list the methods, what each guarantees, and the backends"))
+    _add_plot(words.add_parser("plot", help="draw a plan or its schedule into a file"))
     for name, command in commands.items():
         words.choices[name].set_defaults(run=command)
     return parser
@@ -98,6 +100,13 @@ def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None, objective
     _add_devices(parser.add_argument_group("devices, in place of those of the workload"))
     _add_profile(parser.add_argument_group("PipeDream's profiles"))
     _add_constraints(parser.add_argument_group("constraints"))
+
+
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
+    add_plot_options(parser)
+    _add_devices(parser.add_argument_group("devices, in place of those of the workload"))
+    _add_profile(parser.add_argument_group("PipeDream's profiles"))
 
 
 def _add_devices(group: _Group) -> None:

@@ -1,4 +1,4 @@
-"""The command line: ``partitioner solve``, ``evaluate``, ``simulate`` and ``methods``."""
+"""The command line: ``partitioner solve``, ``evaluate``, ``simulate``, ``plot`` and ``methods``."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from partitioner.graph import Graph, NodeId
 from partitioner.inputs import read_constraints, read_workload
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
+from partitioner.plots.command import run_plot
 from partitioner.progress import ProgressLine
 from partitioner.report import backends_table, certificate_text, evaluation_table, methods_table
 from partitioner.simulate_command import simulate_plan
@@ -170,6 +171,7 @@ COMMANDS: dict[str, Command] = {
     "solve": _solve,
     "evaluate": _evaluate,
     "simulate": simulate_plan,
+    "plot": run_plot,
     "methods": _methods,
 }
 

@@ -85,7 +85,7 @@ class NoPlanFound(PartitionerError):  # noqa: N818 - the name is part of the pub
 
 
 class BackendUnavailable(PartitionerError):  # noqa: N818 - the name is part of the public contract
-    """The solver that was asked for cannot run the method here."""
+    """The solver or package that was asked for is not here, or cannot run the method."""
 
 
 class ContradictionError(PartitionerError):

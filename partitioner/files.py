@@ -53,15 +53,30 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     PartitionerError
         If the file cannot be written.
     """
+    try:
+        content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise PartitionerError(f"{Path(path)}: cannot be written: {_reason(error)}") from error
+    write_bytes(path, content)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file as a whole: it holds the new content or stays as it was.
+
+    Raises
+    ------
+    PartitionerError
+        If the file cannot be written.
+    """
     target = Path(path)
     try:
         if target.exists() and not target.is_file():  # a terminal, a pipe, /dev/null
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(content)
             return
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
             Path(name).chmod(0o666 & ~_umask())
             Path(name).replace(target)
         except BaseException:

@@ -1,0 +1,117 @@
+"""What every device does for a sample, against the lower bound."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioner.evaluate import DeviceLoad, Evaluation
+from partitioner.figures import figure
+from partitioner.graph import Floats
+from partitioner.plan import Plan
+from partitioner.plots.canvas import beside, head, row_axes
+from partitioner.plots.colours import COMPUTE, PARTS, ink
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH = 9.0
+TOLERANCE = 1e-9
+
+
+def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float | None = None) -> Axes:
+    """Draw the parts of every device's load as one bar, in the order of the pipeline.
+
+    Parameters
+    ----------
+    plan
+        A plan or an evaluation. Devices without a node are left out; the replicas of a stage are one bar.
+    ax
+        Where to draw; by default in a new figure.
+    bound
+        No split has a smaller largest load: a line; by default a plan's bound for objective
+        ``"throughput"``. For other objectives it bounds something else, and no line is drawn.
+
+    Returns
+    -------
+    Axes
+        With a container of bars for each part. Where parts overlap in time, the load, which is less than
+        their sum, is a mark on the bar.
+
+    Raises
+    ------
+    BackendUnavailable
+        If matplotlib is not installed.
+    """
+    everything, order = _given(plan)
+    loads = in_order(everything, order)
+    copies = Counter(load.replica_of for load in everything)
+    ax = row_axes(ax, WIDTH, [_title(load.name, 1 + copies[load.name]) for load in loads])
+    parts = _parts(loads)
+    _draw_bars(ax, parts)
+    load = np.array([entry.load for entry in loads])
+    total = np.sum(list(parts.values()), axis=0)
+    if (total > load * (1 + TOLERANCE)).any():
+        _mark(ax, load)
+    if bound is None and isinstance(plan, Plan) and plan.objective == "throughput":
+        bound = plan.bound
+    if bound is not None:
+        ax.axvline(bound, color=ink(), linestyle="--", label=f"lower bound {figure(bound)}")
+    longest = max(float(total.max()), bound or 0.0)
+    ax.set_xlim(0, 1.04 * longest or 1.0)
+    ax.set_xlabel("time per sample")
+    beside(ax, [figure(value) for value in load.tolist()])
+    largest = "" if plan.objective == "throughput" else f", largest load {figure(load.max())}"
+    head(ax, f"{plan.objective}: {figure(plan.value)}{largest}")
+    return ax
+
+
+def in_order(loads: Sequence[DeviceLoad], order: Sequence[str]) -> list[DeviceLoad]:
+    """The devices in use, without further replicas, in the order of the pipeline."""
+    place = {name: number for number, name in enumerate(order)}
+    used = [load for load in loads if load.nodes > 0 and load.replica_of is None]
+    return sorted(used, key=lambda load: place.get(load.name, len(place)))
+
+
+def _given(plan: Plan | Evaluation) -> tuple[Sequence[DeviceLoad], Sequence[str]]:
+    return (plan.devices, plan.stages) if isinstance(plan, Plan) else (plan.loads, plan.shape.order)
+
+
+def _title(name: str, devices: int) -> str:
+    return name if devices == 1 else f"{name} x{devices}"
+
+
+def _parts(loads: Sequence[DeviceLoad]) -> dict[str, Floats]:
+    """Shape (devices,) each: the parts of the loads by name; the exchange of weights only if there is any."""
+    parts = {
+        "in": np.array([sum(load.transfer_in) for load in loads]),
+        "compute": np.array([sum(load.compute) for load in loads]),
+        "out": np.array([sum(load.transfer_out) for load in loads]),
+        "sync": np.array([load.sync for load in loads]),
+    }
+    return parts if parts["sync"].any() else {name: parts[name] for name in ("in", "compute", "out")}
+
+
+def _draw_bars(ax: Axes, parts: dict[str, Floats]) -> None:
+    left = np.zeros(len(parts["compute"]))
+    for name, length in parts.items():
+        ax.barh(
+            np.arange(len(left)),
+            length,
+            left=left,
+            height=0.72,
+            color=PARTS.get(name, COMPUTE),
+            label="exchange of weights" if name == "sync" else name,
+            hatch="////" if name == "sync" else None,
+            edgecolor=ax.get_facecolor(),
+            linewidth=0.3,
+        )
+        left = left + length
+
+
+def _mark(ax: Axes, load: Floats) -> None:
+    rows = np.arange(len(load))
+    ax.vlines(load, rows - 0.46, rows + 0.46, colors=[ink()], linewidths=2, label="load (parts overlap)")

@@ -1,0 +1,86 @@
+"""What every device holds over time, against its limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioner.figures import amount
+from partitioner.graph import Bools, Floats, Ints
+from partitioner.plots.canvas import beside, head, row_axes
+from partitioner.plots.colours import COMPUTE, OVER, ink
+from partitioner.plots.order import pipeline_order
+from partitioner.schedule.timeline import Timeline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH = 10.0
+LANE, FLOOR = 0.82, 0.42
+TOO_HIGH = 4.0
+
+
+def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
+    """Draw the memory of every device over time: a lane each, all of one scale, with the limit as a line.
+
+    Parameters
+    ----------
+    timeline
+        What ran when.
+    ax
+        Where to draw; by default in a new figure. Lanes lie where :func:`plot_timeline` has its rows.
+
+    Returns
+    -------
+    Axes
+        With one filled area for each device, in another colour for those that hold more than they may.
+        A limit more than four times as high as any device's peak is only written beside the lane.
+
+    Raises
+    ------
+    BackendUnavailable
+        If matplotlib is not installed.
+    """
+    order = pipeline_order(timeline)
+    ax = row_axes(ax, WIDTH, [timeline.devices[i] for i in order.tolist()])
+    limit, peak = timeline.memory_limit[order], timeline.peak_memory[order]
+    drawn = limit <= TOO_HIGH * peak.max(initial=0.0)
+    scale = LANE / (max(peak.max(initial=0.0), limit[drawn].max(initial=0.0)) or 1.0)
+    ax.set_xlim(0, timeline.makespan or 1.0)
+    ax.set_xlabel("time")
+    _fill(ax, timeline, order, scale)
+    _draw_limits(ax, limit, drawn, scale)
+    beside(ax, [_words(*pair) for pair in zip(peak.tolist(), limit.tolist(), strict=True)])
+    name = f"{timeline.schedule}, {timeline.table.microbatches} microbatches"
+    head(ax, f"{name}: memory, at most {amount(peak.max(initial=0.0))}")
+    return ax
+
+
+def _words(peak: float, limit: float) -> str:
+    return f"{amount(peak)} of {amount(limit)}" if np.isfinite(limit) else amount(peak)
+
+
+def _fill(ax: Axes, timeline: Timeline, order: Ints, scale: float) -> None:
+    fits = timeline.fits
+    labels = {True: "memory", False: "memory, more than the device has"}
+    for row, device in enumerate(order.tolist()):
+        memory, fit = timeline.memory[device], bool(fits[device])
+        ax.fill_between(
+            np.append(memory.time, timeline.makespan),
+            row + FLOOR,
+            row + FLOOR - scale * np.append(memory.used, memory.used[-1:]),
+            step="post",
+            color=COMPUTE if fit else OVER,
+            linewidth=0,
+            label=labels.pop(fit, None),
+        )
+        ax.axhline(row + FLOOR, color=COMPUTE if fit else OVER, linewidth=0.5)
+
+
+def _draw_limits(ax: Axes, limit: Floats, drawn: Bools, scale: float) -> None:
+    rows = np.flatnonzero(drawn)
+    if len(rows):
+        height = rows + FLOOR - scale * limit[rows]
+        left, right = ax.get_xlim()
+        ax.hlines(height, left, right, colors=[ink()], linestyles="--", linewidths=1.2, label="limit")

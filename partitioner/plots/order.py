@@ -1,0 +1,18 @@
+"""The order of devices in pictures of a timeline."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.graph import Ints
+from partitioner.schedule.table import FORWARD
+from partitioner.schedule.timeline import Timeline
+
+
+def pipeline_order(timeline: Timeline) -> Ints:
+    """Shape (d,): positions of the devices by the first forward stage of each; those without come last."""
+    table = timeline.table
+    among = table.direction == FORWARD
+    first = np.full(len(table.devices), np.iinfo(np.int64).max)
+    np.minimum.at(first, table.row[among], table.stage[among])
+    return np.argsort(first, kind="stable")

@@ -1,0 +1,19 @@
+"""Pictures are drawn without a window, once light and once dark, and closed after each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True, params=["default", "dark_background"])
+def style(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The style in use."""
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    from matplotlib import pyplot, style
+
+    pyplot.switch_backend("agg")
+    with style.context(request.param):
+        yield request.param
+    pyplot.close("all")
