@@ -18,7 +18,7 @@ from grids import markdown_grid, text_grid
 
 import partitioner as pt
 
-BANDWIDTH = 12e6  # bytes in a ms
+BANDWIDTH = 12e6  # bytes in a ms, where the file does not say
 SLOWDOWN = 8.0
 GOOD, BAD_INPUT = 0, 2
 Case = tuple[pt.Devices, dict[str, Any]]
@@ -63,7 +63,9 @@ def one_forward_one_backward(devices: pt.Devices) -> Case:
 
 def replicated(devices: pt.Devices) -> Case:
     """Stages on any number of accelerators, which exchange weights."""
-    kinds = tuple(replace(k, bandwidth=BANDWIDTH) if k.pays_communication else k for k in devices.kinds)
+    kinds = tuple(
+        replace(k, bandwidth=k.bandwidth or BANDWIDTH) if k.pays_communication else k for k in devices.kinds
+    )
     return replace(devices, kinds=kinds), {"replicas": max(k.count for k in kinds)}
 
 
@@ -109,6 +111,8 @@ def measure(file: Path, options: argparse.Namespace) -> list[Row]:
     if options.accelerators is not None:
         kinds = (replace(k, count=options.accelerators) for k in devices.kinds if k.pays_communication)
         devices = replace(devices, kinds=tuple(kinds))
+    kinds = (replace(k, bandwidth=options.bandwidth) for k in devices.kinds)
+    devices = replace(devices, kinds=tuple(kinds))
     plans: dict[str, list[pt.Plan]] = {name: [] for name in options.settings}
     for _ in range(options.repeat + 1):
         for name in options.settings:
@@ -130,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         "--settings", type=_chosen, default=tuple(SETTINGS), metavar=",".join(SETTINGS), help="(all)"
     )
     parser.add_argument("--accelerators", type=int, metavar="N", help="in place of those of the file")
+    parser.add_argument("--bandwidth", type=float, metavar="BYTES", help="in a unit of time (12e6)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (3)")
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="of each run (none)")
     parser.add_argument("--format", default="text", choices=("text", "markdown"))
