@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from partitioner.methods.method import Part
+from partitioner.methods.pipeline.levels.ahead import bound_ahead, looks_ahead
 from partitioner.methods.pipeline.levels.aim import Aim
 from partitioner.methods.pipeline.levels.inside import ends_in_group, stages_in_group, ways_in_group
 from partitioner.methods.pipeline.levels.labels import End, Label, Step, Stretch
@@ -45,6 +46,7 @@ class Chain:
         self.segments, self.stretch, self.aim = segments, stretch, aim
         self.reached = Reached(segments, stretch, aim)
         self.known: Known = {} if known is None else known
+        self.bounds: dict[tuple[int, int], float] = {}
         self.ideal = stretch.low
         self.steps = 0
         self._way = self.walk()
@@ -60,11 +62,13 @@ class Chain:
     def walk(self) -> Walk:
         """Extend the labels of all ideals, segment by segment; yields steps."""
         while self.ideal < self.stretch.high:
-            if self.ideal in self.reached.value:
+            if self.reached.complete <= self.aim.floor:
+                self.ideal = self.stretch.high
+            elif self.ideal in self.reached.value:
                 for position, labels in self.reached.starts(self.ideal):
                     yield STEPS_A_SWEEP * span_groups(self.reached, self.ideal, position, labels)
                     yield from self._go_in_group(self.ideal, position, labels)
-            self.ideal += 1
+            self.ideal += self.ideal < self.stretch.high
 
     def ends(self) -> list[End]:
         """The ways found to hold the whole stretch, relative to its start, and their values."""
@@ -86,7 +90,9 @@ class Chain:
         reached = self.reached
         highs = ends_in_group(reached, low, position, labels)
         yield STEPS_A_SWEEP
-        for high in highs:
+        for bound, high in highs:
+            if reached.complete <= max(bound, self.aim.floor) or self._hopeless(high, position + 1):
+                continue
             ends = yield from self._between(low, high, position, reached.behind(labels[0]))
             for end in ends:
                 for label in labels:
@@ -94,6 +100,22 @@ class Chain:
                     step = Step(low, label, position, -1)
                     shifted = end.label._replace(position=end.label.position + position - label.position)
                     reached.offer(label, high, End(shifted, end.value), value, step)
+            yield from self._close(high, position + 1)
+
+    def _close(self, low: int, position: int) -> Walk:
+        """Go on at once where one group is left: whole pipelines make needless what is no better."""
+        if self.stretch.level == 1 and position == self.stretch.end - 1 and low in self.reached.value:
+            for each, labels in self.reached.starts(low) if low < self.stretch.high else ():
+                if each == position:
+                    yield from self._go_in_group(low, position, labels)
+
+    def _hopeless(self, low: int, position: int) -> bool:
+        """Does a group that begins at an ideal lead to nothing better than what is known?"""
+        if low == self.stretch.high or position >= self.stretch.end or not looks_ahead(self.reached):
+            return False
+        if (low, position) not in self.bounds:
+            self.bounds[low, position] = bound_ahead(self.reached, low, position)
+        return self.bounds[low, position] >= self.reached.complete
 
     def _between(self, low: int, high: int, position: int, behind: int) -> Generator[int, None, list[End]]:
         """The ways to hold what is between two ideals in the group at a position."""

@@ -42,10 +42,10 @@ class LevelsGround:
         return LevelsFilling(self, self._aim(threshold, limit, 0.0, summed=True), {})
 
     def _aim(self, threshold: float, limit: float, floor: float, summed: bool) -> Aim:
-        after = None
-        if self.remainders is not None:
-            after = self.remainders.least(threshold, limit, floor, summed)
-        return Aim(threshold, limit, floor, summed, after)
+        if self.remainders is None:
+            return Aim(threshold, limit, floor, summed)
+        outside = self.remainders.outside(threshold, limit, floor, summed)
+        return Aim(threshold, limit, floor, summed, self.remainders.by_groups(outside), outside)
 
 
 class LevelsFilling:

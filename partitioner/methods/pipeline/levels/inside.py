@@ -13,32 +13,39 @@ from partitioner.methods.pipeline.levels.prices import Prices, part_prices, span
 from partitioner.methods.pipeline.levels.reached import Reached
 from partitioner.preprocess.problem import Floats
 
+Bounded = tuple[float, int]
 
-def ends_in_group(reached: Reached, low: int, position: int, labels: list[Label]) -> list[int]:
-    """The ideals at which a segment may end, by a sweep that leaves its far end cheap."""
+
+def ends_in_group(reached: Reached, low: int, position: int, labels: list[Label]) -> list[Bounded]:
+    """The ideals at which a segment may end, by a sweep that leaves its far end cheap.
+
+    Each has a bound on the value of what goes that way, smallest ones first where values are not summed.
+    """
     segments, stretch = reached.segments, reached.stretch
     border = min(segments.layout.end(stretch.level - 1, position), stretch.end)
     if border >= stretch.end:
-        return [stretch.high]
+        return [(reached.least(low, labels), stretch.high)]
     return (
         _ends_of_racks(reached, low, position) if stretch.level > 1 else _ends(reached, low, position, labels)
     )
 
 
-def _ends_of_racks(reached: Reached, low: int, position: int) -> list[int]:
+def _ends_of_racks(reached: Reached, low: int, position: int) -> list[Bounded]:
     """All ideals between an ideal and the end of the stretch whose rest is not hopeless."""
     segments = reached.segments
     wide = segments.above(low) & segments.below(reached.stretch.high)
     wide[low] = False
     inside = np.flatnonzero(wide)
     rest = segments.layout.groups - position - 1
-    return [*inside[~reached.aim.hopeless(inside, np.zeros(len(inside)), rest)].tolist()]
+    return [
+        (0.0, ideal) for ideal in inside[~reached.aim.hopeless(inside, np.zeros(len(inside)), rest)].tolist()
+    ]
 
 
-def _ends(reached: Reached, low: int, position: int, labels: list[Label]) -> list[int]:
+def _ends(reached: Reached, low: int, position: int, labels: list[Label]) -> list[Bounded]:
     segments, stretch, aim = reached.segments, reached.stretch, reached.aim
     table = segments.in_group(
-        low, stretch.high, reached.opened(low, position, 1), _far_end_cheap(reached, low),
+        low, stretch.high, reached.opened(low, position, 1), far_end_cheap(reached, low),
         reached.behind(labels[0]), reached.least(low, labels), stretch.end - position - 1, aim,
     )  # fmt: skip
     least = table.value[low : stretch.high + 1].min(axis=1)
@@ -47,14 +54,20 @@ def _ends(reached: Reached, low: int, position: int, labels: list[Label]) -> lis
     ideals = ideals[~aim.hopeless(ideals, least[ideals - low], groups)]
     crossing = spanning_prices(segments.problem.nets, stretch.prices, reached.within, reached.slowdown)
     heavy = segments.weights.too_heavy(segments.members, low, ideals, crossing, groups, aim.threshold)
+    ideals = ideals[~heavy]
+    bound = (
+        least[ideals - low]
+        if aim.after is None
+        else np.maximum(least[ideals - low], aim.after[groups, ideals])
+    )
     return [
-        ideal
-        for ideal in ideals[~heavy].tolist()
-        if not reached.beaten(ideal, position + 1, float(least[ideal - low]))
+        each
+        for each in sorted(zip(bound.tolist(), ideals.tolist(), strict=True))
+        if not reached.beaten(each[1], position + 1, float(least[each[1] - low]))
     ]
 
 
-def _far_end_cheap(reached: Reached, low: int) -> Prices:
+def far_end_cheap(reached: Reached, low: int) -> Prices:
     """Prices behind a segment that begins at `low`: of what is in front of it, as if in its group."""
     segments, stretch = reached.segments, reached.stretch
     share = segments.mask(low, stretch.high)

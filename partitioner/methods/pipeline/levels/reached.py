@@ -62,6 +62,14 @@ class Reached:
         """The devices behind, as far as memory depends on them."""
         return self.stretch.behind + label.devices if self.segments.followed else 0
 
+    @property
+    def complete(self) -> float:
+        """The largest load of the best whole pipeline found so far; infinity where more than that counts."""
+        whole = self.stretch.level == len(self.segments.layout.slowdown)
+        if not whole or self.aim.summed or self.limits.stages or self.limits.all_devices:
+            return float("inf")
+        return min(self.value.get(self.stretch.high, {}).values(), default=float("inf"))
+
     def least(self, low: int, labels: list[Label]) -> float:
         """The smallest value of some labels of an ideal."""
         return min(self.value[low][label] for label in labels)

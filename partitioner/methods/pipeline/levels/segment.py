@@ -84,9 +84,11 @@ class Segments:
         start: float,
         groups: int,
         aim: Aim,
+        last: int | None = None,
     ) -> Table:
         """The table of stages in one group that start behind `low`; up to `groups` further ones follow.
 
+        They start before the ideal `last`, by default before `high`.
         Valid up to the next call. `opened` has shape (n,), `behind` devices are in use behind the group.
         """
         if behind not in self._burdens:
@@ -94,8 +96,10 @@ class Segments:
         self.table.value[low : high + 1] = np.inf
         self.table.value[low, 0] = start
         free = self.space.free + groups * self.layout.size
-        hunt = self._hunt(low, high, opened, self.weights.capacity(free, aim.threshold), aim)
-        self._sweep(low, high, prices, self._burdens[behind], self.space.states, hunt, self.table, high)
+        hunt = self._hunt(low, high, opened, prices, self.weights.capacity(free, aim.threshold), aim)
+        self._sweep(
+            low, high, prices, self._burdens[behind], self.space.states, hunt, self.table, last or high
+        )
         return self.table
 
     def over_groups(
@@ -113,7 +117,7 @@ class Segments:
         table.value[low, 0] = start
         used = -(-np.arange(most + 1) // size)
         capacity = self.weights.capacity((left - used)[:, None] * self.layout.size, aim.threshold)
-        hunt = self._hunt(low, high, opened, capacity, aim)
+        hunt = self._hunt(low, high, opened, prices, capacity, aim)
         costs = self.costs._replace(bandwidth=self.costs.bandwidth / slowdown)
         thrifty = self.space.states.thrifty and not self.layout.bound
         states = one_stage(len(self.layout.size), kind, most, thrifty)
@@ -121,15 +125,17 @@ class Segments:
         self._sweep(low, high, prices, burden, states, hunt, table, low + 1, costs)
         return table
 
-    def _hunt(self, low: int, high: int, opened: Bools, capacity: Floats, aim: Aim) -> Hunt:
-        after, weight = self.problem.successors, np.where(opened, self.relaxation.weight, 0.0)
+    def _hunt(self, low: int, high: int, opened: Bools, prices: Prices, capacity: Floats, aim: Aim) -> Hunt:
+        weight = self.weights.between(self.mask(low, high), prices)
+        remaining = remaining_weights(self.lattice, weight)
+        after, weight = self.problem.successors, np.where(opened, weight, 0.0)
         return Hunt(
             summed=aim.summed,
             threshold=aim.threshold,
             limit=aim.limit,
             floor=aim.floor,
             capacity=capacity,
-            remaining=self.weights.remaining - self.weights.remaining[high],
+            remaining=remaining - remaining[high],
             above=weights_above(after.start, after.items, weight, self.lattice.linear),
             rest=self.rest * (1 - SLACK),
             growth=self._growth,

@@ -14,7 +14,7 @@ from partitioner.methods.pipeline.loads import pipeline_of
 def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) -> int:
     """Add one stage on all devices of a kind in several groups, in all ways; returns the sweeps."""
     sweeps = 0
-    for kind in np.flatnonzero(reached.segments.layout.size).tolist() if _may_span(reached) else ():
+    for kind in np.flatnonzero(reached.segments.layout.size).tolist() if may_span(reached) else ():
         groups = _widths(reached, position, kind)
         if groups:
             table = _spanning(reached, low, position, labels, kind, groups)
@@ -23,7 +23,8 @@ def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) 
     return sweeps
 
 
-def _may_span(reached: Reached) -> bool:
+def may_span(reached: Reached) -> bool:
+    """May a stage have several whole groups at all?"""
     kinds = int((reached.segments.layout.size > 0).sum())
     most = pipeline_of(reached.segments.problem).replicas
     return most > 1 and not (reached.limits.all_devices and kinds > 1)

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.methods.dp.weights import remaining_weights
 from partitioner.methods.pipeline.arrays import Bools
 from partitioner.methods.pipeline.ground import SLACK
-from partitioner.methods.pipeline.levels.cuts import cut_costs, segment_costs
+from partitioner.methods.pipeline.levels.cuts import cut_costs, end_costs, segment_costs
 from partitioner.methods.pipeline.levels.layout import Layout
 from partitioner.methods.pipeline.levels.prices import Prices
 from partitioner.methods.pipeline.model import costs_of
@@ -39,6 +39,15 @@ class Weights:
         """The weight that rows of free devices can take at loads up to a threshold."""
         capacity = self.relaxation.capacity(threshold, np.maximum(free, 0), self.problem.memory)
         return np.asarray(capacity + SLACK * (self.relaxation.weight.sum() + capacity))
+
+    def between(self, share: Bools, prices: Prices) -> Floats:
+        """Shape (n,): the weight of the supernodes of a segment, transfers over its ends included."""
+        if not self.price:
+            return self.relaxation.weight
+        nets = self.problem.nets
+        enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
+        ends = end_costs(share, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        return np.asarray(self.relaxation.weight + self.price * ends)
 
     def too_heavy(
         self, members: Bools, low: int, highs: Ints, prices: Prices, rest: int, threshold: float
