@@ -40,6 +40,27 @@ def segment_costs(members, low, highs, pin_start, pin, source, enter, leave):  #
     return total
 
 
+@njit(cache=True)
+def end_costs(share, pin_start, pin, source, enter, leave):  # type: ignore[no-untyped-def]
+    """Shape (n,): the cost of the nets across the ends of a segment, at a supernode whose stage pays it.
+
+    That is the maker of what leaves, and one of those that read what comes in: the last one.
+    """
+    cost = np.zeros(len(share), np.float64)
+    for net in range(len(source)):
+        reader, outside = -1, False
+        for at in range(pin_start[net], pin_start[net + 1]):
+            if share[pin[at]]:
+                reader = max(reader, pin[at])
+            else:
+                outside = True
+        if reader >= 0 and not share[source[net]]:
+            cost[reader] += enter[net]
+        elif reader >= 0 and outside:
+            cost[source[net]] += leave[net]
+    return cost
+
+
 @njit(cache=True, inline="always")
 def _move(parent, added, net_start, net_of, inside, place, ideal):  # type: ignore[no-untyped-def]
     """Count the pins inside another ideal, along the tree of parents."""

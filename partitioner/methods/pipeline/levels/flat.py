@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from partitioner.methods.pipeline.ground import PipelineGround
+from partitioner.methods.pipeline.levels.aim import Outside
 from partitioner.methods.pipeline.levels.layout import Layout
 from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.methods.pipeline.model import least_memory
@@ -53,15 +54,18 @@ class Remainders:
         self.complement = _complements(lattice, opposite)
         self.used = problem.count - self.ground.space.free
 
-    def least(self, threshold: float, limit: float, floor: float, summed: bool) -> Floats:
-        """Shape (groups + 1, I): the least value of what is outside an ideal, on so many groups."""
+    def outside(self, threshold: float, limit: float, floor: float, summed: bool) -> Outside:
+        """The least values of what is outside every ideal, where they are within the limits."""
         ground = self.ground
         filling = ground.summing(threshold, limit) if summed else ground.filling(threshold, floor)
         filling.advance(UNENDING)
-        value = filling.table.value[self.complement]
-        groups = np.arange(self.layout.groups + 1)[:, None, None]
-        fits = np.asarray((self.used <= groups * self.layout.size).all(axis=2))
-        return np.array([value[:, states].min(axis=1) for states in fits])
+        return Outside(filling.table.value[self.complement], self.used)
+
+    def by_groups(self, outside: Outside) -> Floats:
+        """Shape (groups + 1, I): the least value of what is outside an ideal, on so many groups."""
+        ideals = np.arange(len(outside.value))
+        groups = range(self.layout.groups + 1)
+        return np.array([outside.least(ideals, number * self.layout.size) for number in groups])
 
 
 def _opposite(other: Problem, lattice: Lattice) -> Lattice:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from partitioner.methods.method import Part
-from partitioner.methods.pipeline.levels.chain import Chain
+from partitioner.methods.pipeline.levels.aim import Aim
+from partitioner.methods.pipeline.levels.chain import Chain, Known
 from partitioner.methods.pipeline.levels.flat import Remainders
-from partitioner.methods.pipeline.levels.labels import End, Label, Stretch
+from partitioner.methods.pipeline.levels.labels import Label, Stretch
 from partitioner.methods.pipeline.levels.layout import layout_of
 from partitioner.methods.pipeline.levels.prices import no_prices
-from partitioner.methods.pipeline.levels.segment import Aim, Segments
+from partitioner.methods.pipeline.levels.segment import Segments
 from partitioner.methods.pipeline.loads import pipeline_of, pipeline_value
 from partitioner.methods.pipeline.states import BYTES_PER_STATE, state_count
 from partitioner.methods.relaxation import Relaxation
@@ -18,8 +19,6 @@ from partitioner.preprocess.ideals import Lattice
 from partitioner.preprocess.problem import Problem
 
 FEW_STATES = 64
-
-Known = dict[tuple[int, ...], tuple[Aim, list[End]]]
 
 
 class LevelsGround:
@@ -43,10 +42,10 @@ class LevelsGround:
         return LevelsFilling(self, self._aim(threshold, limit, 0.0, summed=True), {})
 
     def _aim(self, threshold: float, limit: float, floor: float, summed: bool) -> Aim:
-        after = None
-        if self.remainders is not None:
-            after = self.remainders.least(threshold, limit, floor, summed)
-        return Aim(threshold, limit, floor, summed, after)
+        if self.remainders is None:
+            return Aim(threshold, limit, floor, summed)
+        outside = self.remainders.outside(threshold, limit, floor, summed)
+        return Aim(threshold, limit, floor, summed, self.remainders.by_groups(outside), outside)
 
 
 class LevelsFilling:

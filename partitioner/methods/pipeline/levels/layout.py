@@ -96,16 +96,21 @@ def _homes(problem: Problem, size: Ints, groups: int, backwards: bool) -> Ints:
 
 
 def in_group(problem: Problem, layout: Layout, stages: list[Part], position: int) -> list[Part]:
-    """The stages of one group with their devices: those that something is pinned to, then free ones."""
+    """The stages of one group with their devices: those that something is pinned to, then free ones.
+
+    Free devices are handed out in ascending order along the pipeline, turned or not.
+    """
     pinned = pipeline_of(problem).pinned
     chosen = [sorted({int(i) for v in stage.nodes for i in pinned.row(v)}) for stage in stages]
-    placed = []
     taken = {(stage.kind, i) for stage, own in zip(stages, chosen, strict=True) for i in own}
-    for stage, own in zip(stages, chosen, strict=True):
+    placed = list(stages)
+    along = range(len(stages))
+    for number in reversed(along) if layout.turned else along:
+        stage, own = stages[number], chosen[number]
         room = layout.devices(stage.kind, position)
         free = [i for i in room if (stage.kind, i) not in taken][: stage.replicas - len(own)]
         taken |= {(stage.kind, i) for i in free}
-        placed.append(Part(stage.kind, stage.nodes, stage.replicas, (*own, *free)))
+        placed[number] = Part(stage.kind, stage.nodes, stage.replicas, (*own, *free))
     return placed
 
 

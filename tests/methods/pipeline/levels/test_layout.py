@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Level
 from partitioner.constraints import Constraints
@@ -10,7 +11,7 @@ from partitioner.methods.method import Part
 from partitioner.methods.pipeline.levels.layout import in_group, layout_of, over_groups
 from partitioner.methods.pipeline.turned import turned
 from partitioner.preprocess.problem import Problem
-from tests.methods.pipeline.cases import problem_of
+from tests.methods.pipeline.cases import problem_of, solved
 from tests.random_pipelines import Case
 
 DEVICES = Devices(
@@ -47,3 +48,20 @@ def test_pinned_stages_have_their_device() -> None:
     stages = [Part(0, np.array([0, 1])), Part(0, np.array([2]))]
     assert [stage.devices for stage in in_group(problem, layout, stages, 1)] == [(2,), (3,)]
     assert over_groups(layout, 0, np.arange(3), 1, 2).devices == (2, 3, 4, 5)
+
+
+@pytest.mark.parametrize("schedule", [None, "inference", "gpipe", "1f1b"])
+def test_devices_ascend_along_the_pipeline(schedule: str | None) -> None:
+    devices = Devices((DeviceKind("gpu", 8),), levels=(Level("server", {"gpu": 4}, 3.0),))
+    graph = Graph.from_arrays({"gpu": [9.0] * 8}, [(v, v + 1) for v in range(7)], cost=0.1)
+    outcome = solved(Case(graph, devices, schedule=schedule, microbatches=8))
+    assert outcome.parts is not None
+    assert [part.devices for part in outcome.parts] == [(i,) for i in range(8)]
+
+
+def test_a_pin_keeps_its_device_and_the_others_ascend_around_it() -> None:
+    devices = Devices((DeviceKind("gpu", 4),), levels=(Level("server", {"gpu": 4}, 3.0),))
+    graph = Graph.from_arrays({"gpu": [9.0] * 4}, [(v, v + 1) for v in range(3)], cost=0.1)
+    outcome = solved(Case(graph, devices, Constraints(pin={0: "gpu2"}), schedule="1f1b"))
+    assert outcome.parts is not None
+    assert [part.devices for part in outcome.parts] == [(2,), (0,), (1,), (3,)]
