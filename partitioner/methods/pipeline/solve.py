@@ -14,6 +14,7 @@ from partitioner.methods.pipeline.batch import BatchBracket
 from partitioner.methods.pipeline.ground import PipelineGround
 from partitioner.methods.pipeline.levels.flat import without_levels
 from partitioner.methods.pipeline.levels.ground import LevelsGround, group_bytes
+from partitioner.methods.pipeline.levels.notes import gap_notes
 from partitioner.methods.pipeline.loads import least_value, pipeline_of, pipeline_value
 from partitioner.methods.pipeline.model import behind_matters, least_memory
 from partitioner.methods.pipeline.states import state_bytes
@@ -75,11 +76,18 @@ def _walked(problem: Problem, settings: Settings) -> Outcome:
         return no_split(problem)
     linear = best_linear(problem, relaxation, _with_orders(problem, settings), model)
     if linear.closed or settings.expired:
-        return linear.outcome()
+        return _from_orders(linear)
     lattice = lattice_within(problem, settings, model)
     if lattice is None:
-        return linear.outcome(too_many(problem, settings, model))
+        return _from_orders(linear, too_many(problem, settings, model))
     return _search(linear, lattice)
+
+
+def _from_orders(linear: LinearSearch, note: str = "") -> Outcome:
+    """The best pipeline of the linear orders, with `note` on why no others were looked at."""
+    outcome = linear.outcome(note)
+    more = () if linear.closed else gap_notes(outcome.problem, outcome.value, outcome.bound, outcome.bound)
+    return replace(outcome, notes=(*outcome.notes, *more))
 
 
 def _with_orders(problem: Problem, settings: Settings) -> Settings:
@@ -129,6 +137,7 @@ def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     cut = not bracket.complete and bracket.steps > settings.step_limit
     note = f"the exact search was stopped after {bracket.steps:,} steps, its limit"
+    more = () if bracket.complete else gap_notes(problem, bracket.value, bound, low)
     return Outcome(
         problem,
         stages,
@@ -136,7 +145,7 @@ def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
         min(bound, bracket.value),
         settings.ended(bound, bracket.value),
         infeasible=infeasible,
-        notes=(note,) if cut else (),
+        notes=(note, *more) if cut else more,
         statistics={
             "ideals": lattice.size,
             "steps": bracket.steps,

@@ -18,8 +18,8 @@ def looks_ahead(reached: Reached) -> bool:
 def bound_ahead(reached: Reached, low: int, position: int) -> float:
     """The least largest load of all stages behind an ideal if a group begins there, at a position.
 
-    The first of them pays for what it takes from other groups, the others as if on equal links; the
-    floor if it is not larger than that.
+    The first of them pays for what it takes from other groups, the others as if on equal links.
+    Infinity where no whole pipeline within the threshold has a border there.
     """
     segments, stretch, aim = reached.segments, reached.stretch, reached.aim
     assert aim.outside is not None

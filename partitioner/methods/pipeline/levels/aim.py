@@ -18,7 +18,8 @@ class Outside(NamedTuple):
     Parameters
     ----------
     value
-        Shape (I, S): the least value on the devices of a state.
+        Shape (I, S): the least value on the devices of a state, infinity where no pipeline within the
+        threshold goes on with these.
     used
         Shape (S, K): the devices of each kind of a state.
     """

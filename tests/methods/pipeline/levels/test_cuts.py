@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner.methods.pipeline.levels.cuts import cut_costs, segment_costs
+from partitioner.methods.pipeline.levels.cuts import cut_costs, end_costs, segment_costs
 from partitioner.methods.pipeline.levels.segment import Segments
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.ideals import ideal_lattice
@@ -39,3 +39,7 @@ def test_costs_by_definition(seed: int) -> None:
             elif p & inside and p - inside:
                 cost += leave[e]
         assert total == pytest.approx(cost)
+        share = segments.mask(low, high)
+        each = end_costs(share, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        assert each.sum() == pytest.approx(total)
+        assert not each[~share].any()

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, WorkloadError
-from partitioner.methods.method import Settings
+from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.pipeline.levels.notes import EQUAL_LINKS, OVER_LEVELS
 from tests.methods.pipeline.cases import problem_of, solved
 from tests.methods.pipeline.test_solve import best_value
 from tests.random_pipelines import Case, random_case
@@ -38,25 +39,48 @@ def with_links(devices: Devices, slowdown: float) -> Devices:
     return replace(devices, levels=tuple(replace(level, slowdown=slowdown) for level in devices.levels))
 
 
-@pytest.mark.parametrize("features", COMBINATIONS)
-def test_random_cases_against_the_oracle(features: str) -> None:
+def check_against_the_oracle(case: Case) -> Outcome | None:
+    """What the method finds for a case; None if nothing holds it."""
+    outcome, best = solved(case, Settings(orders=1)), best_value(case)
+    assert (outcome.parts is None) == (best is None)
+    assert outcome.stop_reason == "optimal"
+    if best is None:
+        assert outcome.infeasible
+        return None
+    assert outcome.value == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert outcome.bound <= best * (1 + 1e-9)
+    return outcome
+
+
+def check_cases(features: str, seeds: range) -> tuple[int, int]:
+    """How many of these random cases a pipeline can hold, and how many have nested levels."""
     feasible = nested = 0
-    for seed in range(12):
+    for seed in seeds:
         case = some_case(seed, features)
         try:
-            outcome, best = solved(case, Settings(orders=1)), best_value(case)
+            outcome = check_against_the_oracle(case)
         except WorkloadError:
             continue
+        except AssertionError as error:
+            raise AssertionError(f"case {seed}") from error
         nested += len(case.devices.levels) > 1
-        assert (outcome.parts is None) == (best is None), seed
-        assert outcome.stop_reason == "optimal", seed
-        if best is None:
-            assert outcome.infeasible, seed
-            continue
-        feasible += 1
-        assert outcome.value == pytest.approx(best, rel=1e-9, abs=1e-12), seed
+        feasible += outcome is not None
+    return feasible, nested
+
+
+@pytest.mark.parametrize("features", COMBINATIONS)
+def test_random_cases_against_the_oracle(features: str) -> None:
+    feasible, nested = check_cases(features, range(12))
     assert feasible > 2
     assert nested > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("features", COMBINATIONS)
+def test_many_random_cases_against_the_oracle(features: str) -> None:
+    feasible, nested = check_cases(features, range(12, 512))
+    assert feasible > 80
+    assert nested > 40
 
 
 def test_the_optimum_lies_between_those_of_equal_links() -> None:
@@ -101,3 +125,15 @@ def test_a_search_cut_short_keeps_a_valid_bound() -> None:
     short = solved(case, Settings(step_limit=0, orders=1))
     assert short.bound <= whole.value * (1 + 1e-9)
     assert short.value >= whole.value * (1 - 1e-9)
+
+
+def test_a_gap_says_what_its_bound_is() -> None:
+    explained = 0
+    for seed in range(12):
+        case = some_case(seed, "levels", 9)
+        assert not {EQUAL_LINKS, OVER_LEVELS} & set(solved(case).notes)
+        short = solved(case, Settings(step_limit=0, orders=1))
+        gap = short.stop_reason not in ("optimal", "gap") and not short.infeasible
+        assert gap == bool({EQUAL_LINKS, OVER_LEVELS} & set(short.notes)), seed
+        explained += gap
+    assert explained > 2
