@@ -17,6 +17,8 @@ from partitioner.methods.method import Progress
 from partitioner.plan import Plan
 from partitioner.solve import solve
 
+PIPELINED = ("throughput", "batch")
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -102,8 +104,8 @@ def certify(
         subgraphs = placement.subgraphs if objective == "latency" else None
     limit = subgraphs_per_accelerator
     nodes = placement.placement if isinstance(placement, Plan) else placement
-    if isinstance(placement, Plan) and placement.replicas:
-        pipeline = {"replicas": placement.replicas, "order": placement.stages, **pipeline}
+    if isinstance(placement, Plan) and placement.split == "chain" and objective in PIPELINED:
+        pipeline = {"replicas": placement.replicas or None, "order": placement.stages, **pipeline}
     evaluation = evaluate(
         graph, devices, nodes, objective, subgraphs_per_accelerator=limit, subgraphs=subgraphs, **pipeline
     )

@@ -54,10 +54,10 @@ def _device_table(timeline: Timeline, width: int | None) -> Table:
     if wide:
         table.add_column("busy of the makespan", no_wrap=True)
     busy, bubble = timeline.busy.tolist(), timeline.bubble.tolist()
-    first = [row[0] for row in _stages(timeline)]
-    for i in sorted(range(len(first)), key=lambda i: first[i]):
+    stages = _stages(timeline)
+    for i in sorted(range(len(stages)), key=lambda i: (not stages[i], stages[i][:1])):
         cells = (
-            *(timeline.devices[i], _ranges(_stages(timeline)[i]), figure(busy[i]), f"{bubble[i]:.1%}"),
+            *(timeline.devices[i], _ranges(stages[i]), figure(busy[i]), f"{bubble[i]:.1%}"),
             *(amount(timeline.peak_memory[i]), _fullness(timeline, i), str(timeline.in_flight[i])),
         )
         table.add_row(*map(Text, cells), *([_bar(1 - bubble[i])] if wide else []))
@@ -92,7 +92,7 @@ def _ranked_row(one: Ranked, wide: bool) -> list[str]:
 
 
 def _stages(timeline: Timeline) -> list[list[int]]:
-    """The stages of each device."""
+    """The stages of each device; none for a replica that no sample comes to."""
     start = timeline.table.start
     return [
         sorted(set(timeline.table.stage[start[i] : start[i + 1]].tolist()))

@@ -59,6 +59,15 @@ def test_a_schedule_changes_memory_value_and_certificate() -> None:
         solve(CHAIN, tight, schedule="gpipe", microbatches=12)
 
 
+def test_a_plan_brings_its_order() -> None:
+    """Nothing joins the two nodes, so that only the plan says that the GPU is last and holds one sample."""
+    graph = Graph.from_arrays({"gpu": [1.0, 9.0], "cpu": [9.0, 1.0]}, parameters=[4.0, 1.0])
+    devices = Devices((DeviceKind("gpu", 1, memory=4.0), DeviceKind("cpu", 1)))
+    plan = solve(graph, devices, schedule="1f1b_async")
+    assert plan.stages == ("cpu0", "gpu0")
+    assert certify(graph, devices, plan, schedule="1f1b_async").bound == plan.value == 1.0
+
+
 def test_a_plan_with_replicas_is_written_and_read(tmp_path: object) -> None:
     path = f"{tmp_path}/plan.json"
     plan = solve(CHAIN, GPUS, replicas=4, constraints=Constraints(use_all_devices=True), microbatches=3)
@@ -78,6 +87,8 @@ def test_a_plan_with_replicas_is_written_and_read(tmp_path: object) -> None:
         (GPUS, {"schedule": "gpipe"}, "schedule 'gpipe' needs microbatches"),
         (GPUS, {"objective": "batch"}, "objective 'batch' needs microbatches"),
         (GPUS, {"split": "free", "replicas": 2}, "replicas mean nothing to method ip, only to pipeline"),
+        (GPUS, {"split": "free", "replicas": 2}, "auto takes it for objective 'throughput' and split 'free'"),
+        (GPUS, {"objective": "gpipe", "replicas": 2}, "only throughput, batch; auto takes it for replicas"),
         (GPUS, {"constraints": {"stages": 2}}, "constraints = {'stages': 2}: must be a Constraints"),
         (GPUS, {"objective": "latency", "schedule": "1f1b"}, "schedules mean nothing to method latency_ip"),
         (

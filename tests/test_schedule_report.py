@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from partitioner import DeviceKind, Devices, Graph
+from partitioner.schedule import simulate
 from partitioner.schedule_report import timeline_table
 from tests.schedule.runs import every_run, pipeline
 
@@ -43,3 +45,15 @@ def test_who_lacks_memory_is_named() -> None:
     text = timeline_table(pipeline("interleaved"), 80)
     assert text.splitlines()[-1] == "gpu0 needs more memory than it has"
     assert "needs more" not in timeline_table(pipeline("1f1b"), 80)
+
+
+def test_replicas_that_no_sample_comes_to_are_last() -> None:
+    """Three copies take turns with two samples, in order before the stage that follows them."""
+    graph = Graph.from_arrays({"gpu": [3.0, 1.0]}, [(0, 1)])
+    gpus = Devices((DeviceKind("gpu", 4),))
+    timeline = simulate(
+        graph, gpus, {0: "gpu0", 1: "gpu3"}, "inference", 2, replicas={"gpu0": ["gpu1", "gpu2"]}
+    )
+    rows = [line.split()[:4] for line in timeline_table(timeline, 80).splitlines()[3:]]
+    assert [row[:2] for row in rows[:3]] == [["gpu0", "1"], ["gpu1", "1"], ["gpu3", "2"]]
+    assert rows[3] == ["gpu2", "0", "100.0%", "0"]

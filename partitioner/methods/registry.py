@@ -202,17 +202,18 @@ def choose(
     if not isinstance(name, str) or name not in METHODS:
         raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
     info = METHODS[name]
+    chosen = f"; auto takes it for {_reasons(objective, split, features)}" if method == "auto" else ""
     for wanted, offered, word in (
         (objective, info.objectives, "objective"),
         (split, info.splits, "split"),
     ):
         if wanted not in offered:
             known = ", ".join(offered)
-            raise OptionError(f"{word} {wanted!r} is not available with method {name}, only {known}")
+            raise OptionError(f"{word} {wanted!r} is not available with method {name}, only {known}{chosen}")
     for feature in features:
         if feature not in info.features:
             able = ", ".join(other.name for other in _METHODS if feature in other.features)
-            raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}")
+            raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}{chosen}")
     if backend not in ("auto", *info.backends):
         known = ", ".join(info.backends)
         raise BackendUnavailable(f"method {name} does not run on {backend!r}, only on {known}")
@@ -221,7 +222,18 @@ def choose(
 
 def _strongest(objective: str, split: str, features: Sequence[str]) -> str:
     """The method with the strongest guarantee."""
-    if split == "chain" and features and objective != "makespan":
+    if _extended(objective, split, features):
         return "pipeline"
     exact = EXACT.get(objective, "ip")
     return FOR_CHAINS.get(objective, exact) if split == "chain" else exact
+
+
+def _extended(objective: str, split: str, features: Sequence[str]) -> bool:
+    return split == "chain" and bool(features) and objective != "makespan"
+
+
+def _reasons(objective: str, split: str, features: Sequence[str]) -> str:
+    """What decides which method is the strongest, in words."""
+    if _extended(objective, split, features):
+        return ", ".join(FEATURES[feature] for feature in features)
+    return f"objective {objective!r} and split {split!r}"
