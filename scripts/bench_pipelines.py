@@ -1,7 +1,7 @@
 """What replicas, schedules, limits and levels of links cost the dynamic program, beside the plain one.
 
-Every setting is solved `--repeat` times in turn, after one call that compiles or loads the kernels; the
-table has the medians. Exit code: 0; 2 if files are missing or bad.
+Every setting is solved `--repeat` times in turn, after one call that compiles or loads the kernels (and
+counts if there is no other); the table has the medians. Exit code: 0; 2 if files are missing or bad.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ def measure(file: Path, options: argparse.Namespace) -> list[Row]:
             kinds_of, extra = SETTINGS[name](devices)
             plans[name].append(pt.solve(workload.graph, kinds_of, time_limit=options.time_limit, **extra))
     seconds = {
-        name: statistics.median(plan.runtime_seconds for plan in each[1:]) for name, each in plans.items()
+        name: statistics.median(plan.runtime_seconds for plan in each[1:] or each)
+        for name, each in plans.items()
     }
     first = seconds[options.settings[0]]
     return [Row(file.stem, name, plans[name][-1], seconds[name], seconds[name] / first) for name in plans]
