@@ -17,7 +17,7 @@ from tests.random_problems import Case, cases
 
 BACKENDS = ("highs", "cbc")
 PRECISION = 1e-6  # a solver proves no closer than this
-CHUNK = 50
+CHUNK = 100
 
 
 @pytest.fixture(autouse=True)
