@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -94,7 +95,7 @@ def find_plan(
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
         notes=(*notes, *outcome.notes),
-        statistics=dict(outcome.statistics),
+        statistics={name: x for name, x in outcome.statistics.items() if math.isfinite(x)},
         native_status=outcome.native_status,
         subgraphs=subgraphs,
         schedule=evaluation.schedule,

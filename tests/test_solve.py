@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from partitioner import (
     Progress,
     WorkloadError,
     evaluate,
+    load_plan,
     solve,
     to_networkx,
 )
@@ -324,3 +326,17 @@ def test_published_optima_are_found(published: Any, reference: Callable[[str], A
         plan = solve(workload.graph, workload.devices)
         assert plan.status == "optimal"
         assert plan.value == pytest.approx(rows[name]["contiguous"], abs=0.0051)
+
+
+@pytest.mark.parametrize("method", ["dp", "pipeline"])
+def test_a_plan_that_no_linear_order_has_is_written_and_read(method: str, tmp_path: Path) -> None:
+    """Two paths from GPU to CPU: an order that follows one to its end would have to come back."""
+    graph = Graph.from_arrays(
+        {"gpu": [1.0] * 4, "cpu": [1.0] * 4},
+        [(0, 2), (1, 3)],
+        allowed={"gpu": [True, True, False, False], "cpu": [False, False, True, True]},
+    )
+    plan = solve(graph, Devices((DeviceKind("gpu", 1), DeviceKind("cpu", 1))), method=method, orders=1)
+    assert plan.value == 2.0 and plan.statistics["ideals"] == 9 and "linear_value" not in plan.statistics
+    plan.save(tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json").to_json() == plan.to_json()
