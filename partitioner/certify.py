@@ -70,7 +70,8 @@ def certify(
         A plan, or a device name for every node id.
     split
         The splits it is compared with; by default those of its own shape, but convex ones where a
-        chain is asked for GPipe's objective.
+        chain is asked for GPipe's objective, and those the plan was made as where only neighbours may
+        exchange tensors.
     time_limit
         Seconds for the search; the bound is what it has proven by then.
     gap
@@ -106,8 +107,18 @@ def certify(
     nodes = placement.placement if isinstance(placement, Plan) else placement
     if isinstance(placement, Plan) and placement.split == "chain" and objective in PIPELINED:
         pipeline = {"replicas": placement.replicas or None, "order": placement.stages, **pipeline}
+    demands = pipeline.get("constraints")
+    if isinstance(placement, Plan) and demands is not None and demands.neighbours_only:
+        split = split or placement.split  # a free split may keep to them where no chain does
     evaluation = evaluate(
-        graph, devices, nodes, objective, subgraphs_per_accelerator=limit, subgraphs=subgraphs, **pipeline
+        graph,
+        devices,
+        nodes,
+        objective,
+        subgraphs_per_accelerator=limit,
+        subgraphs=subgraphs,
+        split=split,
+        **pipeline,
     )
     if not evaluation.feasible:
         raise WorkloadError([Flaw("placement", "", "", rule) for rule in evaluation.violations])

@@ -68,6 +68,16 @@ def test_a_plan_brings_its_order() -> None:
     assert certify(graph, devices, plan, schedule="1f1b_async").bound == plan.value == 1.0
 
 
+def test_a_free_split_keeps_to_neighbours_where_no_chain_does() -> None:
+    """The maker stands between its two consumers; as a chain it would have to come first."""
+    graph = Graph.from_arrays({"gpu": [1.0] * 3}, [(0, 1), (0, 2)])
+    gpus, demands = Devices((DeviceKind("gpu", 3),)), Constraints(neighbours_only=True, stages=3)
+    plan = solve(graph, gpus, split="free", constraints=demands)
+    assert certify(graph, gpus, plan, constraints=demands).bound == plan.value == 1.0
+    with pytest.raises(InfeasibleError):
+        solve(graph, gpus, constraints=demands)
+
+
 def test_a_plan_with_replicas_is_written_and_read(tmp_path: object) -> None:
     path = f"{tmp_path}/plan.json"
     plan = solve(CHAIN, GPUS, replicas=4, constraints=Constraints(use_all_devices=True), microbatches=3)
