@@ -13,7 +13,8 @@ from partitioner.errors import (
     PartitionerError,
     WorkloadError,
 )
-from partitioner.evaluate import Evaluation, evaluate
+from partitioner.evaluate import evaluate
+from partitioner.evaluation.verdict import Evaluation
 from partitioner.formats.msr import load
 from partitioner.formats.networkx_graph import from_networkx, to_networkx
 from partitioner.formats.pipedream import load_pipedream

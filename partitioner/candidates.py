@@ -13,7 +13,8 @@ import numpy as np
 from partitioner.boundaries import boundary_moves
 from partitioner.devices import Devices
 from partitioner.errors import InfeasibleError, NoPlanFound
-from partitioner.evaluate import Evaluation, evaluate
+from partitioner.evaluate import evaluate
+from partitioner.evaluation.verdict import Evaluation
 from partitioner.find import find_plan
 from partitioner.graph import Graph
 from partitioner.options import Options

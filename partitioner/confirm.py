@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from partitioner.devices import Devices
 from partitioner.errors import ContradictionError, InfeasibleError, NoPlanFound
-from partitioner.evaluate import Evaluation
+from partitioner.evaluation.verdict import Evaluation
 from partitioner.graph import Graph
 from partitioner.methods.explain import why_infeasible
 from partitioner.methods.method import Outcome

@@ -6,7 +6,7 @@ Nothing here is shared with the methods, so that a plan's value is never a solve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -22,8 +22,8 @@ from partitioner.evaluation.order import in_order, order_violations, read_order
 from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed, read_placement
 from partitioner.evaluation.replicas import Replicas, read_replicas, replica_names
-from partitioner.evaluation.schedule import Schedule
-from partitioner.evaluation.shape import Shape, placement_shape
+from partitioner.evaluation.shape import placement_shape
+from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.evaluation.violations import violations_of
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
@@ -31,87 +31,6 @@ from partitioner.schedule.stash import check_schedule
 
 OBJECTIVES = ("throughput", "gpipe", "latency", "batch")
 SPLITS = ("chain", "convex", "free")
-
-
-@dataclass(frozen=True)
-class DeviceLoad:
-    """The share of one device; pairs are (forward, backward), times in the graph's unit.
-
-    Parameters
-    ----------
-    name, kind
-        The device, e.g. ``accelerator0``, and its kind.
-    load
-        Time per sample that it is busy, under the model of communication, forward and backward together.
-    compute, transfer_in, transfer_out
-        Processing, and transfers from and to host memory.
-    memory, memory_limit
-        What is held here, under the schedule if there is one, and the limit (None without one).
-    nodes
-        How many nodes are placed here.
-    sync
-        What of the load is the exchange of weights among the replicas of a stage.
-    replica_of
-        The device that stands for the stage, if this one holds a copy; each replica of a stage bears
-        its share of the times, and the whole memory.
-    """
-
-    name: str
-    kind: str
-    load: float
-    compute: tuple[float, float]
-    transfer_in: tuple[float, float]
-    transfer_out: tuple[float, float]
-    memory: float
-    memory_limit: float | None
-    nodes: int
-    sync: float = 0.0
-    replica_of: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as plain data for JSON; what concerns replicas only if there are any."""
-        record = asdict(self)
-        if self.replica_of is None:
-            del record["replica_of"]
-        if self.sync == 0:
-            del record["sync"]
-        return record
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The verdict on a placement.
-
-    Parameters
-    ----------
-    objective, value
-        What was computed, and its value.
-    loads
-        One entry a device, in the order of `Devices.names`, then devices that do not exist.
-    violations
-        The broken rules in words; empty for a placement that is feasible.
-    shape
-        Chain, convex or free, and the order of the devices if it is a chain.
-    schedule
-        For latency what runs when; None if there is no order in which all can run.
-    """
-
-    objective: str
-    value: float
-    loads: tuple[DeviceLoad, ...]
-    violations: tuple[str, ...]
-    shape: Shape
-    schedule: Schedule | None = None
-
-    @property
-    def feasible(self) -> bool:
-        """True if no rule is broken."""
-        return not self.violations
-
-    @property
-    def bottleneck(self) -> DeviceLoad:
-        """The device with the largest load."""
-        return max(self.loads, key=lambda entry: entry.load)
 
 
 def evaluate(

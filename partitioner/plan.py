@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from partitioner.evaluate import DeviceLoad
 from partitioner.evaluation.schedule import Schedule
+from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.files import write_text
 from partitioner.graph import NodeId
 

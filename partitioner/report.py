@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partitioner.errors import SHOWN_FLAWS
-from partitioner.evaluate import DeviceLoad, Evaluation
+from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.figures import amount, figure
 from partitioner.timetable import timetable
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from partitioner.constraints import Constraints
 from partitioner.demands import demands_of
-from partitioner.evaluate import Evaluation, evaluate
+from partitioner.evaluate import evaluate
+from partitioner.evaluation.verdict import Evaluation
 from partitioner.graph import Graph
 from partitioner.methods.expand import Placement
 from partitioner.methods.explain import relieving

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from partitioner.devices import Devices
-from partitioner.evaluate import Evaluation, evaluate
+from partitioner.evaluate import evaluate
 from partitioner.evaluation.schedule import Schedule
+from partitioner.evaluation.verdict import Evaluation
 from partitioner.graph import Graph
 from partitioner.methods.expand import parts_of
 from partitioner.methods.method import Part

@@ -12,7 +12,7 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, OptionError, WorkloadError, evaluate, to_networkx
 from partitioner.devices import COMMUNICATION_MODELS
-from partitioner.evaluate import DeviceLoad, Evaluation
+from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from tests.instances import branchy, chain, training, two_tensors, unsupported
 
 Placement = dict[Any, str]

@@ -9,7 +9,7 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, solve
 from partitioner.errors import SHOWN_FLAWS
-from partitioner.evaluate import Evaluation
+from partitioner.evaluation.verdict import Evaluation
 from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.registry import METHODS
 from partitioner.report import backends_table, evaluation_table, methods_table

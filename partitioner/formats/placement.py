@@ -12,7 +12,7 @@ from typing import Any
 
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.evaluate import DeviceLoad
+from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.files import read_json
 from partitioner.formats.record import (
     Record,

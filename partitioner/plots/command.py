@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from partitioner.errors import BackendUnavailable, OptionError
-from partitioner.evaluate import Evaluation, evaluate
+from partitioner.evaluate import evaluate
+from partitioner.evaluation.verdict import Evaluation
 from partitioner.files import read_json, write_bytes
 from partitioner.formats.placement import load_placement, load_plan
 from partitioner.formats.replicas import load_order, load_replicas

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partitioner.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.evaluate import DeviceLoad
+from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.figures import figure
 from partitioner.graph import Floats, Graph, Ints
 from partitioner.plots.canvas import POINTS, new_axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioner.evaluate import DeviceLoad, Evaluation
+from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.figures import figure
 from partitioner.graph import Floats
 from partitioner.plan import Plan

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, OptionError, WorkloadError, evaluate
-from partitioner.evaluate import Evaluation
+from partitioner.evaluation.verdict import Evaluation
 from partitioner.levels import Level
 
 
