@@ -62,10 +62,13 @@ def least_work(problem: Problem) -> Floats:
 
 
 def least_value(problem: Problem, relaxation: Relaxation) -> float:
-    """What no pipeline goes below: its largest load is at least the relaxation's bound."""
+    """What no pipeline goes below: its largest load is at least the relaxation's bound.
+
+    It holds for the user's graph too, where nodes were merged at the risk of losing the optimum.
+    """
     if problem.objective != "batch":
         return relaxation.bound
-    total = max(relaxation.bound, float(least_work(problem).sum()))
+    total = max(relaxation.bound, float(least_work(problem.relaxed()).sum()))
     return total + (samples(problem) - 1) * relaxation.bound
 
 

@@ -75,6 +75,11 @@ def test_random_cases_against_the_oracle(features: str) -> None:
     assert nested > 1
 
 
+def test_a_batch_is_bounded_by_what_was_merged_at_a_risk() -> None:
+    """A free node that may run on CPUs only merges into one that had better not be there."""
+    assert check_against_the_oracle(some_case(89, "levels batch")) is not None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("features", COMBINATIONS)
 def test_many_random_cases_against_the_oracle(features: str) -> None:
