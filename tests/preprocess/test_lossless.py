@@ -12,7 +12,9 @@ from tests.random_problems import best_parts, cases
 CHUNK = 500
 
 
-@pytest.mark.parametrize("first", range(0, 2000, CHUNK))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(CHUNK, 2000, CHUNK))]
+)
 def test_the_optimum_is_that_of_the_graph(first: int) -> None:
     """For chains, convex and free splits, both objectives, all rules of contiguity; some are infeasible."""
     checked = merged = infeasible = 0
