@@ -96,7 +96,7 @@ def check_chunk(first: int, backends: Sequence[str] = PRESENT) -> None:
         infeasible += best["free"] is None
         apart += best["free"] != best["convex"]
     assert infeasible > 0
-    assert apart > 1
+    assert apart > 0
 
 
 @pytest.mark.usefixtures("unaided")
