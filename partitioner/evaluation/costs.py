@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from partitioner.evaluation.placed import Placed
 from partitioner.graph import Floats, Graph, Ints
+
+Slowness = Callable[[Ints, Ints], Floats]
 
 
 def compute_times(placed: Placed) -> Floats:
@@ -17,11 +21,13 @@ def compute_times(placed: Placed) -> Floats:
     return total * placed.pace
 
 
-def transfer_times(placed: Placed) -> tuple[Floats, Floats]:
+def transfer_times(placed: Placed, slow: Slowness | None = None) -> tuple[Floats, Floats]:
     """Shape (2, devices) each: transfer time in and out of every device, forward and backward.
 
     A transfer out belongs to the pass of the node that makes the tensor; a transfer in to the
-    backward pass if all its consumers on the device do. Kinds that do not pay have none.
+    backward pass if all its consumers on the device do. Kinds that do not pay have none. Where links
+    differ, `slow` says how slow that between two devices is: a transfer in takes as long as the link to
+    the maker is slow, one out as long as the slowest link to a consumer.
     """
     graph, device, count = placed.graph, placed.device, len(placed.names)
     into, out = np.zeros((2, count)), np.zeros((2, count))
@@ -29,12 +35,16 @@ def transfer_times(placed: Placed) -> tuple[Floats, Floats]:
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    _, first = np.unique(tensor, return_index=True)
-    np.add.at(out, (graph.backward[maker[first]].astype(int), device[maker[first]]), cost[tensor[first]])
-    arrival, which = np.unique(tensor * count + device[user], return_inverse=True)
+    price = np.ones(len(tensor)) if slow is None else slow(device[maker], device[user])
+    sent, first, which = np.unique(tensor, return_index=True, return_inverse=True)
+    slowest = np.zeros(len(sent))
+    np.maximum.at(slowest, which, price)
+    source = maker[first]
+    np.add.at(out, (graph.backward[source].astype(int), device[source]), cost[sent] * slowest)
+    arrival, first, which = np.unique(tensor * count + device[user], return_index=True, return_inverse=True)
     only_backward = np.ones(len(arrival), dtype=bool)
     np.logical_and.at(only_backward, which, graph.backward[user])
-    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count])
+    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count] * price[first])
     return into * placed.fare, out * placed.fare
 
 

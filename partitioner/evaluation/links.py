@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.evaluation.costs import tensors
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.graph import Floats, Ints
@@ -49,31 +48,6 @@ def links_of(placed: Placed, replicas: Replicas) -> Links:
     np.minimum.at(first.T, replicas.lead, group.T)
     np.maximum.at(last.T, replicas.lead, group.T)
     return Links(np.array([level.slowdown for level in devices.levels]), first, last)
-
-
-def linked_transfer_times(placed: Placed, links: Links) -> tuple[Floats, Floats]:
-    """Shape (2, devices) each: transfer time in and out of every stage, forward and backward.
-
-    As :func:`partitioner.evaluation.costs.transfer_times`, but each transfer in takes as long as the link
-    to the tensor's maker is slow, and one out as long as the slowest link to a consumer.
-    """
-    graph, device, count = placed.graph, placed.device, len(placed.names)
-    into, out = np.zeros((2, count)), np.zeros((2, count))
-    tensor, cost = tensors(graph)
-    maker, user = graph.edges[:, 0], graph.edges[:, 1]
-    cut = device[maker] != device[user]
-    tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    slow = links.slow(device[maker], device[user])
-    sent, first, which = np.unique(tensor, return_index=True, return_inverse=True)
-    slowest = np.zeros(len(sent))
-    np.maximum.at(slowest, which, slow)
-    source = maker[first]
-    np.add.at(out, (graph.backward[source].astype(int), device[source]), cost[sent] * slowest)
-    arrival, first, which = np.unique(tensor * count + device[user], return_index=True, return_inverse=True)
-    only_backward = np.ones(len(arrival), dtype=bool)
-    np.logical_and.at(only_backward, which, graph.backward[user])
-    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count] * slow[first])
-    return into * placed.fare, out * placed.fare
 
 
 def exchange_times(placed: Placed, replicas: Replicas, links: Links) -> Floats:

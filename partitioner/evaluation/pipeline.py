@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.evaluation.costs import compute_times, loads_of
+from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.held import held_by_stage, in_words, scheduled_memory
-from partitioner.evaluation.links import exchange_times, linked_transfer_times, links_of
+from partitioner.evaluation.links import exchange_times, links_of
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.graph import Floats
@@ -48,7 +48,7 @@ def costs_of(pipeline: Pipeline) -> Costs:
     """Average times by device: the stage's, shared by its replicas (paper, Appendices H.2 and H.3)."""
     placed, replicas = pipeline.placed, pipeline.replicas
     links = links_of(placed, replicas)
-    into, out = linked_transfer_times(placed, links)
+    into, out = transfer_times(placed, links.slow)
     compute, count = compute_times(placed), replicas.count
     busy = loads_of(placed.devices.communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
     sync = exchange_times(placed, replicas, links)
