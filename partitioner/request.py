@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from partitioner.constraints import Constraints
-from partitioner.demands import demands_of
+from partitioner.demands import Demands, demands_of
 from partitioner.evaluate import evaluate
 from partitioner.evaluation.verdict import Evaluation
 from partitioner.graph import Graph
@@ -50,16 +51,19 @@ class Request:
     options: Options
     layer: Ints | None = None
 
+    @cached_property
+    def demands(self) -> Demands:
+        """What constraints demand of each node."""
+        return demands_of(self.workload.graph, self.workload.devices, self.options.regime.constraints)
+
     def fitted(self) -> Graph:
         """The graph as the devices run it."""
-        graph, devices, regime = self.workload.graph, self.workload.devices, self.options.regime
-        demands = demands_of(graph, devices, regime.constraints)
-        return fit(graph, devices, demands, regime.schedule is not None)
+        by_schedule = self.options.regime.schedule is not None
+        return fit(self.workload.graph, self.workload.devices, self.demands, by_schedule)
 
     def problem(self) -> Problem:
         """What the method is given: the fitted graph, contracted as far as nothing is lost."""
-        devices, options = self.workload.devices, self.options
-        demands = demands_of(self.workload.graph, devices, options.regime.constraints)
+        devices, options, demands = self.workload.devices, self.options, self.demands
         extended = "replicas" in self.info.features or bool(options.regime.features(devices))
         goal = Goal(
             objective=self.objective,

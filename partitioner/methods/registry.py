@@ -80,7 +80,7 @@ _METHODS = (
     ),
     MethodInfo(
         "simulated",
-        "partitioner.ranking:solve_makespan",
+        "partitioner.methods.pipeline.solve:solve_pipeline",
         ("makespan",),
         ("chain",),
         ("numba",),
