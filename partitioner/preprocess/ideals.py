@@ -129,7 +129,7 @@ def _enumerate(before_start, before, after_start, after, max_ideals, max_covers)
     while level < count:
         level_end = count
         for ideal in range(level, level_end):  # make the ideals that this one is the parent of
-            _mark(ideal, True, parent, added, inside)
+            mark(ideal, True, parent, added, inside)
             for e in range(start[ideal], start[ideal + 1]):
                 v = node[e]
                 if v < added[ideal]:
@@ -152,7 +152,7 @@ def _enumerate(before_start, before, after_start, after, max_ideals, max_covers)
                 parent[count], added[count] = ideal, v
                 count += 1
                 start[count] = end
-            _mark(ideal, False, parent, added, inside)
+            mark(ideal, False, parent, added, inside)
         for ideal in range(level, level_end):  # the other covers, through the level below
             for e in range(start[ideal], start[ideal + 1]):
                 v = node[e]
@@ -193,7 +193,8 @@ def _covers_of_child(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
+def mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
+    """Set `inside` to a value for the supernodes of an ideal."""
     while ideal > 0:
         inside[added[ideal]] = value
         ideal = parent[ideal]

@@ -70,7 +70,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
         )
         if count == 0:
             continue
-        _relocate(parent, added, net_start, net_of, before, place, start)
+        relocate(parent, added, net_start, net_of, before, place, start)
         place = start
         depth = 0
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
@@ -168,8 +168,12 @@ def offer(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _relocate(parent, added, net_start, net_of, before, place, start):  # type: ignore[no-untyped-def]
-    """Make `before` count the pins inside ideal `start`, not `place`, along the tree of parents."""
+def relocate(parent, added, row_start, item, count, place, start):  # type: ignore[no-untyped-def]
+    """Make `count` tell how often each item is in the rows of ideal `start`, not `place`.
+
+    The way leads along the tree of parents. With the nets of every supernode as rows, `count` is the pins
+    that each net has inside the ideal.
+    """
     old, new = place, start
     while old != new:
         if old > new:
@@ -178,8 +182,8 @@ def _relocate(parent, added, net_start, net_of, before, place, start):  # type: 
         else:
             v, change = added[new], 1
             new = parent[new]
-        for i in range(net_start[v], net_start[v + 1]):
-            before[net_of[i]] += change
+        for i in range(row_start[v], row_start[v + 1]):
+            count[item[i]] += change
 
 
 @njit(cache=True, inline="always")

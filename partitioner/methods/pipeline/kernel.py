@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.pipeline.stage_kernel import (
     INTO,
     LAYERS,
@@ -32,13 +33,13 @@ from partitioner.methods.pipeline.stage_kernel import (
     add_numbers,
     add_sums,
     can_spread,
-    relocate,
     remove_layers,
     remove_nets,
     spread,
     stage_work,
     takes,
 )
+from partitioner.preprocess.ideals import mark
 
 
 @njit(cache=True, nogil=True)
@@ -98,7 +99,7 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
     inside = np.zeros(len(pins), np.int64)
     before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
     layers = np.zeros(layer_of.max() + 1 if len(layer_of) else 0, np.int64)
-    covered = np.zeros(nodes, np.int64)  # 1 for those of the ideal `place`
+    covered = np.zeros(nodes, np.bool_)  # by the ideal at hand, while its frontier is counted
     touching = np.zeros(nodes, np.int64)  # supernodes of it that share an edge with each
     place, steps = 0, 0
     for start in range(first, last):
@@ -110,15 +111,15 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
         )  # fmt: skip
         if count == 0:
             continue
-        relocate(
-            parent, added, net_start, net_of, before, place, start,
-            adjacent_start, adjacent, by_neighbours, covered, touching,
-        )  # fmt: skip
-        place = start
+        relocate(parent, added, net_start, net_of, before, place, start)
         frontier = 0
         if by_neighbours:
+            relocate(parent, added, adjacent_start, adjacent, touching, place, start)
+            mark(start, True, parent, added, covered)
             for v in range(nodes):
-                frontier += touching[v] > 0 and covered[v] == 0
+                frontier += touching[v] > 0 and not covered[v]
+            mark(start, False, parent, added, covered)
+        place = start
         depth = 0
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
         while depth >= 0:

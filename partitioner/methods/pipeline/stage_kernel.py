@@ -126,29 +126,3 @@ def remove_nets(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
     """Take `v` away again."""
     for i in range(net_start[v], net_start[v + 1]):
         inside[net_of[i]] -= 1
-
-
-@njit(cache=True, inline="always")
-def relocate(  # type: ignore[no-untyped-def]
-    parent, added, net_start, net_of, before, place, start,
-    adjacent_start, adjacent, by_neighbours, covered, touching,
-):  # fmt: skip
-    """Move from ideal `place` to `start`, along the tree of parents.
-
-    `before` counts the pins of every net inside the ideal, `covered` tells its supernodes and
-    `touching` how many of them share an edge with each supernode.
-    """
-    old, new = place, start
-    while old != new:
-        if old > new:
-            v, change = added[old], -1
-            old = parent[old]
-        else:
-            v, change = added[new], 1
-            new = parent[new]
-        for i in range(net_start[v], net_start[v + 1]):
-            before[net_of[i]] += change
-        if by_neighbours:
-            covered[v] += change
-            for i in range(adjacent_start[v], adjacent_start[v + 1]):
-                touching[adjacent[i]] += change

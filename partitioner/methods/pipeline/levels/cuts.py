@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from partitioner.methods.dp.kernel import relocate
+
 
 @njit(cache=True)
 def cut_costs(parent, added, net_start, net_of, pins, cost):  # type: ignore[no-untyped-def]
@@ -13,7 +15,8 @@ def cut_costs(parent, added, net_start, net_of, pins, cost):  # type: ignore[no-
     inside = np.zeros(len(pins), np.int64)
     place = 0
     for ideal in range(1, len(parent)):
-        place = _move(parent, added, net_start, net_of, inside, place, ideal)
+        relocate(parent, added, net_start, net_of, inside, place, ideal)
+        place = ideal
         for net in range(len(pins)):
             if 0 < inside[net] < pins[net]:
                 total[ideal] += cost[net]
@@ -59,19 +62,3 @@ def end_costs(share, pin_start, pin, source, enter, leave):  # type: ignore[no-u
         elif reader >= 0 and outside:
             cost[source[net]] += leave[net]
     return cost
-
-
-@njit(cache=True, inline="always")
-def _move(parent, added, net_start, net_of, inside, place, ideal):  # type: ignore[no-untyped-def]
-    """Count the pins inside another ideal, along the tree of parents."""
-    old, new = place, ideal
-    while old != new:
-        if old > new:
-            v, change = added[old], -1
-            old = parent[old]
-        else:
-            v, change = added[new], 1
-            new = parent[new]
-        for i in range(net_start[v], net_start[v + 1]):
-            inside[net_of[i]] += change
-    return ideal
