@@ -23,8 +23,10 @@ from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level
 from partitioner.methods.method import Progress
+from partitioner.placing import Placer, Placing
 from partitioner.plan import Plan
 from partitioner.solve import solve
+from partitioner.transfers import Transfers
 from partitioner.workload import Workload
 
 __version__ = "0.1.0"
@@ -43,8 +45,11 @@ __all__ = [
     "NoPlanFound",
     "OptionError",
     "PartitionerError",
+    "Placer",
+    "Placing",
     "Plan",
     "Progress",
+    "Transfers",
     "Workload",
     "WorkloadError",
     "certify",

@@ -18,6 +18,7 @@ from partitioner.errors import OptionError, shown
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.demands import demand_violations
 from partitioner.evaluation.latency import latency_of
+from partitioner.evaluation.makespan import makespan_of
 from partitioner.evaluation.order import in_order, order_violations, read_order
 from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed, read_placement
@@ -28,8 +29,9 @@ from partitioner.evaluation.violations import violations_of
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
 from partitioner.schedule.stash import check_schedule
+from partitioner.transfers import BY_FARE, Transfers
 
-OBJECTIVES = ("throughput", "gpipe", "latency", "batch")
+OBJECTIVES = ("throughput", "gpipe", "latency", "batch", "makespan")
 SPLITS = ("chain", "convex", "free")
 
 
@@ -48,6 +50,8 @@ def evaluate(
     microbatches: int | None = None,
     constraints: Constraints | None = None,
     split: str | None = None,
+    transfers: Transfers | None = None,
+    execution_order: Sequence[Any] | None = None,
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
 
@@ -68,7 +72,8 @@ def evaluate(
         (PipeDream); ``"gpipe"``: the largest forward plus the largest backward load (Appendix D);
         ``"latency"``: the time of a single sample (Appendix A), see the notes; ``"batch"``: the time of
         a batch of `microbatches` samples that fills and drains the pipeline, the sum of the loads of all
-        stages and `microbatches` - 1 times the largest.
+        stages and `microbatches` - 1 times the largest; ``"makespan"``: when the last operator ends if every
+        device runs its operators one by one.
     subgraphs_per_accelerator
         For latency: how many forward subgraphs an accelerator may hold, and how many backward ones.
     subgraphs
@@ -94,6 +99,12 @@ def evaluate(
     split
         What it is meant as, which matters where only neighbours may exchange tensors: stages of a
         ``"chain"`` stand in its order; None: it is meant as a chain if it is one.
+    transfers
+        For makespans: how tensors travel; None: as :class:`partitioner.Transfers` says by default.
+    execution_order
+        For makespans: all node ids, producers before consumers, in the order in which every device runs its
+        own. None: what is ready first runs first, ties in the order of the file, which is the simulator of
+        Baechi.
 
     Raises
     ------
@@ -111,8 +122,12 @@ def evaluate(
     them, processes its nodes, and sends every tensor that is used outside it, even on the same device;
     then its outputs are in host memory, not earlier. A node on any other kind starts when its inputs are
     in host memory. The value is the last finish, or infinity if subgraphs wait for one another in a circle.
-    Loads are as scheduled, so that every subgraph pays its own transfers; memory, numbers of nodes and
-    violations are those of the placement as it is given.
+    For makespans, an operator starts when its device is free and all its inputs are there. A tensor leaves
+    when it is made, once for each device that reads it; with contention in the order of the edges, as the
+    sender's channel and then the receiver's are free. The load of a device is the time of its operators.
+
+    For latency loads are as scheduled, so that every subgraph pays its own transfers; memory, numbers of
+    nodes and violations are those of the placement as it is given.
 
     Examples
     --------
@@ -133,7 +148,9 @@ def evaluate(
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
-    if objective == "latency":
+    if objective == "makespan":
+        found = _makespan(placed, transfers or BY_FARE, execution_order)
+    elif objective == "latency":
         found = _latency(placed, subgraphs_per_accelerator, subgraphs, limited_cpus)
     elif objective == "batch" or schedule or replicas or ordered or devices.levels:
         found = _pipeline(placed, objective, copies, ordered, schedule, microbatches)
@@ -178,7 +195,8 @@ def _check_extensions(
 ) -> None:
     given = {"schedule": schedule, "microbatches": microbatches, **others, "levels": devices.levels or None}
     unknown = [name for name, value in given.items() if value is not None]
-    if objective in ("gpipe", "latency") and unknown:
+    levels_only = objective == "makespan" and unknown == ["levels"]
+    if objective in ("gpipe", "latency", "makespan") and unknown and not levels_only:
         words = ", ".join(unknown)
         raise OptionError(f"{words}: mean nothing for objective {shown(objective)}, only for pipelines")
     check_schedule("inference" if schedule is None else schedule, microbatches)
@@ -226,6 +244,19 @@ def _latency(
     violations = found.violations + violations_of(placed)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     return Evaluation("latency", found.value, loads, violations, shape, found.schedule)
+
+
+def _makespan(placed: Placed, transfers: Transfers, execution_order: Sequence[Any] | None) -> Evaluation:
+    found = makespan_of(placed, transfers, execution_order)
+    of_pass = [placed.graph.backward == b for b in (False, True)]
+    compute = np.array(
+        [np.bincount(placed.device[mine], found.length[mine], len(placed.names)) for mine in of_pass]
+    )
+    nothing = np.zeros_like(found.sent)
+    into, out = np.array([found.received, nothing]), np.array([found.sent, nothing])
+    loads = _loads(placed, compute.sum(axis=0), compute, into, out)
+    shape = placement_shape(placed.graph, placed.device, placed.names)
+    return Evaluation("makespan", found.value, loads, violations_of(placed), shape, found.schedule)
 
 
 def _loads(

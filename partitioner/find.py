@@ -68,6 +68,7 @@ def find_plan(
         interruption=interruption,
         report=on_progress,
         started=started,
+        placing=options.placing,
     )
     with interruption:
         outcome = info.load()(problem, settings)
@@ -100,4 +101,5 @@ def find_plan(
         subgraphs=subgraphs,
         schedule=evaluation.schedule,
         replicas=placement.replicas,
+        execution_order=placement.sequence,
     )

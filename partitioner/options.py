@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from partitioner.constraints import NONE, Constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
 from partitioner.methods.method import Settings
+from partitioner.placing import GROUPERS, Placer, Placing
 from partitioner.regime import SCHEDULES, Regime
+from partitioner.transfers import Transfers
 
 LONGEST = 10**9
 GRANULARITIES = ("operator", "layer")
@@ -26,9 +28,11 @@ DEFAULTS = {
     "schedule": None,
     "microbatches": None,
     "constraints": NONE,
+    **{field.name: field.default for field in fields(Placing)},
 }
+PLACING = tuple(field.name for field in fields(Placing))
 REGIME = ("replicas", "schedule", "microbatches", "constraints")
-SPLITS = {"latency": "convex"}
+SPLITS = {"latency": "convex", "makespan": "free"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Options:
     contiguous_backward: bool
     subgraphs_per_accelerator: int
     regime: Regime
+    placing: Placing
 
 
 def read_options(
@@ -74,12 +79,33 @@ def read_options(
         _require(name, given[name], "an integer of at least 1", lambda value: _is_whole(value, 1))
     limit = given["subgraphs_per_accelerator"]
     _require(
-        "subgraphs_per_accelerator", limit, "1 except for latency", lambda v: v == 1 or objective in SPLITS
+        "subgraphs_per_accelerator", limit, "1 except for latency", lambda v: v == 1 or objective == "latency"
     )
     for name in ("contiguous_cpus", "contiguous_backward"):
         _require(name, given[name], "True or False", lambda value: isinstance(value, bool))
     regime = _regime(objective, {name: given.pop(name) for name in REGIME})
-    return Options(by_layer=given.pop("granularity") == "layer", regime=regime, **given)
+    placing = _placing({name: given.pop(name) for name in PLACING})
+    return Options(by_layer=given.pop("granularity") == "layer", regime=regime, placing=placing, **given)
+
+
+def _placing(given: Mapping[str, Any]) -> Placing:
+    for name in ("refine", "reserve_memory", "fuse"):
+        _require(name, given[name], "True or False", lambda value: isinstance(value, bool))
+    for name, wanted in (("transfers", Transfers), ("placer", Placer)):
+        _require(
+            name, given[name], f"a {wanted.__name__}", lambda value, kind=wanted: isinstance(value, kind)
+        )
+    _require("grouper", given["grouper"], " or ".join(GROUPERS), lambda value: value in GROUPERS)
+    _require(
+        "sct_threshold",
+        given["sct_threshold"],
+        "a number from 0 to 1",
+        lambda v: _is_number(v) and 0 <= v <= 1,
+    )
+    _require("fusion_range", given["fusion_range"], "an integer of at least 1", lambda v: _is_whole(v, 1))
+    for name in ("fusion_memory", "imbalance"):
+        _require(name, given[name], "a positive number", lambda v: _is_number(v) and 0 < v <= LONGEST)
+    return Placing(**given)
 
 
 def _regime(objective: str, given: Mapping[str, Any]) -> Regime:

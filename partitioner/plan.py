@@ -57,6 +57,8 @@ class Plan:
         For latency: what runs when.
     replicas
         For a device of the placement, the further devices that hold a copy of its stage.
+    execution_order
+        For makespans without a pipeline: all nodes in the order in which their devices run them.
     """
 
     objective: str
@@ -80,6 +82,7 @@ class Plan:
     subgraphs: Mapping[NodeId, int] | None = None
     schedule: Schedule | None = None
     replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    execution_order: tuple[NodeId, ...] | None = None
 
     @property
     def gap(self) -> float:
@@ -102,7 +105,7 @@ class Plan:
         record = asdict(self) | {"gap": self.gap, "format": "partitioner-plan-1"}
         record["devices"] = [device.as_dict() for device in self.devices]
         record["placement"] = {str(node): device for node, device in self.placement.items()}
-        for name in ("subgraphs", "schedule"):
+        for name in ("subgraphs", "schedule", "execution_order"):
             if record[name] is None:
                 del record[name]
         if not self.replicas:

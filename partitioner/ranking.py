@@ -18,7 +18,7 @@ from partitioner.preprocess.layers import whole_layers
 from partitioner.request import Request, plain
 from partitioner.workload import Workload
 
-MAKESPAN = "makespan"
+MAKESPAN, PIPED = "makespan", "simulated"
 
 
 def solve_makespan(
@@ -50,7 +50,9 @@ def solve_makespan(
     for name, value in (("schedule", regime.schedule), ("microbatches", regime.microbatches)):
         if value is None:
             raise OptionError(f"objective {objective!r} needs {name}")
-    info = choose(method, objective, split or "chain", backend, regime.features(devices))
+    info = choose(
+        PIPED if method == "auto" else method, objective, split or "chain", backend, regime.features(devices)
+    )
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     ranking = Ranking(graph, devices, options, None if time_limit is None else started + time_limit)
     if warm_start is not None:

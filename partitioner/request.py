@@ -18,11 +18,13 @@ from partitioner.methods.explain import relieving
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import MethodInfo
 from partitioner.options import Options
+from partitioner.placing import Placer
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.fit import companions, fit
 from partitioner.preprocess.pipeline import Extension
 from partitioner.preprocess.problem import Ints, Problem
 from partitioner.regime import Regime
+from partitioner.transfers import Transfers
 from partitioner.workload import Workload
 
 ANY_PLAN = 0.999  # a gap that any plan closes
@@ -73,12 +75,23 @@ class Request:
             contiguous_backward=options.contiguous_backward,
             subgraphs=options.subgraphs_per_accelerator,
             extension=Extension(options.regime, demands) if extended else None,
+            transfers=options.placing.transfers if "operators" in self.info.features else None,
         )
         return contract(self.fitted(), devices, goal)
 
     def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
         """What the evaluator says of a placement."""
         regime = self.options.regime
+        if self.objective == "makespan":
+            return evaluate(
+                self.workload.graph,
+                self.workload.devices,
+                placement.device,
+                self.objective,
+                constraints=regime.constraints,
+                transfers=self.options.placing.transfers,
+                execution_order=placement.sequence,
+            )
         return evaluate(
             self.workload.graph,
             self.workload.devices,
@@ -109,4 +122,6 @@ class Request:
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a call as plain data."""
-    return {k: v.as_dict() if isinstance(v, Constraints) else v for k, v in options.items()}
+    return {
+        k: v.as_dict() if isinstance(v, Constraints | Transfers | Placer) else v for k, v in options.items()
+    }

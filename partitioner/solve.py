@@ -13,7 +13,7 @@ from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.methods.method import Progress
 from partitioner.plan import Plan
-from partitioner.ranking import MAKESPAN, solve_makespan
+from partitioner.ranking import MAKESPAN, PIPED, solve_makespan
 
 
 def solve(
@@ -45,8 +45,9 @@ def solve(
         ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
         forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
         sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
-        time of `microbatches` samples that fill and drain a pipeline; ``"makespan"``: what
-        :func:`partitioner.schedule.simulate` finds for `microbatches` samples under `schedule`.
+        time of `microbatches` samples that fill and drain a pipeline; ``"makespan"``: when the last
+        operator ends if devices run them one by one, or, if `schedule` and `microbatches` are given, what
+        :func:`partitioner.schedule.simulate` finds for such a pipeline.
     method
         A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
     split
@@ -75,7 +76,9 @@ def solve(
         each pass an accelerator may hold, for latency (1). For chains: ``replicas``: how many devices may
         share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
         says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
-        in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`.
+        in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`. For
+        operators one by one: the fields of :class:`partitioner.Placing`, such as ``transfers`` and
+        ``refine``.
 
     Returns
     -------
@@ -102,7 +105,8 @@ def solve(
     (3.5, 'optimal', ('accelerator0', 'accelerator1'))
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    answer = solve_makespan if objective == MAKESPAN else find_plan
+    piped = method == PIPED or any(method_options.get(name) for name in ("schedule", "microbatches"))
+    answer = solve_makespan if objective == MAKESPAN and piped else find_plan
     return answer(
         graph,
         devices,

@@ -8,6 +8,7 @@ import pytest
 
 from partitioner import OptionError, PartitionerError
 from partitioner.options import DEFAULTS, Options, read_options
+from partitioner.placing import Placing
 from partitioner.regime import Regime
 
 
@@ -42,6 +43,7 @@ def test_given_options_replace_the_defaults() -> None:
         contiguous_backward=False,
         subgraphs_per_accelerator=1,
         regime=Regime(),
+        placing=Placing(),
     )
 
 

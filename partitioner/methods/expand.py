@@ -30,11 +30,14 @@ class Placement:
         For the first device of a part that has several the others.
     order
         The first devices of the parts, in the order of the parts.
+    sequence
+        For makespans: all nodes in the order in which their devices run them.
     """
 
     device: Mapping[NodeId, str]
     replicas: Mapping[str, tuple[str, ...]]
     order: tuple[str, ...]
+    sequence: tuple[NodeId, ...] | None = None
 
 
 def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None:
@@ -47,7 +50,15 @@ def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None
         device={node: names[i][0] for node, i in zip(graph.ids, part_of_node, strict=True)},
         replicas={first: tuple(others) for first, *others in names if others},
         order=tuple(each[0] for each in names),
+        sequence=_sequence(graph, outcome),
     )
+
+
+def _sequence(graph: Graph, outcome: Outcome) -> tuple[NodeId, ...] | None:
+    if outcome.order is None:
+        return None
+    node = np.argsort(outcome.problem.member)[outcome.order]
+    return tuple(graph.ids[i] for i in node.tolist())
 
 
 def _device_names(devices: Devices, problem: Problem, parts: Sequence[Part]) -> list[list[str]]:

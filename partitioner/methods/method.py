@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from partitioner.interrupt import Interruption
+from partitioner.placing import USUAL, Placing
 from partitioner.preprocess.problem import Ints, Problem
 
 ROUNDING = 1e-12
@@ -82,6 +83,8 @@ class Settings:
         Says whether the user wants the run to end.
     report
         Called with the progress from time to time.
+    placing
+        Options of the methods that place operators one by one.
     """
 
     gap: float = 0.0
@@ -97,6 +100,7 @@ class Settings:
     interruption: Interruption = field(default_factory=Interruption)
     report: Callable[[Progress], None] | None = None
     started: float = field(default_factory=time.perf_counter)
+    placing: Placing = USUAL
 
     @property
     def expired(self) -> bool:
@@ -150,6 +154,8 @@ class Outcome:
         The solver, where the method can choose, and its own words on why it stopped.
     subgraph
         For latency: shape (n,), the index of every supernode's subgraph among those of its device.
+    order
+        For makespans: all supernodes in the order in which their devices run them.
     """
 
     problem: Problem
@@ -163,6 +169,7 @@ class Outcome:
     backend: str = ""
     native_status: str = ""
     subgraph: Ints | None = None
+    order: Ints | None = None
 
 
 def no_split(problem: Problem) -> Outcome:

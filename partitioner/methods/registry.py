@@ -43,6 +43,8 @@ class MethodInfo:
         return cast(Method, imported(self.place))
 
 
+PLACED = ("makespan",)
+OPERATORS = ("operators", "levels")
 _METHODS = (
     MethodInfo(
         "dp",
@@ -129,6 +131,24 @@ _METHODS = (
         "baseline: everything on one device, with a lower bound",
     ),
     MethodInfo(
+        "heft",
+        "partitioner.methods.list_scheduling.heft:solve_heft",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "HEFT: by upward rank, each operator where it ends first; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "list",
+        "partitioner.methods.list_scheduling.heft:solve_composed",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "a list scheduler of your own parts; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
         "latency_ip",
         "partitioner.methods.latency.solve:solve_latency",
         ("latency",),
@@ -181,7 +201,7 @@ EXACT = {
     "gpipe": "ip",
     "latency": "latency_ip",
     "batch": "pipeline",
-    "makespan": "simulated",
+    "makespan": "heft",
 }
 FOR_CHAINS = {"throughput": "dp"}
 

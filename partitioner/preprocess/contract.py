@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.devices import Devices
 from partitioner.graph import Graph
 from partitioner.preprocess.colocate import colocated_groups
-from partitioner.preprocess.flow import flow_of
+from partitioner.preprocess.flow import flow_of, topological
 from partitioner.preprocess.free_nodes import merge_free_nodes
 from partitioner.preprocess.groups import Groups, new_groups, survivors
 from partitioner.preprocess.nets import build_nets, forward_outputs
@@ -18,6 +18,8 @@ from partitioner.preprocess.pipeline import UNLIMITED, Extension
 from partitioner.preprocess.precedence import merge_cycles, precedence_pairs, relabelled
 from partitioner.preprocess.problem import Ints, Problem, Rows, rows_of
 from partitioner.preprocess.regions import region_of
+from partitioner.preprocess.tasks import tasks_of
+from partitioner.transfers import Transfers
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,8 @@ class Goal:
         For latency: how many subgraphs of each pass an accelerator may hold.
     extension
         Replicas, levels, schedules and limits, where any of these is asked for.
+    transfers
+        How tensors travel, for methods that place operators one by one; None for others.
     """
 
     objective: str = "throughput"
@@ -49,6 +53,7 @@ class Goal:
     contiguous_backward: bool = False
     subgraphs: int = 1
     extension: Extension | None = None
+    transfers: Transfers | None = None
 
 
 CHAIN = Goal()
@@ -73,10 +78,13 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     -------
     Problem
         Contracted as far as nothing can be lost; for chains its `coarser` further, if there is further
-        to go; for other splits its `chain` is the contraction for chains. For latency nothing is
-        contracted: nodes of a group share a device, but on a CPU they run one by one.
+        to go; for other splits its `chain` is the contraction for chains. For latency and makespans nothing
+        is contracted: nodes of a group share a device, but run one by one on a CPU, and for makespans on
+        any device.
     """
     group = colocated_groups(graph, goal.classes)
+    if goal.transfers is not None:
+        return _with_tasks(graph, devices, group, goal, goal.transfers)
     if goal.split == "chain":
         return _contract_chain(graph, devices, group, goal)
     chain = _contract_chain(graph, devices, group, replace(goal, objective="throughput"))
@@ -96,6 +104,16 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         contiguous=problem.pays | goal.contiguous_cpus,
         chain=chain,
     )
+
+
+def _with_tasks(graph: Graph, devices: Devices, group: Ints, goal: Goal, transfers: Transfers) -> Problem:
+    """The problem of a method that places operators; for makespans its supernodes are the tasks."""
+    order = topological(graph)
+    tasks = tasks_of(graph, devices, group, transfers, order)
+    if goal.objective != "makespan":
+        return replace(contract(graph, devices, replace(goal, transfers=None)), tasks=tasks)
+    problem = flow_of(graph, devices, group, goal.subgraphs)
+    return replace(problem, objective=goal.objective, split=goal.split, tasks=tasks)
 
 
 def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:

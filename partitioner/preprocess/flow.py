@@ -23,7 +23,7 @@ def flow_of(graph: Graph, devices: Devices, group: Ints, subgraphs: int) -> Prob
     subgraphs
         How many subgraphs of each pass a device that pays for transfers may hold.
     """
-    order = _topological(graph)
+    order = topological(graph)
     member = np.argsort(order)
     count = len(order)
     edges = np.unique(member[graph.edges], axis=0)
@@ -51,7 +51,7 @@ def flow_of(graph: Graph, devices: Devices, group: Ints, subgraphs: int) -> Prob
     )
 
 
-def _topological(graph: Graph) -> Ints:
+def topological(graph: Graph) -> Ints:
     """The nodes in the order of the file as far as edges allow."""
     flow: nx.DiGraph[int] = nx.DiGraph()
     flow.add_nodes_from(range(len(graph)))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from partitioner.preprocess.pipeline import Pipeline
+    from partitioner.preprocess.tasks import Tasks
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -123,6 +124,8 @@ class Problem:
     relaxed_pipeline
         The same without limits and without what was merged at the risk of losing the optimum; None where
         nothing was risked.
+    tasks
+        The user's nodes one by one, for methods that place operators; None for others.
     """
 
     time: Floats
@@ -150,6 +153,7 @@ class Problem:
     output: Floats = field(default_factory=lambda: np.zeros(0))
     pipeline: Pipeline | None = None
     relaxed_pipeline: Pipeline | None = None
+    tasks: Tasks | None = None
 
     @property
     def n(self) -> int:

@@ -1,0 +1,120 @@
+"""When the last operator ends (objective ``"makespan"``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.operators import Operators, topological_rank
+from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.schedule import Run, Schedule
+from partitioner.graph import Floats, Graph
+from partitioner.transfers import Transfers
+
+
+@dataclass(frozen=True, eq=False)
+class Makespan:
+    """What one step takes.
+
+    Parameters
+    ----------
+    value
+        When the last operator ends.
+    length
+        Shape (n,): what each operator takes where it is.
+    sent, received
+        Shape (devices,): what the transfers of each device take.
+    schedule
+        Every operator, in order of start.
+    """
+
+    value: float
+    length: Floats
+    sent: Floats
+    received: Floats
+    schedule: Schedule
+
+
+def makespan_of(placed: Placed, transfers: Transfers, execution_order: Sequence[Any] | None) -> Makespan:
+    """Let the devices run their operators.
+
+    Parameters
+    ----------
+    placed
+        The placement.
+    transfers
+        How tensors travel.
+    execution_order
+        All node ids, producers before consumers; None: what is ready first runs first, ties in the order of
+        the file (the simulator of Baechi).
+
+    Raises
+    ------
+    WorkloadError
+        If the order does not list every node once, producers before consumers.
+    """
+    rank = topological_rank(placed) if execution_order is None else _ranks(placed.graph, execution_order)
+    operators = Operators(placed, transfers, rank, execution_order is not None)
+    operators.run()
+    sent, received = np.array(operators.sent), np.array(operators.received)
+    value = max(operators.finish, default=0.0)
+    return Makespan(value, np.array(operators.length), sent, received, _schedule(placed, operators))
+
+
+def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
+    """For every node its place in the order."""
+    place = {node: i for i, node in enumerate(order)}
+    flaws = [
+        Flaw("execution order", "node", shown(node), "is not the id of a node of the graph")
+        for node in order
+        if node not in graph.position
+    ]
+    missing = [node for node in graph.ids if node not in place]
+    flaws += [Flaw("execution order", "node", shown(node), "is missing") for node in missing]
+    if not flaws and len(place) != len(order):
+        flaws = [Flaw("execution order", "", "", "must list every node once")]
+    if not flaws:
+        flaws = [
+            Flaw("execution order", "node", shown(graph.ids[v]), f"must come after {shown(graph.ids[u])}")
+            for u, v in graph.edges.tolist()
+            if place[graph.ids[u]] > place[graph.ids[v]]
+        ]
+    if flaws:
+        raise WorkloadError(flaws)
+    return [place[node] for node in graph.ids]
+
+
+def _schedule(placed: Placed, operators: Operators) -> Schedule:
+    """Every operator as a run of its own, and the path that decides when the last one ends."""
+    order = sorted(range(len(operators.start)), key=lambda v: (operators.start[v], operators.rank[v]))
+    place = {v: i for i, v in enumerate(order)}
+    entries = tuple(
+        Run(
+            device=placed.names[operators.device[v]],
+            index=None,
+            start=operators.start[v],
+            finish=operators.finish[v],
+            transfer_in=0.0,
+            compute=operators.length[v],
+            transfer_out=0.0,
+            nodes=(placed.graph.ids[v],),
+            backward=bool(placed.graph.backward[v]),
+            waits_for=None if (before := operators.cause[v]) is None else place[before],
+        )
+        for v in order
+    )
+    return Schedule(entries, _critical(operators, place))
+
+
+def _critical(operators: Operators, place: dict[int, int]) -> tuple[int, ...]:
+    finish = operators.finish
+    v = max(range(len(finish)), key=finish.__getitem__, default=None)
+    path = []
+    while v is not None:
+        path.append(place[v])
+        v = operators.cause[v]
+    return tuple(reversed(path))

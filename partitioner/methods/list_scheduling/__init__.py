@@ -1,0 +1,1 @@
+"""Operators placed one by one: one engine, the rules of several papers."""

@@ -1,0 +1,142 @@
+"""Tasks in a fixed order, each to the device that a rule chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+from partitioner.errors import OptionError, shown
+from partitioner.methods.list_scheduling.choice import CHOOSERS, EARLIEST_START, FILL, Choice
+from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.ground import (
+    NOWHERE,
+    Ground,
+    State,
+    book,
+    earliest_start,
+    fits,
+    ground_of,
+    new_state,
+)
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+
+def place_in_order(
+    tasks: Tasks,
+    order: Ints,
+    choose: str | Callable[[Choice], int],
+    *,
+    insertion: bool = True,
+    reserve: bool = True,
+    room: Floats | None = None,
+) -> Found | None:
+    """Place the tasks one by one.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    order
+        All of them, producers before consumers.
+    choose
+        A name of :data:`partitioner.methods.list_scheduling.choice.CHOOSERS`: ``"earliest_finish"``,
+        ``"earliest_start"`` or ``"fill"`` (one device after another, never back), the lowest device among
+        equals; or a function of a :class:`partitioner.methods.list_scheduling.choice.Choice`.
+    insertion, reserve
+        See :class:`partitioner.methods.list_scheduling.ground.Ground`.
+    room
+        Shape (D,): memory to use of each device; None: all.
+
+    Returns
+    -------
+    Found or None
+        None if some task fits nowhere when its turn comes.
+
+    Raises
+    ------
+    OptionError
+        If the function returns no device that the task fits on.
+    """
+    ground, state = ground_of(tasks, reserve, insertion), new_state(tasks)
+    if room is not None:
+        state.room[:] = np.minimum(state.room, room)
+    if isinstance(choose, str):
+        done = _place_all(ground, state, order, CHOOSERS[choose])
+    else:
+        done = _place_by(tasks, ground, state, order, choose)
+    return found(state) if done else None
+
+
+def found(state: State) -> Found:
+    """What a state in which everything is placed amounts to.
+
+    A task without time comes before one that starts at the same moment.
+    """
+    order = np.lexsort((np.arange(len(state.start)), state.finish, state.start))
+    return Found(state.device, order, float(state.finish.max(initial=0.0)))
+
+
+def _place_by(
+    tasks: Tasks, ground: Ground, state: State, order: Ints, choose: Callable[[Choice], int]
+) -> bool:
+    """Ask a function of the user's for every device; False if some task fits nowhere."""
+    devices, previous = range(len(tasks.limit)), 0
+    for v in order.tolist():
+        fitting = np.array([fits(ground, state, v, d) for d in devices])
+        if not fitting.any():
+            return False
+        start = np.array([earliest_start(ground, state, v, d) if fitting[d] else np.inf for d in devices])
+        d = choose(Choice(tasks, v, fitting, start, start + tasks.time[:, v], previous))
+        if (
+            isinstance(d, bool)
+            or not isinstance(d, int | np.integer)
+            or not (0 <= d < len(fitting))
+            or not fitting[d]
+        ):
+            rule = f"must return the number of a device on which task {v} fits"
+            raise OptionError(f"choose of placer returned {shown(d)}: {rule}")
+        book(ground, state, v, int(d))
+        previous = int(d)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _place_all(ground: Ground, state: State, order: Ints, rule: int) -> bool:
+    """Place everything by a rule of the engine's; False if some task fits nowhere."""
+    previous = 0
+    for v in order:
+        d = _next_fit(ground, state, v, previous) if rule == FILL else _earliest(ground, state, v, rule)
+        if d == NOWHERE:
+            return False
+        book(ground, state, v, d)
+        previous = max(previous, d)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _earliest(ground: Ground, state: State, v: int, rule: int) -> int:
+    """The device on which the task finishes, or starts, first."""
+    best, chosen = np.inf, NOWHERE
+    for d in range(len(state.room)):
+        if fits(ground, state, v, d):
+            time = earliest_start(ground, state, v, d)
+            if rule != EARLIEST_START:
+                time += ground.time[d, v]
+            if time < best:
+                best, chosen = time, d
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def _next_fit(ground: Ground, state: State, v: int, current: int) -> int:
+    """The device of its group, or the first one from the current one on that it fits on."""
+    home = state.home[ground.group[v]]
+    if home != NOWHERE:
+        return home if fits(ground, state, v, home) else NOWHERE
+    for d in range(current, len(state.room)):
+        if fits(ground, state, v, d):
+            return d
+    return NOWHERE

@@ -1,0 +1,240 @@
+"""What the compiled loops of list scheduling stand on: the tasks, and the state of the devices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from partitioner.graph import Bools
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+NOWHERE = -1
+
+
+class Ground(NamedTuple):
+    """What does not change, see :class:`partitioner.preprocess.tasks.Tasks`.
+
+    Parameters
+    ----------
+    reserve
+        Does the first task of a group take the memory of all?
+    insertion
+        May tasks start in idle slots between others?
+    """
+
+    time: Floats
+    size: Floats
+    group: Ints
+    group_size: Floats
+    group_allowed: Bools
+    before_start: Ints
+    before: Ints
+    before_tensor: Ints
+    after_start: Ints
+    after: Ints
+    after_tensor: Ints
+    cost: Floats
+    slope: Floats
+    intercept: Floats
+    contention: bool
+    reserve: bool
+    insertion: bool
+
+
+class State(NamedTuple):
+    """What has been placed so far.
+
+    Parameters
+    ----------
+    device, start, finish
+        Shape (n,): device, or ``NOWHERE``, and times of every task.
+    room
+        Shape (D,): memory that is left.
+    home
+        Shape (groups,): device of every group, or ``NOWHERE``.
+    end
+        Shape (D,): when the last task of each device ends.
+    idle_from, idle_to, idle_count
+        Shapes (D, n), (D, n), (D,): the idle slots before that, in order of time.
+    arrival
+        Shape (T, D): with contention, when each tensor is on each device; infinity if it was not sent.
+    channel
+        Shape (D,): with contention, when the channel of each device is free.
+    """
+
+    device: Ints
+    start: Floats
+    finish: Floats
+    room: Floats
+    home: Ints
+    end: Floats
+    idle_from: Floats
+    idle_to: Floats
+    idle_count: Ints
+    arrival: Floats
+    channel: Floats
+
+
+def ground_of(tasks: Tasks, reserve: bool = True, insertion: bool = True) -> Ground:
+    """The tasks as the loops read them."""
+    return Ground(
+        time=tasks.time,
+        size=tasks.size,
+        group=tasks.group,
+        group_size=tasks.group_size,
+        group_allowed=tasks.group_allowed,
+        before_start=tasks.before.start,
+        before=tasks.before.items,
+        before_tensor=tasks.before_tensor,
+        after_start=tasks.after.start,
+        after=tasks.after.items,
+        after_tensor=tasks.after_tensor,
+        cost=tasks.cost,
+        slope=tasks.slope,
+        intercept=tasks.intercept,
+        contention=tasks.contention,
+        reserve=reserve,
+        insertion=insertion,
+    )
+
+
+def new_state(tasks: Tasks) -> State:
+    """Nothing is placed, all devices are empty."""
+    n, d = tasks.n, len(tasks.limit)
+    tensors = len(tasks.cost) if tasks.contention else 0
+    return State(
+        device=np.full(n, NOWHERE, dtype=np.int64),
+        start=np.zeros(n),
+        finish=np.zeros(n),
+        room=tasks.limit.copy(),
+        home=np.full(len(tasks.group_size), NOWHERE, dtype=np.int64),
+        end=np.zeros(d),
+        idle_from=np.empty((d, n + 1)),
+        idle_to=np.empty((d, n + 1)),
+        idle_count=np.zeros(d, dtype=np.int64),
+        arrival=np.full((tensors, d), np.inf),
+        channel=np.zeros(d),
+    )
+
+
+@njit(cache=True, nogil=True)
+def fits(ground: Ground, state: State, v: int, d: int) -> bool:
+    """May task `v` go to device `d`, by its group, the memory that is left, and the kind?"""
+    g = ground.group[v]
+    if state.home[g] == NOWHERE:
+        return bool(ground.group_allowed[d, g] and ground.group_size[g] <= state.room[d])
+    return bool(state.home[g] == d and (ground.reserve or ground.size[v] <= state.room[d]))
+
+
+@njit(cache=True, nogil=True)
+def arrives(ground: Ground, state: State, u: int, tensor: int, d: int) -> float:
+    """When the tensor that task `u` made is on device `d`, if it is sent as soon as may be.
+
+    With contention as Baechi has it: the transfer takes the sender's channel from when it is free, the
+    receiver's from then on or when that is free. What takes no time needs no channel.
+    """
+    source = state.device[u]
+    if source == d:
+        return float(state.finish[u])
+    length = ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d]
+    if not ground.contention or length == 0.0:
+        return float(state.finish[u] + length)
+    if state.arrival[tensor, d] < np.inf:
+        return float(state.arrival[tensor, d])
+    sent = max(state.finish[u], state.channel[source])
+    return float(max(sent, state.channel[d]) + length)
+
+
+@njit(cache=True, nogil=True)
+def ready_time(ground: Ground, state: State, v: int, d: int) -> float:
+    """When all inputs of task `v` are on device `d`; each transfer is judged by itself."""
+    ready = 0.0
+    for e in range(ground.before_start[v], ground.before_start[v + 1]):
+        ready = max(ready, arrives(ground, state, ground.before[e], ground.before_tensor[e], d))
+    return ready
+
+
+@njit(cache=True, nogil=True)
+def earliest_start(ground: Ground, state: State, v: int, d: int) -> float:
+    """When task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
+    ready = ready_time(ground, state, v, d)
+    if ground.insertion:
+        length = ground.time[d, v]
+        count = state.idle_count[d]
+        first = np.searchsorted(state.idle_to[d, :count], ready)
+        for i in range(first, count):
+            begin = max(ready, state.idle_from[d, i])
+            if begin + length <= state.idle_to[d, i]:
+                return float(begin)
+    return float(max(ready, state.end[d]))
+
+
+@njit(cache=True, nogil=True)
+def book(ground: Ground, state: State, v: int, d: int) -> None:
+    """Place task `v` on device `d` and start it as early as it can; with contention send its inputs."""
+    g = ground.group[v]
+    if state.home[g] == NOWHERE:
+        state.home[g] = d
+        if ground.reserve:
+            state.room[d] -= ground.group_size[g]
+    if not ground.reserve:
+        state.room[d] -= ground.size[v]
+    if ground.contention:
+        for e in range(ground.before_start[v], ground.before_start[v + 1]):
+            send(ground, state, ground.before[e], ground.before_tensor[e], d)
+    begin = earliest_start(ground, state, v, d)
+    state.device[v], state.start[v], state.finish[v] = d, begin, begin + ground.time[d, v]
+    if begin >= state.end[d]:
+        if begin > state.end[d]:
+            _add_slot(state, d, state.idle_count[d], state.end[d], begin)
+        state.end[d] = state.finish[v]
+    else:
+        _fill_slot(state, d, begin, state.finish[v])
+
+
+@njit(cache=True, nogil=True)
+def send(ground: Ground, state: State, u: int, tensor: int, d: int) -> None:
+    """With contention: send a tensor that task `u` made to device `d`, unless it is there or was sent."""
+    source = state.device[u]
+    if source == d or state.arrival[tensor, d] < np.inf:
+        return
+    arrival = arrives(ground, state, u, tensor, d)
+    length = ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d]
+    if length > 0.0:
+        state.channel[source] = max(state.finish[u], state.channel[source]) + length
+        state.channel[d] = arrival
+    state.arrival[tensor, d] = arrival
+
+
+@njit(cache=True, nogil=True)
+def _add_slot(state: State, d: int, place: int, begin: float, end: float) -> None:
+    """Make an idle slot at a place of the list."""
+    count = state.idle_count[d]
+    for i in range(count, place, -1):
+        state.idle_from[d, i], state.idle_to[d, i] = state.idle_from[d, i - 1], state.idle_to[d, i - 1]
+    state.idle_from[d, place], state.idle_to[d, place] = begin, end
+    state.idle_count[d] = count + 1
+
+
+@njit(cache=True, nogil=True)
+def _fill_slot(state: State, d: int, begin: float, end: float) -> None:
+    """Take the time from `begin` to `end` out of the idle slot that holds it."""
+    if end == begin:
+        return
+    count = state.idle_count[d]
+    place = int(np.searchsorted(state.idle_from[d, :count], begin, side="right")) - 1
+    before, after = state.idle_from[d, place], state.idle_to[d, place]
+    if before < begin and end < after:
+        state.idle_to[d, place] = begin
+        _add_slot(state, d, place + 1, end, after)
+    elif before < begin:
+        state.idle_to[d, place] = begin
+    elif end < after:
+        state.idle_from[d, place] = end
+    else:
+        for i in range(place, count - 1):
+            state.idle_from[d, i], state.idle_to[d, i] = state.idle_from[d, i + 1], state.idle_to[d, i + 1]
+        state.idle_count[d] = count - 1

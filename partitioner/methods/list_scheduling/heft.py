@@ -1,0 +1,55 @@
+"""HEFT (Topcuoglu, Hariri and Wu, 2002), and list schedulers that users compose."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.errors import OptionError, shown
+from partitioner.methods.list_scheduling.choice import CHOOSERS
+from partitioner.methods.list_scheduling.engine import place_in_order
+from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.method import as_method
+from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
+from partitioner.methods.method import Settings
+from partitioner.preprocess.tasks import Tasks
+
+
+def place_heft(tasks: Tasks, settings: Settings) -> Found | None:
+    """Heterogeneous Earliest Finish Time: by decreasing upward rank, each task where it finishes first.
+
+    Idle slots between tasks are used; devices that are full, or may not run a task, are passed over.
+    """
+    order = ordered(tasks, upward_rank(tasks))
+    return place_in_order(tasks, order, "earliest_finish", reserve=settings.placing.reserve_memory)
+
+
+def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
+    """The parts that the user chose, :class:`partitioner.Placer`.
+
+    Raises
+    ------
+    OptionError
+        If a part has an unknown name, or a function does not return what it should.
+    """
+    placer = settings.placing.placer
+    for name, value, known in (
+        ("priority", placer.priority, PRIORITIES),
+        ("choose", placer.choose, CHOOSERS),
+    ):
+        if not callable(value) and value not in known:
+            raise OptionError(f"{name} {shown(value)} of placer is unknown; known: {', '.join(known)}")
+    rank = PRIORITIES[placer.priority] if isinstance(placer.priority, str) else placer.priority
+    priority = np.asarray(rank(tasks), dtype=np.float64)
+    if priority.shape != (tasks.n,) or np.isnan(priority).any():
+        raise OptionError(f"priority of placer must return {tasks.n} numbers, one for each task")
+    return place_in_order(
+        tasks,
+        ordered(tasks, priority),
+        placer.choose,
+        insertion=placer.insertion,
+        reserve=settings.placing.reserve_memory,
+    )
+
+
+solve_heft = as_method(place_heft)
+solve_composed = as_method(place_composed)

@@ -1,0 +1,135 @@
+"""How urgent each task is: longest paths to the exits and from the entries, and orders made of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+
+def upward_rank(tasks: Tasks) -> Floats:
+    """HEFT's rank: the longest path to an exit, with mean times and mean transfers; shape (n,)."""
+    return bottom_level(tasks, mean_time(tasks), _transfer(tasks, np.mean))
+
+
+def largest_rank(tasks: Tasks) -> Floats:
+    """FastT's rank (Section 5.1): the longest path to an exit, with the largest times and transfers."""
+    return bottom_level(tasks, largest_time(tasks), largest_transfer(tasks))
+
+
+def topological(tasks: Tasks) -> Floats:
+    """The tasks in their topological order, the order of the file as far as edges allow."""
+    return -np.arange(tasks.n, dtype=np.float64)
+
+
+PRIORITIES: dict[str, Callable[[Tasks], Floats]] = {
+    "upward_rank": upward_rank,
+    "largest_rank": largest_rank,
+    "topological": topological,
+}
+
+
+def bottom_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
+    """Shape (n,): the longest path from each task to an exit, its own time included.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    time
+        Shape (n,): of each task.
+    transfer
+        Shape (T,): of each tensor.
+    """
+    along = transfer[tasks.after_tensor]
+    level: Floats = _bottom(tasks.after.start, tasks.after.items, time, along)
+    return level
+
+
+def top_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
+    """Shape (n,): the longest path to each task, its own time left out; see :func:`bottom_level`."""
+    along = transfer[tasks.before_tensor]
+    level: Floats = _top(tasks.before.start, tasks.before.items, time, along)
+    return level
+
+
+def mean_time(tasks: Tasks) -> Floats:
+    """Shape (n,): over the devices that may run each task."""
+    may = np.isfinite(tasks.time)
+    return np.asarray(np.where(may, tasks.time, 0.0).sum(axis=0) / np.maximum(may.sum(axis=0), 1))
+
+
+def largest_time(tasks: Tasks) -> Floats:
+    """Shape (n,): over the devices that may run each task."""
+    return np.asarray(np.where(np.isfinite(tasks.time), tasks.time, 0.0).max(axis=0))
+
+
+def largest_transfer(tasks: Tasks) -> Floats:
+    """Shape (T,): over all pairs of devices."""
+    return _transfer(tasks, np.max)
+
+
+def _transfer(tasks: Tasks, over: Callable[[Floats], float]) -> Floats:
+    """Shape (T,): what each tensor takes between two different devices."""
+    apart = ~np.eye(len(tasks.limit), dtype=bool)
+    if not apart.any():
+        return np.zeros(len(tasks.cost))
+    lines = np.unique(
+        np.column_stack((tasks.slope[apart], tasks.intercept[apart])), axis=0, return_counts=True
+    )
+    if over is np.mean:
+        slope, intercept = np.average(lines[0], axis=0, weights=lines[1])
+        return np.asarray(slope * tasks.cost + intercept)
+    return np.asarray(
+        np.max([slope * tasks.cost + intercept for slope, intercept in lines[0].tolist()], axis=0)
+    )
+
+
+def ordered(tasks: Tasks, priority: Floats) -> Ints:
+    """All tasks: of those whose producers are out, always the one of largest priority, first among equals.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    priority
+        Shape (n,).
+    """
+    missing = np.diff(tasks.before.start)
+    left, keys = missing.tolist(), (-priority).tolist()
+    start, after = tasks.after.start.tolist(), tasks.after.items.tolist()
+    ready = [(keys[v], v) for v in np.flatnonzero(missing == 0).tolist()]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, v = heapq.heappop(ready)
+        order.append(v)
+        for w in after[start[v] : start[v + 1]]:
+            left[w] -= 1
+            if not left[w]:
+                heapq.heappush(ready, (keys[w], w))
+    return np.array(order, dtype=np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _bottom(start: Ints, after: Ints, time: Floats, along: Floats) -> Floats:
+    level = time.copy()
+    for v in range(len(time) - 1, -1, -1):
+        for e in range(start[v], start[v + 1]):
+            level[v] = max(level[v], time[v] + along[e] + level[after[e]])
+    return level
+
+
+@njit(cache=True, nogil=True)
+def _top(start: Ints, before: Ints, time: Floats, along: Floats) -> Floats:
+    level = np.zeros_like(time)
+    for v in range(len(time)):
+        for e in range(start[v], start[v + 1]):
+            u = before[e]
+            level[v] = max(level[v], level[u] + time[u] + along[e])
+    return level
