@@ -85,7 +85,7 @@ def _best_breaks(
     n = len(group)
     best, before = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
     cost, inner = np.zeros(n), np.zeros(n)
-    counted = np.full(len(group_size), -1)
+    counted, may = np.full(len(group_size), -1), np.ones(allowed.shape[1], dtype=np.bool_)
     slack = ROUNDING * read.sum()
     low = 0
     for j in range(1, n + 1):
@@ -93,7 +93,7 @@ def _best_breaks(
         for e in range(start[j - 1], start[j]):
             inner[maker[e]] += read[e]
         kept, size, groups = 0.0, 0.0, 0
-        may = np.ones(allowed.shape[1], dtype=np.bool_)
+        may[:] = True
         best[j] = np.inf
         for i in range(j - 1, low - 1, -1):
             g = group[i]
@@ -101,8 +101,8 @@ def _best_breaks(
                 counted[g] = j
                 size += group_size[g]
                 groups += 1
-                may &= allowed[g]
-                if groups > 1 and (size > memory or not may.any()):
+                somewhere = _narrowed(may, allowed, g)
+                if groups > 1 and (size > memory or not somewhere):
                     low = i + 1  # what is longer is not allowed behind place j either
                     break
             kept += inner[i]
@@ -112,3 +112,13 @@ def _best_breaks(
         for e in range(start[j - 1], start[j]):
             inner[maker[e]] = 0.0
     return before
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _narrowed(may: Bools, allowed: Bools, g: int) -> bool:
+    """Leave the devices on which the group may run too; is there one?"""
+    somewhere = False
+    for d in range(len(may)):
+        may[d] &= allowed[g, d]
+        somewhere |= may[d]
+    return somewhere
