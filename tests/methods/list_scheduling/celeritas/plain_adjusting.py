@@ -47,7 +47,7 @@ class PlainAdjusting:
     def fitting(self, v: int) -> list[int]:
         """The devices that the task fits on."""
         group = int(self.tasks.group[v])
-        mates = np.flatnonzero(self.tasks.group == group)
+        mates = np.flatnonzero(np.equal(self.tasks.group, group))
         if group in self.home:
             need = 0.0 if self.reserve else self.tasks.size[v]
             return [self.home[group]] if need <= self.room(self.home[group]) else []

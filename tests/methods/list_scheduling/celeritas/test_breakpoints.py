@@ -88,7 +88,7 @@ def test_the_best_of_all_choices(first: int) -> None:
     for seed, tasks in some_tasks(first, 200, most=7):
         rng = np.random.default_rng(seed)
         most = int(rng.integers(1, tasks.n + 2))
-        memory = float(rng.choice([np.inf, rng.integers(0, 12)]))
+        memory = float(rng.choice([np.inf, float(rng.integers(0, 12))]))
         order = cpd_topo(tasks)
         found = np.flatnonzero(breakpoints(tasks, order, most, memory)).tolist()
         assert found == best_of_all(tasks, order, most, memory), seed

@@ -40,9 +40,11 @@ def test_best_effort_takes_the_most_room() -> None:
 
 def plain_fill(tasks: Tasks, order: Ints, reserve: bool) -> list[int]:
     """The device of every task up to the first that fits nowhere."""
-    room, home, device, full = tasks.limit.copy(), {}, [], 0
+    room, full = tasks.limit.copy(), 0
+    home: dict[int, int] = {}
+    device: list[int] = []
     for v in order.tolist():
-        mates = tasks.group == tasks.group[v]
+        mates = np.flatnonzero(np.equal(tasks.group, tasks.group[v]))
         may = np.isfinite(tasks.time[:, mates]).all(axis=1)
         new = tasks.group[v] not in home
         need = tasks.size[mates].sum() if new else (0.0 if reserve else tasks.size[v])
@@ -71,5 +73,5 @@ def test_equal_to_the_rule_in_plain_python() -> None:
         assert state.device[order][: len(expected)].tolist() == expected, seed
         assert (ended == NOWHERE) == (len(expected) == tasks.n), seed
         failed += ended != NOWHERE
-        back += (np.diff(expected) < 0).any()
+        back += bool((np.diff(expected) < 0).any())
     assert failed > 2 and back > 12, (failed, back)

@@ -80,7 +80,7 @@ def test_equal_to_the_queue(name: str) -> None:
 def test_critical_paths_are_the_longest_of_all_paths() -> None:
     for seed, tasks in some_tasks(5000, 150, most=8):
         time, transfer = mean_time(tasks), mean_transfer(tasks)
-        edges = nx.MultiDiGraph()
+        edges: nx.MultiDiGraph[int] = nx.MultiDiGraph()
         edges.add_nodes_from(range(tasks.n))
         for u, v, tensor in zip(
             tasks.before.items.tolist(), tasks.before.owners().tolist(), tasks.before_tensor, strict=True

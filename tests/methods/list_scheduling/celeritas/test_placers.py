@@ -115,9 +115,7 @@ def test_two_devices_are_better_than_one_where_transfers_are_cheap() -> None:
     """Two chains of 10 steps side by side: Adjusting sends one away, Order-Place never does."""
     edges = [(v, v + 2) for v in range(18)]
     graph = Graph.from_arrays({"accelerator": [1.0] * 20}, edges, 0.5, size=1.0)
-    options = {"fusion_range": 5, "fusion_memory": 0.25}
-    plans = {
-        name: solve(graph, Devices.accelerated(2), "makespan", method=name, **options) for name in PLACERS
-    }
+    two = Devices.accelerated(2)
+    plans = {name: solve(graph, two, "makespan", method=name, fusion_range=5) for name in PLACERS}
     assert plans["order-place"].value == 20.0
     assert plans["celeritas"].value == 10.0
