@@ -52,7 +52,7 @@ class PlainAdjusting:
             need = 0.0 if self.reserve else self.tasks.size[v]
             return [self.home[group]] if need <= self.room(self.home[group]) else []
         need = self.tasks.size[mates].sum()
-        kinds = np.isfinite(self.tasks.time[:, mates]).all(axis=1)
+        kinds = np.asarray(np.isfinite(self.tasks.time[:, mates]).all(axis=1))
         return [d for d in range(len(self.tasks.limit)) if kinds[d] and need <= self.room(d)]
 
     def room(self, d: int) -> float:

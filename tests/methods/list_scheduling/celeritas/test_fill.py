@@ -45,7 +45,7 @@ def plain_fill(tasks: Tasks, order: Ints, reserve: bool) -> list[int]:
     device: list[int] = []
     for v in order.tolist():
         mates = np.flatnonzero(np.equal(tasks.group, tasks.group[v]))
-        may = np.isfinite(tasks.time[:, mates]).all(axis=1)
+        may = np.asarray(np.isfinite(tasks.time[:, mates]).all(axis=1))
         new = tasks.group[v] not in home
         need = tasks.size[mates].sum() if new else (0.0 if reserve else tasks.size[v])
         fitting = [d for d in range(len(room)) if may[d] and need <= room[d]]
