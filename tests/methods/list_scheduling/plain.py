@@ -133,7 +133,7 @@ class Plain:
 
     @cached_property
     def inputs(self) -> list[list[tuple[int, int]]]:
-        """For every node the producers of its inputs, and which tensors, by the first edge that carries each."""
+        """For every node the producers of its inputs, and which tensors, named by their first edges."""
         edges, cost = self.graph.edges.tolist(), self.graph.cost.tolist()
         found: list[list[tuple[int, int]]] = [[] for _ in range(len(self.graph))]
         for e, (u, v) in enumerate(edges):
