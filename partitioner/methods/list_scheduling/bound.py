@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from partitioner.methods.latency.path import longest_path
+import numpy as np
+
+from partitioner.methods.latency.path import best_times
+from partitioner.methods.list_scheduling.ranks import bottom_level
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem
 
@@ -12,4 +15,6 @@ def makespan_bound(problem: Problem) -> float:
 
     Infinity if some task may run nowhere, or memory is too small; transfers are left out.
     """
-    return max(longest_path(problem), relax(problem).bound)
+    assert problem.tasks is not None
+    level = bottom_level(problem.tasks, best_times(problem), np.zeros(len(problem.tasks.cost)))
+    return max(float(level.max(initial=0.0)), relax(problem).bound)
