@@ -77,4 +77,5 @@ def _urgent_time(ground: Ground, state: State, v: int, now: float) -> float:
 @njit(cache=True, nogil=True)
 def _some_busy_takes_all(state: State, queues: Queues, now: float) -> bool:
     """Is there a busy device that every group without a device fits on?"""
-    return bool(((state.end > now) & (queues.ample <= state.room)).any())
+    roomy = (queues.ample < np.inf) & (queues.ample <= state.room)
+    return bool(((state.end > now) & roomy).any())

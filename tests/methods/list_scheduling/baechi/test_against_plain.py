@@ -20,7 +20,7 @@ from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.baechi.plain import EarliestFirst, Simulation, World
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
-COUNT = 1500
+COUNT = 500
 
 
 def random_favourites(tasks: Tasks, seed: int) -> Ints:
