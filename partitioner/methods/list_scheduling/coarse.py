@@ -116,10 +116,11 @@ def _sums(values: Floats, cluster: Ints, count: int) -> Floats:
 
 def _united(group: Ints, cluster: Ints, count: int) -> Ints:
     """Shape (count,): groups of clusters, where clusters that touch one group are in one."""
-    bonds: nx.Graph[int] = nx.Graph()
-    bonds.add_nodes_from(range(count))
-    bonds.add_edges_from(np.unique(np.column_stack((cluster, count + group)), axis=0).tolist())
-    label = np.empty(count, dtype=np.int64)
-    for number, component in enumerate(nx.connected_components(bonds)):
-        label[[c for c in component if c < count]] = number
-    return label
+    label, least = np.arange(count), np.full(int(group.max(initial=-1)) + 1, count)
+    while True:
+        np.minimum.at(least, group, label[cluster])
+        lower = label.copy()
+        np.minimum.at(lower, cluster, least[group])
+        if (lower == label).all():
+            return np.unique(label, return_inverse=True)[1].astype(np.int64)
+        label = lower[lower]
