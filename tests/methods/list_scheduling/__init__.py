@@ -1,0 +1,1 @@
+"""Tests of the methods that place operators one by one."""
