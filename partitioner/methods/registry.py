@@ -145,7 +145,7 @@ _METHODS = (
         PLACED,
         ("free", "convex"),
         ("numba",),
-        "FastT's DPOS: the critical path on its fastest device, all else where it ends first; with a lower bound",
+        "FastT's DPOS: the critical path on one device, all else where it ends first; with a lower bound",
         OPERATORS,
     ),
     MethodInfo(

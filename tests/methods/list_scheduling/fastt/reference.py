@@ -38,10 +38,11 @@ class PlainDpos:
         path = self.critical_path(rank)
         current = None
         for v in sorted(range(self.n), key=lambda v: (-rank[v], v)):
-            mates = {self.device[w] for w in self.group(v)} - {None}
+            mates = [d for w in self.group(v) if (d := self.device[w]) is not None]
+            chosen: int | None
             if mates:
-                chosen = next(d for d in mates)
-                if not self.has_room([*self.on(chosen), v], chosen):
+                chosen = mates[0]
+                if not self.has_room([*self.on(mates[0]), v], mates[0]):
                     return False
             elif v in path:
                 if current is None or not self.may_go(v, current):
@@ -65,7 +66,9 @@ class PlainDpos:
 
     def dearest(self, tensor: int) -> float:
         """The longest time of a tensor between two different devices."""
-        return max((self.travel(tensor, a, b) for a in self.devices for b in self.devices if a != b), default=0.0)
+        return max(
+            (self.travel(tensor, a, b) for a in self.devices for b in self.devices if a != b), default=0.0
+        )
 
     def travel(self, tensor: int, a: int, b: int) -> float:
         """The time of a tensor from one device to another."""
@@ -90,7 +93,7 @@ class PlainDpos:
         """Do these tasks fit? With reservations whole groups do."""
         if self.reserve:
             there = sorted({w for v in there for w in self.group(v)})
-        return sum(float(self.tasks.size[v]) for v in there) <= self.tasks.limit[d]
+        return sum(float(self.tasks.size[v]) for v in there) <= float(self.tasks.limit[d])
 
     def may_go(self, v: int, d: int) -> bool:
         """For the first task of a group: all of it runs there and there is room for all of it."""

@@ -50,7 +50,7 @@ def test_placement_by_hand() -> None:
 
 
 def test_with_room_everything_stays_on_the_fast_device() -> None:
-    """The path takes 8 / 3 there. c: there from 6 to 7, on the slow one from 4 to 6; then d at 7, ends at 9."""
+    """The path takes 8 / 3 there. c: from 6 to 7 there, from 4 to 6 on the slow one; d from 7 to 9."""
     tasks = as_tasks(*example(memory=4.0))
     found = dpos(tasks)
     assert found is not None
