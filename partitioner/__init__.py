@@ -3,7 +3,9 @@
 from partitioner.certify import Certificate, certify
 from partitioner.comparison import Comparison, compare_schedules
 from partitioner.constraints import Constraints
+from partitioner.data_parallel import data_parallel
 from partitioner.devices import DeviceKind, Devices
+from partitioner.dimension import Dimension
 from partitioner.errors import (
     BackendUnavailable,
     ContradictionError,
@@ -23,6 +25,7 @@ from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level
 from partitioner.methods.method import Progress
+from partitioner.operation_splitting import SplitPlan, split_operations
 from partitioner.placing import Placer, Placing
 from partitioner.plan import Plan
 from partitioner.solve import solve
@@ -38,6 +41,7 @@ __all__ = [
     "ContradictionError",
     "DeviceKind",
     "Devices",
+    "Dimension",
     "Evaluation",
     "Graph",
     "InfeasibleError",
@@ -49,11 +53,13 @@ __all__ = [
     "Placing",
     "Plan",
     "Progress",
+    "SplitPlan",
     "Transfers",
     "Workload",
     "WorkloadError",
     "certify",
     "compare_schedules",
+    "data_parallel",
     "evaluate",
     "from_networkx",
     "load",
@@ -62,5 +68,6 @@ __all__ = [
     "load_plan",
     "load_timeline",
     "solve",
+    "split_operations",
     "to_networkx",
 ]

@@ -140,6 +140,15 @@ _METHODS = (
         OPERATORS,
     ),
     MethodInfo(
+        "dpos",
+        "partitioner.methods.list_scheduling.fastt.dpos:solve_dpos",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "FastT's DPOS: the critical path on one device, all else where it ends first; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
         "list",
         "partitioner.methods.list_scheduling.heft:solve_composed",
         PLACED,
