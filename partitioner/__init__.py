@@ -22,6 +22,7 @@ from partitioner.formats.placement import load_placement, load_plan
 from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level
+from partitioner.method_comparison import MethodComparison, compare_methods
 from partitioner.methods.method import Progress
 from partitioner.placing import Placer, Placing
 from partitioner.plan import Plan
@@ -42,6 +43,7 @@ __all__ = [
     "Graph",
     "InfeasibleError",
     "Level",
+    "MethodComparison",
     "NoPlanFound",
     "OptionError",
     "PartitionerError",
@@ -53,6 +55,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "certify",
+    "compare_methods",
     "compare_schedules",
     "evaluate",
     "from_networkx",

@@ -48,6 +48,6 @@ def _which() -> str:
         return f"ours are missing: {error}."
     asked = f"seed {AS_IN_PAPER.seed}, imbalance {AS_IN_PAPER.placing.imbalance:g}"
     return (
-        f"{program}, {asked}; the version behind the printed values is not known, and others find other parts: "
+        f"{program}, {asked}; the version behind the printed values is not known, others find other parts: "
         "differences are expected. memory: of the fullest device, which Scotch does not look at."
     )

@@ -217,7 +217,7 @@ def test_markdown_rows_have_as_many_cells_as_columns(
     given = reference(tmp_path / "printed")
     _, out = printed(capsys, folder, "--reference", given, "--format", "markdown")
     grids = [part.splitlines() for part in out.split("\n\n") if part.startswith("|")]
-    assert [len(grid) for grid in grids] == [6, 4, 6, 4]
+    assert [len(grid) for grid in grids] == [6, 4, 6, 6, 4]
     assert all(len({line.count("|") for line in grid}) == 1 for grid in grids)
     assert "| 3.50 = | 3.50 |" in out
 
