@@ -45,6 +45,7 @@ class MethodInfo:
 
 PLACED = ("makespan",)
 OPERATORS = ("operators", "levels")
+PARTITIONED = ("throughput", "gpipe", "makespan")
 _METHODS = (
     MethodInfo(
         "dp",
@@ -192,6 +193,25 @@ _METHODS = (
         ("numba",),
         "Celeritas: fused clusters by Adjusting Placement; with a lower bound",
         OPERATORS,
+    ),
+    MethodInfo(
+        "scotch",
+        "partitioner.methods.graph_partitioning.scotch:solve_scotch",
+        PARTITIONED,
+        ("free",),
+        ("scotch",),
+        "the paper's baseline: parts of equal work by the program Scotch, without regard to memory; "
+        "with a lower bound",
+        ("operators",),
+    ),
+    MethodInfo(
+        "metis",
+        "partitioner.methods.graph_partitioning.metis:solve_metis",
+        PARTITIONED,
+        ("free",),
+        ("pymetis",),
+        "baseline: parts of equal work by METIS, without regard to memory; with a lower bound",
+        ("operators",),
     ),
     MethodInfo(
         "latency_ip",
