@@ -1,1 +1,1 @@
-"""Tests of list scheduling."""
+"""Tests of the package of the same name."""
