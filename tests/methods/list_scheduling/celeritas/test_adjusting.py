@@ -23,8 +23,8 @@ from partitioner.methods.list_scheduling.ground import (
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
+from tests.methods.list_scheduling.celeritas.drawn import CHUNKS, drawn
 from tests.methods.list_scheduling.celeritas.plain_adjusting import PlainAdjusting
-from tests.methods.list_scheduling.small_tasks import some_tasks
 
 
 def adjusted(tasks: Tasks, order: Ints, reserve: bool = True) -> tuple[int, State]:
@@ -76,11 +76,11 @@ def test_a_full_device_is_passed_over() -> None:
     assert (ended, state.device.tolist()) == (3, [0, 0, 1, NOWHERE])
 
 
-@pytest.mark.parametrize("first", range(0, 2000, 500))
-def test_equal_to_plain_python(first: int) -> None:
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_equal_to_plain_python(chunk: int) -> None:
     """On clusters that take time, with groups, forbidden devices, tight memory and contention."""
     moved = failed = 0
-    for seed, tasks in some_tasks(first, 500):
+    for seed, tasks in drawn(chunk):
         coarse = merged(tasks, fused(tasks, 1 + seed % 4, 0.5))
         coarse = replace(coarse, time=coarse.time + 1.0)
         order, reserve = cpd_topo(coarse), seed % 3 > 0
@@ -98,7 +98,7 @@ def test_equal_to_plain_python(first: int) -> None:
 def test_a_move_never_delays_consumers() -> None:
     """The proof of Section 5.2: even if all consumers sit on the previous device they have it no later."""
     moves = 0
-    for seed, tasks in some_tasks(40_000, 1000):
+    for seed, tasks in drawn(0) + drawn(1):
         if tasks.contention:
             continue
         order, back = cpd_topo(tasks), back_cost(tasks)

@@ -10,7 +10,7 @@ from partitioner.methods.list_scheduling.ground import NOWHERE, State, ground_of
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
-from tests.methods.list_scheduling.small_tasks import some_tasks
+from tests.methods.list_scheduling.celeritas.drawn import drawn
 
 
 def filled(tasks: Tasks, order: Ints, reserve: bool = True) -> tuple[int, State]:
@@ -66,7 +66,7 @@ def plain_fill(tasks: Tasks, order: Ints, reserve: bool) -> list[int]:
 
 def test_equal_to_the_rule_in_plain_python() -> None:
     failed = back = 0
-    for seed, tasks in some_tasks(20_000, 400):
+    for seed, tasks in drawn(3):
         reserve, order = seed % 2 == 0, dfs_topo(tasks)
         ended, state = filled(tasks, order, reserve)
         expected = plain_fill(tasks, order, reserve)

@@ -14,7 +14,7 @@ from partitioner.methods.list_scheduling.coarse import merged
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
-from tests.methods.list_scheduling.small_tasks import some_tasks
+from tests.methods.list_scheduling.celeritas.drawn import CHUNKS, drawn
 
 
 def check(tasks: Tasks, cluster: Ints, most: int, memory: float) -> int:
@@ -38,10 +38,10 @@ def check(tasks: Tasks, cluster: Ints, most: int, memory: float) -> int:
     return several
 
 
-@pytest.mark.parametrize("first", range(0, 3000, 500))
-def test_clusters_keep_their_rules(first: int) -> None:
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_clusters_keep_their_rules(chunk: int) -> None:
     united = 0
-    for seed, tasks in some_tasks(first, 500):
+    for seed, tasks in drawn(chunk):
         rng = np.random.default_rng(seed)
         most, fraction = int(rng.integers(1, 9)), float(rng.choice([0.1, 0.25, 0.5, 1.0]))
         memory = fraction * min(tasks.limit.min(), tasks.size.sum())
@@ -51,7 +51,7 @@ def test_clusters_keep_their_rules(first: int) -> None:
 
 def test_without_colour_classes_no_breakpoint_is_added() -> None:
     cut = 0
-    for seed, tasks in some_tasks(10_000, 600):
+    for seed, tasks in drawn(2):
         order = cpd_topo(tasks)
         memory = float(np.random.default_rng(seed).integers(0, 12))
         begins = breakpoints(tasks, order, 5, memory)

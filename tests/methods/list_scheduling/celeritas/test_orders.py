@@ -14,6 +14,7 @@ from partitioner.methods.list_scheduling.ranks import mean_time, mean_transfer
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
+from tests.methods.list_scheduling.celeritas.drawn import drawn
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
 
@@ -69,7 +70,7 @@ def test_the_queue_starts_with_the_longest_path() -> None:
 @pytest.mark.parametrize("name", ["dfs", "cpd"])
 def test_equal_to_the_queue(name: str) -> None:
     different = 0
-    for seed, tasks in some_tasks(0, 600):
+    for seed, tasks in drawn(1):
         urgency = critical_path(tasks) if name == "cpd" else np.zeros(tasks.n)
         order: Ints = cpd_topo(tasks) if name == "cpd" else dfs_topo(tasks)
         assert order.tolist() == queue_order(tasks, urgency), seed

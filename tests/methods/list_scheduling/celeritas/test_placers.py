@@ -29,7 +29,7 @@ from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
 from partitioner.placing import Placing
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
-from tests.methods.list_scheduling.small_tasks import some_tasks
+from tests.methods.list_scheduling.celeritas.drawn import drawn
 from tests.random_workloads import random_workload
 
 PLACERS = {
@@ -43,7 +43,7 @@ PLACERS = {
 @pytest.mark.parametrize("place", PLACERS.values(), ids=PLACERS)
 def test_placements_obey_every_limit(place: PlaceTasks) -> None:
     found_none = several = 0
-    for seed, tasks in some_tasks(60_000, 400):
+    for seed, tasks in drawn(0):
         placing = Placing(fusion_range=1 + seed % 5, fusion_memory=0.5, reserve_memory=seed % 3 > 0)
         found = place(tasks, Settings(placing=placing))
         if found is None:
@@ -90,7 +90,7 @@ def test_figures_of_the_fusion() -> None:
 @pytest.mark.parametrize("name", PLACERS)
 def test_solve_and_evaluator_agree(name: str) -> None:
     plans = 0
-    for seed, contention in product(range(70_000, 70_040), (False, True)):
+    for seed, contention in product(range(70_000, 70_025), (False, True)):
         graph, devices = random_workload(np.random.default_rng(seed), 12, 4)
         transfers = Transfers(contention=contention)
         try:
@@ -108,7 +108,7 @@ def test_solve_and_evaluator_agree(name: str) -> None:
         assert again.feasible and again.value == pytest.approx(plan.value), seed
         assert plan.bound <= plan.value * (1 + 1e-9)
         plans += 1
-    assert plans > 20, plans
+    assert plans > 12, plans
 
 
 def test_two_devices_are_better_than_one_where_transfers_are_cheap() -> None:
