@@ -80,7 +80,7 @@ def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
 def _lost(coarse: Tasks, state: State, ended: int) -> Bools:
     """Shape (groups,): the group of the cluster that fits nowhere, and all unplaced that do not either."""
     roomy = coarse.group_allowed & (coarse.group_size <= state.room[:, None])
-    lost = (state.home == NOWHERE) & ~roomy.any(axis=0)
+    lost: Bools = (state.home == NOWHERE) & ~roomy.any(axis=0)
     lost[coarse.group[ended]] = True
     return lost
 
