@@ -41,7 +41,8 @@ def timed(problem: Problem, settings: Settings, found: Found, bound: float) -> O
     """What a placement is worth for objective ``"makespan"``."""
     assert problem.tasks is not None
     value = makespan(problem.tasks, found.device, found.order)
-    statistics = {"estimate": found.estimate, **found.statistics}
+    known = {"estimate": found.estimate} if np.isfinite(found.estimate) else {}
+    statistics = {**known, **found.statistics}
     return Outcome(
         problem,
         parts_at(problem.tasks, found.device),
