@@ -148,9 +148,7 @@ def _solved(program: Program, settings: Settings) -> tuple[float, Floats] | None
     left = None if settings.deadline is None else max(settings.deadline - time.perf_counter(), 0.0)
     limit = None if left is None else timedelta(seconds=left)
     model = mathopt.Model.from_model_proto(model_of(program))
-    result = mathopt.solve(
-        model, mathopt.SolverType.HIGHS, params=mathopt.SolveParameters(time_limit=limit, threads=1)
-    )
+    result = mathopt.solve(model, mathopt.SolverType.HIGHS, params=mathopt.SolveParameters(time_limit=limit))
     if result.termination.reason != mathopt.TerminationReason.OPTIMAL:
         return None
     return result.objective_value(), np.array(list(result.variable_values(list(model.variables()))))
