@@ -26,7 +26,7 @@ def spans(
         transfers=pt.Transfers(slope=1.0, contention=True),
     )
     assert evaluation.schedule is not None
-    runs = {names[run.nodes[0]]: (run.start, run.finish) for run in evaluation.schedule.entries}
+    runs = {names[int(run.nodes[0])]: (run.start, run.finish) for run in evaluation.schedule.entries}
     assert evaluation.value == max(end for _, end in runs.values())
     return runs
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pulp
 import pytest
+from ortools.linear_solver import pywraplp
 
 from partitioner.methods.list_scheduling.baechi.events import place_by_events
 from partitioner.methods.list_scheduling.baechi.favourites import Links, favourite_children, links_of, rounded
@@ -18,7 +18,7 @@ from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
 
-def value_by_cbc(tasks: Tasks) -> float:
+def value_by_glop(tasks: Tasks) -> float:
     """The program as Baechi's paper has it, for another solver."""
     devices = range(len(tasks.limit))
     time_of = [max((t for t in column if np.isfinite(t)), default=0.0) for column in tasks.time.T.tolist()]
@@ -32,30 +32,29 @@ def value_by_cbc(tasks: Tasks) -> float:
             )
             pair = u, int(tasks.after.items[e])
             costs[pair] = costs.get(pair, 0.0) + float(longest)
-    problem = pulp.LpProblem("favourites", pulp.LpMinimize)
-    x = {(i, j): pulp.LpVariable(f"x_{i}_{j}", 0, 1) for i, j in costs}
-    s = [pulp.LpVariable(f"s_{i}", 0) for i in range(tasks.n)]
-    w = pulp.LpVariable("w", 0)
-    problem += w
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    x = {pair: solver.NumVar(0, 1, "") for pair in costs}
+    s = [solver.NumVar(0, solver.infinity(), "") for _ in range(tasks.n)]
+    w = solver.NumVar(0, solver.infinity(), "")
     for (i, j), c in costs.items():
-        problem += s[i] + time_of[i] + c * x[i, j] <= s[j]
+        solver.Add(s[i] + time_of[i] + c * x[i, j] <= s[j])
     for i in range(tasks.n):
-        problem += s[i] + time_of[i] <= w
+        solver.Add(s[i] + time_of[i] <= w)
         outgoing = [x[pair] for pair in costs if pair[0] == i]
         incoming = [x[pair] for pair in costs if pair[1] == i]
         for several in (outgoing, incoming):
             if several:
-                problem += pulp.lpSum(several) >= len(several) - 1
-    problem.solve(pulp.PULP_CBC_CMD(msg=False))
-    assert pulp.LpStatus[problem.status] == "Optimal"
-    return float(pulp.value(problem.objective))
+                solver.Add(solver.Sum(several) >= len(several) - 1)
+    solver.Minimize(w)
+    assert solver.Solve() == pywraplp.Solver.OPTIMAL
+    return float(solver.Objective().Value())
 
 
 def test_the_value_is_that_of_another_solver() -> None:
     larger = 0
     for _, tasks in some_tasks(0, 300):
         value = favourite_children(tasks, Settings()).statistics["lp_value"]
-        assert value == pytest.approx(value_by_cbc(tasks), abs=1e-6)
+        assert value == pytest.approx(value_by_glop(tasks), abs=1e-6)
         larger += value > 0
     assert larger > 250
 

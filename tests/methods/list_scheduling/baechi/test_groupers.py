@@ -103,14 +103,14 @@ def test_fusion_adds_memory() -> None:
 def test_clusters_stay_in_their_groups_and_make_no_circle() -> None:
     """`merged` refuses clusters that are not in a topological order; a few are larger than one task."""
     smaller = 0
-    for _, tasks in some_tasks(1000, 2000):
+    for _, tasks in some_tasks(1000, 1000):
         cluster = fused(tasks)
         coarse = merged(tasks, cluster)
         for c in range(coarse.n):
             assert len(set(tasks.group[cluster == c].tolist())) == 1
         assert together(coarse.group[cluster].tolist()) == together(tasks.group.tolist())
         smaller += coarse.n < tasks.n
-    assert smaller > 200
+    assert smaller > 100
 
 
 def test_placers_keep_the_groups_and_the_memory_of_the_user() -> None:
