@@ -67,7 +67,7 @@ class Placing:
     fuse
         Baechi's: contract edges inside groups?
     uniform
-        Baechi's m-TOPO: fill no device beyond an even share and the largest node?
+        Baechi's m-TOPO: fill no device beyond an even share and the largest colour class?
     sct_threshold
         Edges up to this value in the linear program of m-SCT lead to a favourite child.
     fusion_range, fusion_memory

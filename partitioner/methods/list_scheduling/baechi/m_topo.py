@@ -36,12 +36,14 @@ def memory_cap(tasks: Tasks, uniform: bool) -> Floats:
     tasks
         The tasks.
     uniform
-        At most an even share, rounded down, and the largest task? The device's memory bounds it in any case
-        (the released code looks at one of the two only).
+        At most an even share and the largest group? The device's memory bounds it in any case (the released
+        code looks at one of the two only). As groups are placed whole, the largest one counts, not the
+        largest task as in the released code; then memory without limit always suffices. The share is not
+        rounded down, which makes no difference for whole numbers.
     """
     if not uniform:
         return tasks.limit
-    share = np.floor(tasks.size.sum() / len(tasks.limit)) + tasks.size.max(initial=0.0)
+    share = tasks.size.sum() / len(tasks.limit) + tasks.group_size.max(initial=0.0)
     return np.asarray(np.minimum(tasks.limit, share))
 
 

@@ -38,6 +38,13 @@ def test_m_topo_up_to_the_memory_alone(memory: float | None, wanted: str) -> Non
     assert places(tasks, place_m_topo(tasks, NONUNIFORM)) == wanted
 
 
+def test_the_cap_counts_whole_groups() -> None:
+    """Sum 12, two devices, c and d together 6: cap 6 + 6 = 12, and all is on device 0."""
+    tasks = tasks_by_hand(ONES, CHAIN, two(), SIZES, together="cd")
+    assert memory_cap(tasks, uniform=True).tolist() == [12.0, 12.0]
+    assert places(tasks, place_m_topo(tasks, Settings())) == "00000"
+
+
 def test_m_topo_never_goes_back() -> None:
     """Limit 6, below the cap of 10: a, b take 5; c, d take 6; e would fit on the first, which is closed."""
     tasks = tasks_by_hand(ONES, CHAIN, two(6.0), SIZES)

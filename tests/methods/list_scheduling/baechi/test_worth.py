@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -70,6 +71,21 @@ def test_without_contention_the_estimate_is_kept(name: str) -> None:
             placed += 1
             assert makespan(tasks, found.device, found.order) <= found.estimate + 1e-9
     assert placed > 80
+
+
+def test_m_topo_always_finds_room_where_memory_has_no_limit() -> None:
+    """The cap leaves a device only behind more than an even share, of fractions, too."""
+    spread = 0
+    for seed, given in some_tasks(70_000, 300):
+        size = np.random.default_rng(seed).random(given.n)
+        limit, time = np.full_like(given.limit, np.inf), np.ones_like(given.time)
+        tasks = replace(given, size=size, limit=limit, time=time)
+        found = place_m_topo(tasks, Settings())
+        assert found is not None
+        used = np.bincount(found.device, size, len(limit))
+        assert (used <= size.sum() / len(limit) + tasks.group_size.max() + 1e-9).all()
+        spread += len(set(found.device.tolist())) > 1
+    assert spread > 100
 
 
 def test_solve_believes_them() -> None:
