@@ -56,7 +56,11 @@ class Links:
 
 
 def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
-    """Solve the linear program and round it; no favourites if it is not solved by the deadline."""
+    """Solve the linear program and round it; no favourites if it is not solved by the deadline.
+
+    Its value is no bound of the makespan: with many devices for one task each, some transfers must be paid
+    that a single device would save.
+    """
     began = time.perf_counter()
     links = links_of(tasks)
     answer = _solved(relaxation(tasks, links), settings)
