@@ -90,7 +90,7 @@ def read_options(
 
 
 def _placing(given: Mapping[str, Any]) -> Placing:
-    for name in ("refine", "reserve_memory", "fuse"):
+    for name in ("refine", "reserve_memory", "fuse", "uniform"):
         _require(name, given[name], "True or False", lambda value: isinstance(value, bool))
     for name, wanted in (("transfers", Transfers), ("placer", Placer)):
         _require(

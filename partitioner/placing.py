@@ -66,6 +66,8 @@ class Placing:
         Baechi's: ``"coplace"`` keeps a node with its only successor; ``"none"``.
     fuse
         Baechi's: contract edges inside groups?
+    uniform
+        Baechi's m-TOPO: fill no device beyond an even share and the largest colour class?
     sct_threshold
         Edges up to this value in the linear program of m-SCT lead to a favourite child.
     fusion_range, fusion_memory
@@ -82,6 +84,7 @@ class Placing:
     reserve_memory: bool = True
     grouper: str = "none"
     fuse: bool = False
+    uniform: bool = True
     sct_threshold: float = 0.1
     fusion_range: int = 200
     fusion_memory: float = 0.25

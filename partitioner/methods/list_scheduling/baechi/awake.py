@@ -41,7 +41,7 @@ def offer_awake(
 @njit(cache=True, nogil=True)
 def _start(ground: Ground, state: State, v: int, d: int) -> float:
     """When a task could start on a device."""
-    return max(ready_time(ground, state, v, d), state.end[d])
+    return float(max(ready_time(ground, state, v, d), state.end[d]))
 
 
 @njit(cache=True, nogil=True)

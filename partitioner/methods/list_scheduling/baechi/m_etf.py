@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.methods.list_scheduling.baechi.around import around
 from partitioner.methods.list_scheduling.baechi.events import place_by_events
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE
@@ -15,8 +16,13 @@ from partitioner.preprocess.tasks import Tasks
 def place_m_etf(tasks: Tasks, settings: Settings) -> Found | None:
     """Whenever a device is idle it runs the ready task that it could start first.
 
-    The released code's rule for ties is kept: Kahn's order, not the longest path to an exit.
+    The released code's rule for ties is kept: Kahn's order, not the longest path to an exit. Groups are
+    joined and tasks fused first, if `settings.placing` says so.
     """
+    return around(tasks, settings, _placed)
+
+
+def _placed(tasks: Tasks, settings: Settings) -> Found | None:
     none = np.full(tasks.n, NOWHERE)
     return place_by_events(tasks, none, settings.placing.reserve_memory)
 

@@ -123,44 +123,39 @@ def earliest(ground: Ground, state: State, queues: Queues, d: int) -> tuple[floa
     """When the first ready task could start on device `d`, and its place in the order; infinity if none."""
     end = state.end[d]
     while queues.later_count[d] and queues.later_key[d, 0] <= end:
-        _settle(ground, state, queues, d, _drop_later(queues, d))
+        place = queues.later[d, 0]
+        pop(queues.later_key, queues.later, queues.later_count, d)
+        _put(queues, d, place, end, _ready(ground, state, queues, place, d))
     while queues.due_count[d]:
         place = queues.due[d, 0]
-        v = queues.task[place]
-        if _open(ground, state, v, d) and not (ground.contention and ready_time(ground, state, v, d) > end):
+        ready = _ready(ground, state, queues, place, d)
+        if ready <= end:
             return end, place
         pop(queues.due_key, queues.due, queues.due_count, d)
-        _settle(ground, state, queues, d, place)
+        _put(queues, d, place, end, ready)
     while queues.later_count[d]:
         key, place = queues.later_key[d, 0], queues.later[d, 0]
-        v = queues.task[place]
-        if _open(ground, state, v, d) and not (ground.contention and ready_time(ground, state, v, d) > key):
+        ready = _ready(ground, state, queues, place, d)
+        if ready <= key:
             return key, place
-        _settle(ground, state, queues, d, _drop_later(queues, d))
+        pop(queues.later_key, queues.later, queues.later_count, d)
+        _put(queues, d, place, end, ready)
     return np.inf, NOWHERE
 
 
 @njit(cache=True, nogil=True)
-def _open(ground: Ground, state: State, v: int, d: int) -> bool:
-    """May the task still go there?"""
-    return bool(state.device[v] == NOWHERE and fits(ground, state, v, d))
-
-
-@njit(cache=True, nogil=True)
-def _drop_later(queues: Queues, d: int) -> int:
-    place = queues.later[d, 0]
-    pop(queues.later_key, queues.later, queues.later_count, d)
-    return int(place)
-
-
-@njit(cache=True, nogil=True)
-def _settle(ground: Ground, state: State, queues: Queues, d: int, place: int) -> None:
-    """Put a task into the heap where it belongs, if it may still go to the device."""
+def _ready(ground: Ground, state: State, queues: Queues, place: int, d: int) -> float:
+    """When the inputs of a task are on the device; infinity if it is placed or may not go there."""
     v = queues.task[place]
-    if not _open(ground, state, v, d):
-        return
-    ready = ready_time(ground, state, v, d)
-    if ready <= state.end[d]:
+    if state.device[v] != NOWHERE or not fits(ground, state, v, d):
+        return np.inf
+    return float(ready_time(ground, state, v, d))
+
+
+@njit(cache=True, nogil=True)
+def _put(queues: Queues, d: int, place: int, end: float, ready: float) -> None:
+    """Put a task into the heap where it belongs, if it may go to the device at all."""
+    if ready <= end:
         push(queues.due_key, queues.due, queues.due_count, d, 0.0, place)
-    else:
+    elif ready < np.inf:
         push(queues.later_key, queues.later, queues.later_count, d, ready, place)

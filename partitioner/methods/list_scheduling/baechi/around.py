@@ -1,0 +1,31 @@
+"""What Baechi does around its placers: groups are joined, operators fused, and the way back."""
+
+from __future__ import annotations
+
+from partitioner.methods.list_scheduling.baechi.coplace import coplaced
+from partitioner.methods.list_scheduling.baechi.fusion import fused
+from partitioner.methods.list_scheduling.coarse import expanded, merged
+from partitioner.methods.list_scheduling.found import Found, PlaceTasks
+from partitioner.methods.method import Settings
+from partitioner.preprocess.tasks import Tasks
+
+
+def around(tasks: Tasks, settings: Settings, place: PlaceTasks) -> Found | None:
+    """Run a placer on tasks that are grouped and fused as the user wishes.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    settings
+        Of its `placing` the fields `grouper` and `fuse`.
+    place
+        The placer.
+    """
+    if settings.placing.grouper == "coplace":
+        tasks = coplaced(tasks)
+    if not settings.placing.fuse:
+        return place(tasks, settings)
+    cluster = fused(tasks)
+    found = place(merged(tasks, cluster), settings)
+    return None if found is None else expanded(found, cluster, tasks)

@@ -1,0 +1,158 @@
+"""Favourite children: the linear program of small communication times, and its rounding (Baechi, 2020)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import numpy as np
+from ortools.math_opt.python import mathopt
+
+from partitioner.methods.ip.backends.mathopt import model_of
+from partitioner.methods.ip.program import Builder, Program
+from partitioner.methods.list_scheduling.ground import NOWHERE
+from partitioner.methods.list_scheduling.ranks import largest_time, largest_transfer
+from partitioner.methods.method import Settings
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+ROUNDING = 1e-7  # what the solver may be off
+
+
+@dataclass(frozen=True, eq=False)
+class Favourites:
+    """The favourite child of each task.
+
+    Parameters
+    ----------
+    child
+        Shape (n,), ``NOWHERE`` for a task without.
+    notes, statistics
+        As in :class:`partitioner.methods.list_scheduling.found.Found`.
+    """
+
+    child: Ints
+    notes: tuple[str, ...] = ()
+    statistics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Pairs of tasks, in the order of the producers and their edges.
+
+    Parameters
+    ----------
+    tail, head
+        Shape (m,): producer and consumer.
+    cost
+        Shape (m,): what their tensors take together between two devices.
+    """
+
+    tail: Ints
+    head: Ints
+    cost: Floats
+
+
+def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
+    """Solve the linear program and round it; no favourites if it is not solved by the deadline.
+
+    Its value is no bound of the makespan: with many devices for one task each, some transfers must be paid
+    that a single device would save.
+    """
+    began = time.perf_counter()
+    links = links_of(tasks)
+    answer = _solved(relaxation(tasks, links), settings)
+    spent = time.perf_counter() - began
+    if answer is None:
+        note = "m-SCT's linear program was not solved in time: no task has a favourite child"
+        return Favourites(np.full(tasks.n, NOWHERE), (note,), {"lp_seconds": spent})
+    value, x = answer
+    child = rounded(links, x[: len(links.tail)], tasks.n, settings.placing.sct_threshold)
+    chosen = float((child != NOWHERE).sum())
+    return Favourites(child, (), {"lp_value": value, "lp_seconds": spent, "favourites": chosen})
+
+
+def links_of(tasks: Tasks) -> Links:
+    """All pairs; each tensor counts with its largest time over the pairs of devices."""
+    pair = tasks.after.owners() * tasks.n + tasks.after.items
+    _, first, number = np.unique(pair, return_index=True, return_inverse=True)
+    cost: Floats = np.zeros(len(first))
+    np.add.at(cost, number, largest_transfer(tasks)[tasks.after_tensor])
+    order = np.argsort(first)
+    return Links(tasks.after.owners()[first[order]], tasks.after.items[first[order]], cost[order])
+
+
+def relaxation(tasks: Tasks, links: Links) -> Program:
+    """The program: when do all tasks end at best, if devices are many and memory is no matter?
+
+    Columns are x of each link (0: its head is the favourite child of its tail, and they need no transfer),
+    the start of each task, and the end of all. On links without cost x is 1, which leaves most to the
+    others. A task takes its largest time over the devices.
+    """
+    builder, length = Builder(), largest_time(tasks)
+    x = builder.variables(len(links.tail), 1.0, lower=links.cost == 0)
+    start = builder.variables(tasks.n, np.inf)
+    end = builder.variables(1, np.inf)
+    rows = builder.new_rows(len(x), length[links.tail], np.inf)
+    builder.add(rows, start[links.head], 1.0)
+    builder.add(rows, start[links.tail], -1.0)
+    builder.add(rows, x, -links.cost)
+    for side in (links.tail, links.head):
+        _all_but_one(builder, x, side)
+    rows = builder.new_rows(tasks.n, length, np.inf)
+    builder.add(rows, end, 1.0)
+    builder.add(rows, start, -1.0)
+    return builder.program(end)
+
+
+def rounded(links: Links, x: Floats, n: int, threshold: float) -> Ints:
+    """Shape (n,): the favourite children where x is at most the threshold, repaired.
+
+    In the order of the links a later favourite displaces an earlier one of the same tail, and a later
+    parent an earlier one of the same head, so that in the end each task has at most one favourite child
+    and is that of at most one task. (The released code does not forget the parent of a displaced child, and
+    can take a parent's new favourite away for the sake of its old one.)
+
+    Examples
+    --------
+    >>> links = Links(np.array([0, 0, 1]), np.array([2, 3, 2]), np.ones(3))
+    >>> rounded(links, np.array([0.0, 1.0, 0.05]), 4, 0.1).tolist()
+    [-1, 2, -1, -1]
+    """
+    child, parent = [NOWHERE] * n, [NOWHERE] * n
+    for e in np.flatnonzero(x <= threshold + ROUNDING).tolist():
+        u, v = int(links.tail[e]), int(links.head[e])
+        if child[u] != NOWHERE:
+            parent[child[u]] = NOWHERE
+        if parent[v] != NOWHERE:
+            child[parent[v]] = NOWHERE
+        child[u], parent[v] = v, u
+    return np.array(child, dtype=np.int64)
+
+
+def _all_but_one(builder: Builder, x: Ints, side: Ints) -> None:
+    """Of the links that share this end all but one must have x = 1, as a sum."""
+    degree = np.bincount(side)
+    several = np.flatnonzero(degree > 1)
+    row = np.zeros(len(degree), dtype=np.int64)
+    row[several] = builder.new_rows(len(several), degree[several] - 1.0, np.inf)
+    shared = degree[side] > 1
+    builder.add(row[side[shared]], x[shared], 1.0)
+
+
+def _solved(program: Program, settings: Settings) -> tuple[float, Floats] | None:
+    """Value and columns of an optimum, None if there was no time.
+
+    The optimum need not be unique: which one it is, is up to the solver, HiGHS, the same in every run.
+    """
+    if settings.expired:
+        return None
+    left = None if settings.deadline is None else max(settings.deadline - time.perf_counter(), 0.0)
+    limit = None if left is None else timedelta(seconds=left)
+    model = mathopt.Model.from_model_proto(model_of(program))
+    result = mathopt.solve(model, mathopt.SolverType.HIGHS, params=mathopt.SolveParameters(time_limit=limit))
+    if result.termination.reason != mathopt.TerminationReason.OPTIMAL:
+        return None
+    return result.objective_value(), np.array(list(result.variable_values(list(model.variables()))))

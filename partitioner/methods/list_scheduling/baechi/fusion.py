@@ -1,0 +1,57 @@
+"""Baechi's operator fusion: edges inside groups are contracted where that makes no circle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.list_scheduling.coarse import numbered
+from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.tasks import Tasks
+
+
+def fused(tasks: Tasks) -> Ints:
+    """Shape (n,): the cluster of every task, numbered as `coarse.merged` needs it.
+
+    In the order of the tasks and their edges, an edge inside a group is contracted unless its tail has
+    another successor and its head another predecessor (there may be a second path between them): clusters
+    count as what they are by then. Times and memory of members add up; the released code recomputes the
+    memory of outputs from the edges that remain, and so loses weights.
+    """
+    after, before = _neighbours(tasks)
+    cluster = list(range(tasks.n))
+    for u, v in zip(tasks.after.owners().tolist(), tasks.after.items.tolist(), strict=True):
+        a, b = _root(cluster, u), _root(cluster, v)
+        if a == b or tasks.group[u] != tasks.group[v] or (len(after[a]) > 1 and len(before[b]) > 1):
+            continue
+        _contract(after, before, a, b)
+        cluster[b] = a
+    return numbered(tasks, np.array([_root(cluster, v) for v in range(tasks.n)], dtype=np.int64))
+
+
+def _neighbours(tasks: Tasks) -> tuple[list[set[int]], list[set[int]]]:
+    """Successors and predecessors of every task."""
+    after: list[set[int]] = [set(tasks.after.row(v).tolist()) for v in range(tasks.n)]
+    before: list[set[int]] = [set(tasks.before.row(v).tolist()) for v in range(tasks.n)]
+    return after, before
+
+
+def _contract(after: list[set[int]], before: list[set[int]], a: int, b: int) -> None:
+    """Cluster `a` takes its successor `b` in."""
+    after[a].discard(b)
+    before[b].discard(a)
+    for w in after[b]:
+        before[w].discard(b)
+        before[w].add(a)
+    for w in before[b]:
+        after[w].discard(b)
+        after[w].add(a)
+    after[a] |= after[b]
+    before[a] |= before[b]
+
+
+def _root(cluster: list[int], v: int) -> int:
+    """The cluster that a task was taken into; the path to it is shortened."""
+    while cluster[v] != v:
+        cluster[v] = cluster[cluster[v]]
+        v = cluster[v]
+    return v

@@ -1,0 +1,118 @@
+"""The linear program of m-SCT has its true value, and rounding leaves each task at most one favourite."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from ortools.linear_solver import pywraplp
+
+from partitioner.methods.list_scheduling.baechi.events import place_by_events
+from partitioner.methods.list_scheduling.baechi.favourites import Links, favourite_children, links_of, rounded
+from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
+from partitioner.methods.list_scheduling.ground import NOWHERE
+from partitioner.methods.method import Settings
+from partitioner.placing import Placing
+from partitioner.preprocess.tasks import Tasks
+from tests.methods.list_scheduling.small_tasks import some_tasks
+
+
+def value_by_glop(tasks: Tasks) -> float:
+    """The program as Baechi's paper has it, for another solver."""
+    devices = range(len(tasks.limit))
+    time_of = [max((t for t in column if np.isfinite(t)), default=0.0) for column in tasks.time.T.tolist()]
+    costs: dict[tuple[int, int], float] = {}
+    for u in range(tasks.n):
+        for e in range(tasks.after.start[u], tasks.after.start[u + 1]):
+            c = float(tasks.cost[tasks.after_tensor[e]])
+            longest = max(
+                (tasks.slope[a, b] * c + tasks.intercept[a, b] for a in devices for b in devices if a != b),
+                default=0.0,
+            )
+            pair = u, int(tasks.after.items[e])
+            costs[pair] = costs.get(pair, 0.0) + float(longest)
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    x = {pair: solver.NumVar(0, 1, "") for pair in costs}
+    s = [solver.NumVar(0, solver.infinity(), "") for _ in range(tasks.n)]
+    w = solver.NumVar(0, solver.infinity(), "")
+    for (i, j), c in costs.items():
+        solver.Add(s[i] + time_of[i] + c * x[i, j] <= s[j])
+    for i in range(tasks.n):
+        solver.Add(s[i] + time_of[i] <= w)
+        outgoing = [x[pair] for pair in costs if pair[0] == i]
+        incoming = [x[pair] for pair in costs if pair[1] == i]
+        for several in (outgoing, incoming):
+            if several:
+                solver.Add(solver.Sum(several) >= len(several) - 1)
+    solver.Minimize(w)
+    assert solver.Solve() == pywraplp.Solver.OPTIMAL
+    return float(solver.Objective().Value())
+
+
+def test_the_value_is_that_of_another_solver() -> None:
+    larger = 0
+    for _, tasks in some_tasks(0, 300):
+        value = favourite_children(tasks, Settings()).statistics["lp_value"]
+        assert value == pytest.approx(value_by_glop(tasks), abs=1e-6)
+        larger += value > 0
+    assert larger > 250
+
+
+def test_each_task_has_one_favourite_and_one_parent_at_most() -> None:
+    chosen = 0
+    for seed, tasks in some_tasks(1000, 300):
+        placing = Placing(sct_threshold=float(np.random.default_rng(seed).choice([0.0, 0.1, 0.5, 1.0])))
+        child = favourite_children(tasks, Settings(placing=placing)).child
+        heads = child[child != NOWHERE].tolist()
+        assert len(heads) == len(set(heads))
+        assert all(child[u] == NOWHERE or child[u] in tasks.after.row(u) for u in range(tasks.n))
+        chosen += len(heads)
+    assert chosen > 300
+
+
+def test_rounding_keeps_what_the_threshold_allows_where_no_two_links_clash() -> None:
+    """Of random fractions: a link at most the threshold without rivals is kept, others never appear."""
+    kept = 0
+    for seed, tasks in some_tasks(2000, 300):
+        links = links_of(tasks)
+        x = np.random.default_rng(seed).random(len(links.tail))
+        child = rounded(links, x, tasks.n, 0.4)
+        small = x <= 0.4
+        for u, v, yes in zip(links.tail.tolist(), links.head.tolist(), small.tolist(), strict=True):
+            assert yes or child[u] != v
+            alone = small[links.tail == u].sum() == 1 and small[links.head == v].sum() == 1
+            if yes and alone:
+                assert child[u] == v
+                kept += 1
+    assert kept > 200
+
+
+def test_a_displaced_child_forgets_its_parent() -> None:
+    """0 -> 2, then 0 -> 3 displaces it, then 1 -> 2: 0 keeps 3, for 2 is no longer its child."""
+    links = Links(np.array([0, 0, 1]), np.array([2, 3, 2]), np.ones(3))
+    assert rounded(links, np.zeros(3), 4, 0.1).tolist() == [3, 2, NOWHERE, NOWHERE]
+
+
+def test_without_time_there_are_no_favourites_and_a_note() -> None:
+    """Then m-SCT is m-ETF."""
+    same = 0
+    for _, tasks in some_tasks(3000, 20):
+        late = Settings(deadline=time.perf_counter() - 1.0)
+        favourites = favourite_children(tasks, late)
+        assert (favourites.child == NOWHERE).all()
+        assert len(favourites.notes) == 1 and "not solved in time" in favourites.notes[0]
+        found = place_m_sct(tasks, late)
+        plain = place_by_events(tasks, np.full(tasks.n, NOWHERE), True)
+        assert (found is None) == (plain is None)
+        if found is not None and plain is not None:
+            assert found.notes == favourites.notes
+            assert found.device.tolist() == plain.device.tolist()
+            same += 1
+    assert same > 5
+
+
+def test_the_favourites_are_the_same_every_time() -> None:
+    for _, tasks in some_tasks(4000, 50):
+        first, second = (favourite_children(tasks, Settings()).child.tolist() for _ in range(2))
+        assert first == second
