@@ -90,7 +90,7 @@ def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
 
 def _schedule(placed: Placed, operators: Operators) -> Schedule:
     """Every operator as a run of its own, and the path that decides when the last one ends."""
-    order = sorted(range(len(operators.start)), key=lambda v: (operators.start[v], operators.rank[v]))
+    order = sorted(operators.begun, key=operators.start.__getitem__)
     place = {v: i for i, v in enumerate(order)}
     entries = tuple(
         Run(
