@@ -16,7 +16,7 @@ from tests.random_tasks import random_devices, random_order, task_cases
 @pytest.mark.parametrize("contention", [False, True])
 @pytest.mark.parametrize("first", range(0, 1200, 300))
 def test_finish_times_are_the_evaluators(first: int, contention: bool) -> None:
-    """Exactly, with zero times, free links, edges twice and several tensors a node; also the order as a list."""
+    """Exactly, with zero times, free links, edges twice and several tensors a node."""
     waited = 0
     for case in task_cases(first, 300, contention=contention):
         device, order = random_devices(case), random_order(case)
