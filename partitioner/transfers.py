@@ -91,12 +91,13 @@ def _flaw(name: str, value: object, rule: str) -> Flaw:
 def _numbers(given: Any) -> float | tuple[tuple[float, ...], ...] | None:
     """The number or square as plain floats; None if it is neither."""
     try:
-        values = np.array(given, dtype=np.float64)
+        values = np.array(given)
     except (TypeError, ValueError):
         return None
     square = values.ndim == 2 and values.shape[0] == values.shape[1]
-    if isinstance(given, bool | str) or not (values.ndim == 0 or square):
+    if values.dtype.kind not in "iuf" or not (values.ndim == 0 or square):
         return None
+    values = values.astype(np.float64)
     if not (np.isfinite(values) & (values >= 0)).all():
         return None
     return float(values) if values.ndim == 0 else tuple(map(tuple, values.tolist()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.schedule import Run, Schedule
 from partitioner.graph import Floats, Graph
 from partitioner.transfers import Transfers
+
+PLACE = "execution order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,19 +70,11 @@ def makespan_of(placed: Placed, transfers: Transfers, execution_order: Sequence[
 
 def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
     """For every node its place in the order."""
-    place = {node: i for i, node in enumerate(order)}
-    flaws = [
-        Flaw("execution order", "node", shown(node), "is not the id of a node of the graph")
-        for node in order
-        if node not in graph.position
-    ]
-    missing = [node for node in graph.ids if node not in place]
-    flaws += [Flaw("execution order", "node", shown(node), "is missing") for node in missing]
-    if not flaws and len(place) != len(order):
-        flaws = [Flaw("execution order", "", "", "must list every node once")]
+    flaws = _listing_flaws(graph, order)
+    place = {} if flaws else {node: i for i, node in enumerate(order)}
     if not flaws:
         flaws = [
-            Flaw("execution order", "node", shown(graph.ids[v]), f"must come after {shown(graph.ids[u])}")
+            Flaw(PLACE, "node", shown(graph.ids[v]), f"must come after {shown(graph.ids[u])}")
             for u, v in graph.edges.tolist()
             if place[graph.ids[u]] > place[graph.ids[v]]
         ]
@@ -88,9 +83,25 @@ def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
     return [place[node] for node in graph.ids]
 
 
+def _listing_flaws(graph: Graph, order: Any) -> list[Flaw]:
+    """Does it list every node once?"""
+    if isinstance(order, str) or not isinstance(order, Sequence | np.ndarray):
+        return [Flaw(PLACE, "", shown(order), "must be a sequence of node ids")]
+    unknown = [v for v in order if not isinstance(v, int | str | np.integer) or v not in graph.position]
+    if unknown:
+        rule = "is not the id of a node of the graph"
+        return [Flaw(PLACE, "node", shown(node), rule) for node in unknown]
+    times = Counter(order)
+    return [
+        Flaw(PLACE, "node", shown(node), "is listed more than once" if times[node] else "is missing")
+        for node in graph.ids
+        if times[node] != 1
+    ]
+
+
 def _schedule(placed: Placed, operators: Operators) -> Schedule:
     """Every operator as a run of its own, and the path that decides when the last one ends."""
-    order = sorted(range(len(operators.start)), key=lambda v: (operators.start[v], operators.rank[v]))
+    order = sorted(operators.begun, key=operators.start.__getitem__)
     place = {v: i for i, v in enumerate(order)}
     entries = tuple(
         Run(

@@ -30,6 +30,8 @@ class Operators:
 
     Attributes
     ----------
+    begun
+        The nodes in the order in which they were started.
     start, finish
         When each node runs.
     cause
@@ -49,6 +51,7 @@ class Operators:
             self.missing[v] += 1
         self.start, self.finish, self.ready = [0.0] * n, [0.0] * n, [0.0] * n
         self.cause: list[int | None] = [None] * n
+        self.begun: list[int] = []
         self.sent, self.received, self.channel = [0.0] * count, [0.0] * count, [0.0] * count
         self.arrival: dict[tuple[int, int], float] = {}
         self.last: list[int | None] = [None] * count
@@ -62,17 +65,24 @@ class Operators:
             if self.strict or not missing:
                 self._queue(v)
         for d in range(len(self.queue)):
-            self._next(d, 0.0)
+            self._wake(d, 0.0)
         while self.events:
-            now, what, _, v = heapq.heappop(self.events)
+            now, what, _, place = heapq.heappop(self.events)
             if what == ENDS:
-                self._end(v)
+                self._end(place)
             else:
-                self._next(self.device[v], now)
+                self._next(place, now)
 
     def _queue(self, v: int) -> None:
         """Queue a node for its device: by its place in the order, or by when it is ready."""
         heapq.heappush(self.queue[self.device[v]], (0.0 if self.strict else self.ready[v], self.rank[v], v))
+
+    def _wake(self, d: int, now: float) -> None:
+        """Look for work: at once if the order is given, else when all that ends at this moment has ended."""
+        if self.strict:
+            self._next(d, now)
+        else:
+            heapq.heappush(self.events, (now, WAKES, d, d))
 
     def _next(self, d: int, now: float) -> None:
         """Start the first node in the device's queue if it can start, or look again when it is ready."""
@@ -82,7 +92,7 @@ class Operators:
         if self.missing[v]:
             return
         if not self.strict and self.ready[v] > now:
-            heapq.heappush(self.events, (self.ready[v], WAKES, self.rank[v], v))
+            self._wake(d, self.ready[v])
             return
         heapq.heappop(self.queue[d])
         self._start(v, d)
@@ -95,10 +105,11 @@ class Operators:
         self.start[v] = max(free, self.ready[v])
         self.finish[v] = self.start[v] + self.length[v]
         self.busy[d], self.last[d] = True, v
+        self.begun.append(v)
         heapq.heappush(self.events, (self.finish[v], ENDS, self.rank[v], v))
 
     def _end(self, u: int) -> None:
-        """Send the tensors that the node made, in the order of its edges, then start what can start."""
+        """Send the tensors that the node made, in the order of its edges, and wake those that read them."""
         self.busy[self.device[u]] = False
         for tensor, v in self.readers[u]:
             self._send(u, tensor, self.device[v])
@@ -109,7 +120,7 @@ class Operators:
             if not self.missing[v] and not self.strict:
                 self._queue(v)
         for d in dict.fromkeys([self.device[u], *(self.device[v] for _, v in self.readers[u])]):
-            self._next(d, self.finish[u])
+            self._wake(d, self.finish[u])
 
     def _send(self, u: int, tensor: int, d: int) -> None:
         """Send a tensor to a device, once; it takes the sender's channel, and from then on the receiver's."""

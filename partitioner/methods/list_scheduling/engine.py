@@ -19,6 +19,7 @@ from partitioner.methods.list_scheduling.ground import (
     fits,
     ground_of,
     new_state,
+    start_times,
 )
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
@@ -106,9 +107,13 @@ def _place_by(
 @njit(cache=True, nogil=True)
 def _place_all(ground: Ground, state: State, order: Ints, rule: int) -> bool:
     """Place everything by a rule of the engine's; False if some task fits nowhere."""
-    previous = 0
+    previous, start = 0, np.empty(len(state.room))
     for v in order:
-        d = _next_fit(ground, state, v, previous) if rule == FILL else _earliest(ground, state, v, rule)
+        d = (
+            _next_fit(ground, state, v, previous)
+            if rule == FILL
+            else _earliest(ground, state, v, rule, start)
+        )
         if d == NOWHERE:
             return False
         book(ground, state, v, d)
@@ -117,16 +122,14 @@ def _place_all(ground: Ground, state: State, order: Ints, rule: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _earliest(ground: Ground, state: State, v: int, rule: int) -> int:
-    """The device on which the task finishes, or starts, first."""
+def _earliest(ground: Ground, state: State, v: int, rule: int, start: Floats) -> int:
+    """The device on which the task finishes, or starts, first; `start` has shape (D,) and is overwritten."""
+    start_times(ground, state, v, start)
     best, chosen = np.inf, NOWHERE
-    for d in range(len(state.room)):
-        if fits(ground, state, v, d):
-            time = earliest_start(ground, state, v, d)
-            if rule != EARLIEST_START:
-                time += ground.time[d, v]
-            if time < best:
-                best, chosen = time, d
+    for d in range(len(start)):
+        time = start[d] if rule == EARLIEST_START else start[d] + ground.time[d, v]
+        if time < best:
+            best, chosen = time, d
     return chosen
 
 

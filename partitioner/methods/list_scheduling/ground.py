@@ -160,16 +160,45 @@ def ready_time(ground: Ground, state: State, v: int, d: int) -> float:
 @njit(cache=True, nogil=True)
 def earliest_start(ground: Ground, state: State, v: int, d: int) -> float:
     """When task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
-    ready = ready_time(ground, state, v, d)
-    if ground.insertion:
-        length = ground.time[d, v]
-        count = state.idle_count[d]
-        first = np.searchsorted(state.idle_to[d, :count], ready)
-        for i in range(first, count):
-            begin = max(ready, state.idle_from[d, i])
-            if begin + length <= state.idle_to[d, i]:
-                return float(begin)
-    return float(max(ready, state.end[d]))
+    ready, end = ready_time(ground, state, v, d), state.end[d]
+    count = state.idle_count[d] if ground.insertion and ready < end else 0
+    return _first_slot(state.idle_from, state.idle_to, d, count, ready, ground.time[d, v], end)
+
+
+@njit(cache=True, nogil=True)
+def start_times(ground: Ground, state: State, v: int, start: Floats) -> None:
+    """Fill `start`, shape (D,): :func:`earliest_start` on every device, infinity where the task does not fit.
+
+    Much faster than one call a device: in loops over devices, calls that are given all arrays are dear.
+    """
+    for d in range(len(start)):
+        start[d] = ready_time(ground, state, v, d)
+    g = ground.group[v]
+    home, whole = state.home[g], ground.group_size[g]
+    needs = 0.0 if ground.reserve else ground.size[v]
+    for d in range(len(start)):
+        room, ready, end = state.room[d], start[d], state.end[d]
+        if (home == d and needs <= room) or (
+            home == NOWHERE and whole <= room and ground.group_allowed[d, g]
+        ):
+            count = state.idle_count[d] if ground.insertion and ready < end else 0
+            length = ground.time[d, v]
+            start[d] = _first_slot(state.idle_from, state.idle_to, d, count, ready, length, end)
+        else:
+            start[d] = np.inf
+
+
+@njit(cache=True, nogil=True)
+def _first_slot(
+    idle_from: Floats, idle_to: Floats, d: int, count: int, ready: float, length: float, end: float
+) -> float:
+    """The start in the first of `count` idle slots that is long enough, or at the end."""
+    first = np.searchsorted(idle_to[d, :count], ready) if count else 0
+    for i in range(first, count):
+        begin = max(ready, idle_from[d, i])
+        if begin + length <= idle_to[d, i]:
+            return float(begin)
+    return float(max(ready, end))
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,7 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
 from partitioner.methods.method import Settings
+from partitioner.preprocess.problem import Floats
 from partitioner.preprocess.tasks import Tasks
 
 
@@ -36,11 +37,11 @@ def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
         ("priority", placer.priority, PRIORITIES),
         ("choose", placer.choose, CHOOSERS),
     ):
-        if not callable(value) and value not in known:
+        if not callable(value) and not (isinstance(value, str) and value in known):
             raise OptionError(f"{name} {shown(value)} of placer is unknown; known: {', '.join(known)}")
     rank = PRIORITIES[placer.priority] if isinstance(placer.priority, str) else placer.priority
-    priority = np.asarray(rank(tasks), dtype=np.float64)
-    if priority.shape != (tasks.n,) or np.isnan(priority).any():
+    priority = _numbers(rank(tasks))
+    if priority is None or priority.shape != (tasks.n,) or np.isnan(priority).any():
         raise OptionError(f"priority of placer must return {tasks.n} numbers, one for each task")
     return place_in_order(
         tasks,
@@ -49,6 +50,14 @@ def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
         insertion=placer.insertion,
         reserve=settings.placing.reserve_memory,
     )
+
+
+def _numbers(given: object) -> Floats | None:
+    """What a function returned as an array; None if it cannot be one."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 solve_heft = as_method(place_heft)

@@ -16,7 +16,7 @@ from partitioner.preprocess.contract import Goal, contract
 from tests.methods.list_scheduling.plain import Plain
 from tests.random_tasks import Case, random_order, task_cases
 
-SEEDS = range(0, 2000, 250)
+SEEDS = range(0, 1600, 400)
 
 
 def placed(case: Case, found: Found) -> list[str]:
@@ -29,7 +29,7 @@ def placed(case: Case, found: Found) -> list[str]:
 def test_the_engine_is_the_plain_scheduler(first: int) -> None:
     """Devices, and the estimate, under random rules; some graphs do not fit in the order given."""
     stuck = 0
-    for case in task_cases(first, 250):
+    for case in task_cases(first, 400):
         order, rule = random_order(case), str(case.rng.choice(list(CHOOSERS)))
         insertion, reserve = bool(case.rng.random() < 0.7), bool(case.rng.random() < 0.5)
         plain = Plain(case.fitted, case.devices, case.transfers, insertion, reserve)
@@ -50,7 +50,7 @@ def test_the_engine_is_the_plain_scheduler(first: int) -> None:
 @pytest.mark.parametrize("first", SEEDS)
 def test_nothing_is_lost_overlaps_or_exceeds_the_memory(first: int) -> None:
     """Every task once, producers first, groups together, one at a time on a device, within the limits."""
-    for case in task_cases(first, 250):
+    for case in task_cases(first, 400):
         tasks = case.tasks
         reserve = bool(case.rng.random() < 0.5)
         rule = str(case.rng.choice(list(CHOOSERS)))
@@ -70,7 +70,7 @@ def test_nothing_is_lost_overlaps_or_exceeds_the_memory(first: int) -> None:
 def test_without_contention_the_estimate_is_the_makespan(first: int) -> None:
     """Exactly: whatever follows an idle slot starts when its inputs arrive, so that nothing moves up."""
     inserted = 0
-    for case in task_cases(first, 250, contention=False):
+    for case in task_cases(first, 400, contention=False):
         order, insertion = random_order(case), bool(case.rng.random() < 0.7)
         found = place_in_order(case.tasks, order, "earliest_finish", insertion=insertion)
         if found is not None:
