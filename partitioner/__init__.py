@@ -24,6 +24,7 @@ from partitioner.formats.placement import load_placement, load_plan
 from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level
+from partitioner.method_comparison import MethodComparison, compare_methods
 from partitioner.methods.method import Progress
 from partitioner.operation_splitting import SplitPlan, split_operations
 from partitioner.placing import Placer, Placing
@@ -46,6 +47,7 @@ __all__ = [
     "Graph",
     "InfeasibleError",
     "Level",
+    "MethodComparison",
     "NoPlanFound",
     "OptionError",
     "PartitionerError",
@@ -58,6 +60,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "certify",
+    "compare_methods",
     "compare_schedules",
     "data_parallel",
     "evaluate",

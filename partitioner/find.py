@@ -45,7 +45,7 @@ def find_plan(
     """
     started = time.perf_counter()
     workload = Workload(graph, devices)
-    split = split_for(objective, split)
+    split = split_for(objective, split, method)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
     check_fares(objective, devices)
     info = choose(method, objective, split, backend, options.regime.features(devices))

@@ -10,6 +10,7 @@ from partitioner.constraints import NONE, Constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
 from partitioner.methods.method import Settings
+from partitioner.methods.registry import METHODS
 from partitioner.placing import GROUPERS, Placer, Placing
 from partitioner.regime import SCHEDULES, Regime
 from partitioner.transfers import Transfers
@@ -140,9 +141,15 @@ def check_fares(objective: str, devices: Devices) -> None:
         )
 
 
-def split_for(objective: str, split: str | None) -> str:
-    """The split asked for, by default chains, and for latency convex subgraphs."""
-    return SPLITS.get(objective, "chain") if split is None else split
+def split_for(objective: str, split: str | None, method: str = "auto") -> str:
+    """The split asked for; by default the only one that the method knows for that objective if it places
+    operators, else chains, and for latency convex subgraphs."""
+    if split is not None:
+        return split
+    info = METHODS.get(method) if isinstance(method, str) else None
+    if info is not None and info.places_operators:
+        return info.splits_for(objective)[0]
+    return SPLITS.get(objective, "chain")
 
 
 def _require(name: str, value: object, rule: str, holds: Any) -> None:

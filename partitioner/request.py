@@ -75,7 +75,7 @@ class Request:
             contiguous_backward=options.contiguous_backward,
             subgraphs=options.subgraphs_per_accelerator,
             extension=Extension(options.regime, demands) if extended else None,
-            transfers=options.placing.transfers if "operators" in self.info.features else None,
+            transfers=options.placing.transfers if self.info.places_operators else None,
         )
         return contract(self.fitted(), devices, goal)
 

@@ -38,13 +38,25 @@ class MethodInfo:
     guarantee: str
     features: tuple[str, ...] = ()
 
+    @property
+    def places_operators(self) -> bool:
+        """Is it a list scheduler, or like one?"""
+        return "operators" in self.features
+
+    def splits_for(self, objective: str) -> tuple[str, ...]:
+        """The splits that it can be asked for with that objective."""
+        if not self.places_operators:
+            return self.splits
+        return ("convex",) if objective == "latency" else ("free",)
+
     def load(self) -> Method:
         """Import the method's module and return the method."""
         return cast(Method, imported(self.place))
 
 
-PLACED = ("makespan",)
+PLACED = ("makespan", "throughput", "gpipe", "latency")
 OPERATORS = ("operators", "levels")
+PARTITIONED = ("throughput", "gpipe", "makespan")
 _METHODS = (
     MethodInfo(
         "dp",
@@ -149,6 +161,15 @@ _METHODS = (
         OPERATORS,
     ),
     MethodInfo(
+        "portfolio",
+        "partitioner.methods.list_scheduling.portfolio:solve_portfolio",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "the best of all quick list schedulers, improved by local search; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
         "list",
         "partitioner.methods.list_scheduling.heft:solve_composed",
         PLACED,
@@ -156,6 +177,61 @@ _METHODS = (
         ("numba",),
         "a list scheduler of your own parts; with a lower bound",
         OPERATORS,
+    ),
+    MethodInfo(
+        "dfs-topo",
+        "partitioner.methods.list_scheduling.celeritas.placers:solve_dfs_topo",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "Celeritas: depth first, one device after another; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "cpd-topo",
+        "partitioner.methods.list_scheduling.celeritas.placers:solve_cpd_topo",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "Celeritas: depth first along the longest path, one device after another; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "order-place",
+        "partitioner.methods.list_scheduling.celeritas.placers:solve_order_place",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "Celeritas: fused clusters, one device after another; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "celeritas",
+        "partitioner.methods.list_scheduling.celeritas.placers:solve_celeritas",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "Celeritas: fused clusters by Adjusting Placement; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "scotch",
+        "partitioner.methods.graph_partitioning.scotch:solve_scotch",
+        PARTITIONED,
+        ("free",),
+        ("scotch",),
+        "the paper's baseline: parts of equal work by the program Scotch, without regard to memory; "
+        "with a lower bound",
+        ("operators",),
+    ),
+    MethodInfo(
+        "metis",
+        "partitioner.methods.graph_partitioning.metis:solve_metis",
+        PARTITIONED,
+        ("free",),
+        ("pymetis",),
+        "baseline: parts of equal work by METIS, without regard to memory; with a lower bound",
+        ("operators",),
     ),
     MethodInfo(
         "latency_ip",
@@ -210,7 +286,7 @@ EXACT = {
     "gpipe": "ip",
     "latency": "latency_ip",
     "batch": "pipeline",
-    "makespan": "heft",
+    "makespan": "portfolio",
 }
 FOR_CHAINS = {"throughput": "dp"}
 
@@ -234,13 +310,14 @@ def choose(
     chosen = f"; auto takes it for {_reasons(objective, split, features)}" if method == "auto" else ""
     for wanted, offered, word in (
         (objective, info.objectives, "objective"),
-        (split, info.splits, "split"),
+        (split, info.splits_for(objective), "split"),
     ):
         if wanted not in offered:
             known = ", ".join(offered)
-            raise OptionError(f"{word} {wanted!r} is not available with method {name}, only {known}{chosen}")
+            where = f"{name} for {objective}" if word == "split" and offered != info.splits else name
+            raise OptionError(f"{word} {wanted!r} is not available with method {where}, only {known}{chosen}")
     for feature in features:
-        if feature not in info.features:
+        if feature not in info.features or (info.places_operators and objective != "makespan"):
             able = ", ".join(other.name for other in _METHODS if feature in other.features)
             raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}{chosen}")
     if backend not in ("auto", *info.backends):

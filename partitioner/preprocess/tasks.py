@@ -42,6 +42,8 @@ class Tasks:
         Shape (D, D): a transfer takes slope * cost + intercept.
     contention
         See :class:`partitioner.Transfers`.
+    name
+        The name of each device, for notes; empty if nobody asks for them.
     """
 
     node: Ints
@@ -59,6 +61,7 @@ class Tasks:
     slope: Floats
     intercept: Floats
     contention: bool
+    name: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -126,6 +129,7 @@ def tasks_of(
         slope=np.ascontiguousarray(slope),
         intercept=np.ascontiguousarray(intercept),
         contention=transfers.contention,
+        name=tuple(devices.names[d] for d in chosen.tolist()),
     )
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.latency.layout import outcome_of
+from partitioner.methods.latency.layout import Layout, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search import MOVES_PER_NODE, Search
 from partitioner.methods.method import Outcome, Settings, meets, no_split
+from partitioner.methods.places import places_of
 from partitioner.preprocess.problem import Problem
 
 ROUNDS = 60
 
 
 def solve_latency_search(problem: Problem, settings: Settings) -> Outcome:
-    """Method ``latency_search``: annealing from greedy splits; the bound is the critical path."""
+    """Method ``latency_search``: annealing from greedy splits and from the plan given to start with; the bound is the critical path."""
     bound = longest_path(problem)
     if np.isinf(bound):
         return no_split(problem)
     search = Search(problem, settings.seed)
+    if settings.incumbent is not None and settings.incumbent_subgraph is not None:
+        search.offer(Layout(places_of(problem, settings.incumbent), settings.incumbent_subgraph))
     limit = ROUNDS * MOVES_PER_NODE * problem.n if settings.deadline is None else None
     search.run(lambda: _goes_on(search, settings, bound, limit), limit)
     stop = settings.ended(bound, search.value)

@@ -2,14 +2,72 @@
 
 from __future__ import annotations
 
-from partitioner.methods.latency.path import longest_path
+import numpy as np
+
+from partitioner.methods.latency.path import best_times
+from partitioner.methods.list_scheduling.ranks import bottom_level, top_level
 from partitioner.methods.relaxation import relax
-from partitioner.preprocess.problem import Problem
+from partitioner.preprocess.problem import Floats, Problem
+from partitioner.preprocess.tasks import Tasks
+
+THRESHOLDS = 200
+ROUNDING = 1 - 1e-12
 
 
 def makespan_bound(problem: Problem) -> float:
-    """The larger of the longest path on the fastest devices and the work that the devices share.
+    """No placement and no order has a smaller makespan; transfers are left out.
 
-    Infinity if some task may run nowhere, or memory is too small; transfers are left out.
+    The largest of three: the work that the devices share (:func:`partitioner.methods.relaxation.relax`);
+    the longest path, on which a group counts that must run on one device; and, for thresholds a and b,
+    a + b + the work of all tasks that cannot start before a and must end b before the end, shared by all
+    devices (after Fernandez and Bussell, 1973). Infinity if some task may run nowhere, or memory is too
+    small.
     """
-    return max(longest_path(problem), relax(problem).bound)
+    tasks = problem.tasks
+    assert tasks is not None
+    least = best_times(problem)
+    if np.isinf(least).any():
+        return np.inf
+    relaxation = relax(problem)
+    head, tail = _around(tasks, least)
+    work, speed = _shared(problem, relaxation.time_price)
+    swept = max(_sweep(head, tail, work / speed), _sweep(head, tail, least / problem.count.sum()))
+    path = float((head + least + tail).max(initial=0.0))
+    return max(relaxation.bound, max(swept, path, _grouped(tasks, head, tail)) * ROUNDING)
+
+
+def _around(tasks: Tasks, least: Floats) -> tuple[Floats, Floats]:
+    """What must run before each task and after it, shape (n,) each."""
+    free = np.zeros(len(tasks.cost))
+    return top_level(tasks, least, free), bottom_level(tasks, least, free) - least
+
+
+def _shared(problem: Problem, price: Floats) -> tuple[Floats, float]:
+    """What each task takes of the joint capacity, shape (n,), and that capacity per unit of time."""
+    present = problem.count > 0
+    usable = problem.allowed & present[:, None]
+    work = np.where(usable, problem.time.sum(axis=1) * price[:, None], np.inf).min(axis=0)
+    speed = float(problem.count @ price)
+    return (work, speed) if speed > 0 else (np.zeros(problem.n), 1.0)
+
+
+def _sweep(head: Floats, tail: Floats, share: Floats) -> float:
+    """The largest a + b + the shares of the tasks with heads of at least a and tails of at least b."""
+    order = np.argsort(-tail, kind="stable")
+    head, tail, share = head[order], tail[order], share[order]
+    levels = np.unique(head)
+    best = 0.0
+    for a in levels[np.linspace(0, len(levels) - 1, min(THRESHOLDS, len(levels))).astype(np.int64)].tolist():
+        late = head >= a
+        best = max(best, a + float((tail[late] + np.cumsum(share[late])).max()))
+    return best
+
+
+def _grouped(tasks: Tasks, head: Floats, tail: Floats) -> float:
+    """The group that takes longest on the device that is best for it, between its first head and last tail."""
+    count = len(tasks.group_size)
+    time = np.array([np.bincount(tasks.group, row, count) for row in np.unique(tasks.time, axis=0)])
+    first, last = np.full(count, np.inf), np.full(count, np.inf)
+    np.minimum.at(first, tasks.group, head)
+    np.minimum.at(last, tasks.group, tail)
+    return float((time.min(axis=0) + first + last).max(initial=0.0))

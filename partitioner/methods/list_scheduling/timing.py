@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 from numba import njit
 
@@ -14,7 +12,6 @@ from partitioner.methods.list_scheduling.ground import (
     arrives,
     ground_of,
     new_state,
-    send,
 )
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
@@ -47,7 +44,7 @@ def as_run(tasks: Tasks, device: Ints, order: Ints) -> tuple[Ground, State]:
     ground, state = ground_of(tasks), new_state(tasks)
     state.device[:] = device
     if tasks.contention:
-        _run_eagerly(ground, state, order, *_queues(device, order, len(tasks.limit)))
+        run_eagerly(ground, state, order, *_queues(device, order, len(tasks.limit)))
     else:
         _run(ground, state, order)
     return ground, state
@@ -76,46 +73,65 @@ def _run(ground: Ground, state: State, order: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _run_eagerly(ground: Ground, state: State, order: Ints, following: Ints, head: Ints) -> None:
-    """With contention: from one end of a task to the next, the first in the order among equal ones."""
-    position = np.argsort(order)
-    missing = ground.before_start[1:] - ground.before_start[:-1]
-    heap = [(0.0, 0) for _ in range(0)]
+def run_eagerly(ground: Ground, state: State, order: Ints, following: Ints, head: Ints) -> None:
+    """With contention: from one end of a task to the next, the first in the order among equal ones.
+
+    Parameters
+    ----------
+    ground, state
+        The tasks, and a state in which all are placed, nothing was sent, and channels are free.
+    order
+        As in :func:`finish_times`.
+    following, head
+        The queues of the devices; `head` is changed.
+    """
+    device, start, finish, end = state.device, state.start, state.finish, state.end
+    arrival, channel, time = state.arrival, state.channel, ground.time
+    before_start, before, before_tensor = ground.before_start, ground.before, ground.before_tensor
+    after_start, after, after_tensor = ground.after_start, ground.after, ground.after_tensor
+    slope, intercept, cost = ground.slope, ground.intercept, ground.cost
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    missing = before_start[1:] - before_start[:-1]
+    due = np.full(len(head), np.inf)
     for d in range(len(head)):
-        _start(ground, state, d, head, missing, position, heap)
-    while len(heap):
-        _, place = heapq.heappop(heap)
-        u = order[place]
-        d = state.device[u]
-        state.end[d], head[d] = state.finish[u], following[u]
-        for e in range(ground.after_start[u], ground.after_start[u + 1]):
-            send(ground, state, u, ground.after_tensor[e], state.device[ground.after[e]])
-            missing[ground.after[e]] -= 1
-        _start(ground, state, d, head, missing, position, heap)
-        for e in range(ground.after_start[u], ground.after_start[u + 1]):
-            other = state.device[ground.after[e]]
-            if other != d and head[other] == ground.after[e]:
-                _start(ground, state, other, head, missing, position, heap)
+        v = head[d]
+        if v != NOWHERE and missing[v] == 0:
+            start[v], finish[v], missing[v] = 0.0, time[d, v], NOWHERE
+            due[d] = finish[v]
+    for _ in range(len(order)):
+        d = _next(due, head, position)
+        u = head[d]
+        end[d], head[d], due[d] = finish[u], following[u], np.inf
+        for e in range(after_start[u], after_start[u + 1]):
+            tensor, other = after_tensor[e], device[after[e]]
+            missing[after[e]] -= 1
+            if other != d and arrival[tensor, other] == np.inf:
+                length = slope[d, other] * cost[tensor] + intercept[d, other]
+                arrival[tensor, other] = finish[u]
+                if length > 0.0:
+                    sent = max(finish[u], channel[d])
+                    arrival[tensor, other] = max(sent, channel[other]) + length
+                    channel[d], channel[other] = sent + length, arrival[tensor, other]
+        for e in range(after_start[u] - 1, after_start[u + 1]):
+            here = d if e < after_start[u] else device[after[e]]
+            v = head[here]
+            if v != NOWHERE and missing[v] == 0:
+                begin = end[here]
+                for i in range(before_start[v], before_start[v + 1]):
+                    w, tensor = before[i], before_tensor[i]
+                    begin = max(begin, finish[w] if device[w] == here else arrival[tensor, here])
+                start[v], finish[v], missing[v] = begin, begin + time[here, v], NOWHERE
+                due[here] = finish[v]
 
 
-@njit(cache=True, nogil=True)
-def _start(
-    ground: Ground,
-    state: State,
-    d: int,
-    head: Ints,
-    missing: Ints,
-    position: Ints,
-    heap: list[tuple[float, int]],
-) -> None:
-    """Start the next task of a device if all its inputs are made."""
-    v = head[d]
-    if v == NOWHERE or missing[v] != 0:
-        return
-    missing[v] = NOWHERE
-    begin = state.end[d]
-    for e in range(ground.before_start[v], ground.before_start[v + 1]):
-        u, tensor = ground.before[e], ground.before_tensor[e]
-        begin = max(begin, state.finish[u] if state.device[u] == d else state.arrival[tensor, d])
-    state.start[v], state.finish[v] = begin, begin + ground.time[d, v]
-    heapq.heappush(heap, (state.finish[v], position[v]))
+@njit(cache=True, inline="always")
+def _next(due: Floats, head: Ints, position: Ints) -> int:
+    """The device whose task ends next, among equal ones that of the first in the order."""
+    chosen = 0
+    for d in range(1, len(due)):
+        if due[d] < due[chosen]:
+            chosen = d
+        elif due[d] == due[chosen] and due[d] < np.inf and position[head[d]] < position[head[chosen]]:
+            chosen = d
+    return chosen

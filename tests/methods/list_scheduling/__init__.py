@@ -1,1 +1,1 @@
-"""Tests of the methods that place operators one by one."""
+"""Tests of the package of the same name."""

@@ -1,0 +1,45 @@
+"""Groups by decreasing size, each to the first device with room: for memory that is tight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
+from partitioner.methods.method import Settings
+from partitioner.graph import Bools
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+
+def place_first_fit(tasks: Tasks, settings: Settings) -> Found | None:
+    """First fit by decreasing size; then best fit, and groups of few devices first; by upward rank in time.
+
+    None if none of them finds room for all; `settings` are not needed.
+    """
+    few = tasks.group_allowed.sum(axis=0)
+    by_size = np.argsort(-tasks.group_size, kind="stable")
+    by_choice = by_size[np.argsort(few[by_size], kind="stable")]
+    for order in (by_size, by_choice):
+        for tightest in (False, True):
+            home = _packed(tasks.group_size, tasks.group_allowed, tasks.limit, order, tightest)
+            if home is not None and _fits(tasks, home):
+                return Found(home[tasks.group], ordered(tasks, upward_rank(tasks)))
+    return None
+
+
+def _packed(size: Floats, allowed: Bools, limit: Floats, order: Ints, tightest: bool) -> Ints | None:
+    """Shape (groups,): the device of each: the first with room, or the one that it fills most."""
+    home, room = np.zeros(len(size), dtype=np.int64), limit.copy()
+    for group in order.tolist():
+        fitting = np.flatnonzero(allowed[:, group] & (size[group] <= room))
+        if not len(fitting):
+            return None
+        home[group] = fitting[np.argmin(room[fitting])] if tightest else fitting[0]
+        room[home[group]] -= size[group]
+    return home
+
+
+def _fits(tasks: Tasks, home: Ints) -> bool:
+    """Does no device hold more than its memory, to the last bit?"""
+    return bool((np.bincount(home[tasks.group], tasks.size, len(tasks.limit)) <= tasks.limit).all())

@@ -1,0 +1,74 @@
+"""All quick list schedulers, and the best of them improved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.errors import BackendUnavailable
+from partitioner.methods.list_scheduling.first_fit import place_first_fit
+from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.method import FULL, ListMethod
+from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
+from partitioner.methods.method import Outcome, Settings, meets, no_split
+from partitioner.methods.registry import METHODS
+from partitioner.preprocess.problem import Problem
+from partitioner.preprocess.tasks import Tasks
+
+LEFT_OUT = ("list", "portfolio")  # the first is the user's own
+PATIENCE = 5.0  # seconds for each placer
+FIRST_FIT = "first fit"
+
+
+def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``portfolio``: the best of all placers that find a placement, improved by local search.
+
+    Where memory is too tight for every placer, first fit by decreasing size is tried.
+    """
+    tasks, bound = problem.tasks, bound_of(problem)
+    assert tasks is not None
+    if np.isinf(bound):
+        return no_split(problem)
+    best: tuple[float, str, Found] | None = None
+    tried: list[str] = []
+    for name, found in _placements(tasks, settings):
+        tried.append(name)
+        value = worth(problem, settings, found, bound).value
+        if best is None or value < best[0]:
+            best = value, name, found
+        if meets(bound, best[0], settings.gap):
+            break
+    if best is None:
+        return Outcome(problem, None, np.inf, bound, settings.stop_reason, notes=(FULL,))
+    outcome = improved(problem, settings, best[2], bound)
+    note = f"started from {best[1]}, the best of {len(tried)} placers: {', '.join(tried)}"
+    return replace(outcome, notes=(*outcome.notes, note))
+
+
+def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]:
+    """What the placers find, by name; at least one is asked however little time there is."""
+    some = False
+    for name, placer in placers().items():
+        if some and settings.expired:
+            return
+        end = min(settings.deadline or np.inf, time.perf_counter() + PATIENCE)
+        try:
+            found = placer.place(tasks, replace(settings, deadline=end))
+        except BackendUnavailable:
+            continue
+        if found is not None:
+            some = True
+            yield name, found
+    fitted = None if some else place_first_fit(tasks, settings)
+    if fitted is not None:
+        yield FIRST_FIT, fitted
+
+
+def placers() -> dict[str, ListMethod]:
+    """The list schedulers of the registry that need nothing of the user's."""
+    names = [name for name, info in METHODS.items() if info.places_operators and name not in LEFT_OUT]
+    loaded = {name: METHODS[name].load() for name in names}
+    return {name: method for name, method in loaded.items() if isinstance(method, ListMethod)}

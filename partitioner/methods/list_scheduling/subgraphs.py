@@ -1,0 +1,44 @@
+"""The fewest contiguous subgraphs that a placement has on each device."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.graph import Bools
+from partitioner.methods.places import device_kinds
+from partitioner.preprocess.problem import Ints, Problem
+
+
+def fewest_subgraphs(problem: Problem, device: Ints) -> Ints:
+    """Shape (n,): how often a path of its pass has left a node's device and come back before the node.
+
+    These are the indices of the fewest contiguous subgraphs, each as early as possible (paper,
+    Definition 3.1); 0 on devices that do not pay for transfers.
+
+    Parameters
+    ----------
+    problem
+        For latency.
+    device
+        Shape (n,): the device of every node, numbered kind by kind.
+    """
+    slot = np.zeros(problem.n, dtype=np.int64)
+    pays = problem.pays[device_kinds(problem)]
+    for d in np.unique(device[pays[device]]).tolist():
+        _count(problem.successors.start, problem.successors.items, problem.backward, device == d, slot)
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def _count(start: Ints, after: Ints, backward: Bools, here: Bools, slot: Ints) -> None:
+    """Write the indices of the nodes that are here."""
+    count = np.zeros(len(here), dtype=np.int64)
+    for u in range(len(here)):
+        if here[u]:
+            slot[u] = count[u]
+        for e in range(start[u], start[u + 1]):
+            v = after[e]
+            if backward[u] == backward[v]:
+                left = 1 if here[u] and not here[v] else 0
+                count[v] = max(count[v], count[u] + left)

@@ -1,0 +1,118 @@
+"""What a placement of operators is worth by each objective, and how far a search can improve it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.latency.layout import Layout, outcome_of
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.search_method import solve_latency_search
+from partitioner.methods.latency.timing import latency
+from partitioner.methods.list_scheduling.bound import makespan_bound
+from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.refine import refined
+from partitioner.methods.list_scheduling.subgraphs import fewest_subgraphs
+from partitioner.methods.list_scheduling.timing import makespan
+from partitioner.methods.loads import value_of
+from partitioner.methods.local_search.method import solve_local_search
+from partitioner.methods.method import Method, Outcome, Part, Settings
+from partitioner.methods.relaxation import relax
+from partitioner.methods.rules import obeys
+from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.tasks import Tasks
+
+SEARCHES: dict[str, Method] = {
+    "throughput": solve_local_search,
+    "gpipe": solve_local_search,
+    "latency": solve_latency_search,
+}
+UNRULY = "what its placement leaves of the contracted graph breaks a rule"
+
+
+def bound_of(problem: Problem) -> float:
+    """No plan has a smaller value; infinity if it is proven that there is none."""
+    if problem.objective == "makespan":
+        return makespan_bound(problem)
+    return longest_path(problem) if problem.objective == "latency" else relax(problem).bound
+
+
+def worth(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+    """What a placement is worth; no parts, and a note that says why, if it is no plan for the objective."""
+    if problem.objective == "makespan":
+        outcome = timed(problem, settings, found, bound)
+    elif problem.objective == "latency":
+        outcome = _as_layout(problem, settings, found, bound)
+    else:
+        outcome = _as_parts(problem, settings, found, bound)
+    figures = {**found.statistics, **outcome.statistics, "estimate": found.estimate}
+    return replace(outcome, notes=(*found.notes, *outcome.notes), statistics=figures)
+
+
+def improved(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+    """What a local search makes of a placement; never worse than :func:`worth`."""
+    if problem.objective == "makespan":
+        return worth(problem, settings, refined(_tasks(problem), found, settings, bound), bound)
+    before = worth(problem, settings, found, bound)
+    start = replace(settings, incumbent=before.parts, incumbent_subgraph=before.subgraph)
+    after = SEARCHES[problem.objective](problem, start)
+    if after.parts is None:
+        return before
+    notes = before.notes if before.parts is not None else (*before.notes, "the search began without it")
+    return replace(after, notes=notes, statistics={**before.statistics, **after.statistics})
+
+
+def timed(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+    """What a placement is worth for objective ``"makespan"``."""
+    tasks = _tasks(problem)
+    value = makespan(tasks, found.device, found.order)
+    parts, stop = parts_at(tasks, found.device), settings.ended(bound, value)
+    return Outcome(problem, parts, value, min(bound, value), stop, order=found.order)
+
+
+def parts_at(tasks: Tasks, device: Ints) -> list[Part]:
+    """The tasks of every device in use."""
+    return [
+        Part(int(tasks.kind[d]), np.flatnonzero(device == d), devices=(int(tasks.index[d]),))
+        for d in np.unique(device).tolist()
+    ]
+
+
+def _tasks(problem: Problem) -> Tasks:
+    assert problem.tasks is not None
+    return problem.tasks
+
+
+def _as_parts(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+    """Every supernode where its heaviest task is; only free nodes may have been elsewhere."""
+    tasks = _tasks(problem)
+    member = problem.member[tasks.node]
+    time = tasks.time[found.device, np.arange(tasks.n)]
+    home = np.empty(problem.n, dtype=np.int64)
+    by_weight = np.lexsort((tasks.size, time))
+    home[member[by_weight]] = found.device[by_weight]
+    parts = parts_at(tasks, home)
+    if not obeys(problem, parts):
+        return Outcome(problem, None, np.inf, bound, "heuristic", notes=(UNRULY,))
+    value = value_of(problem, parts)
+    return Outcome(problem, parts, value, min(bound, value), settings.ended(bound, value))
+
+
+def _as_layout(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+    """The fewest contiguous subgraphs, each as early as possible."""
+    tasks = _tasks(problem)
+    slot = fewest_subgraphs(problem, found.device)
+    most = int(slot.max(initial=0))
+    if most >= problem.subgraphs:
+        d = int(found.device[np.argmax(slot)])
+        where = tasks.name[d] if tasks.name else f"device {d}"
+        note = f"its placement needs {most + 1} subgraphs on {where}, {problem.subgraphs} allowed"
+        return Outcome(problem, None, np.inf, bound, "heuristic", notes=(note,))
+    layout = Layout(found.device, slot)
+    value = latency(problem, layout)
+    if np.isinf(value):
+        note = "the subgraphs of its placement wait for one another in a circle"
+        return Outcome(problem, None, np.inf, bound, "heuristic", notes=(note,))
+    outcome = outcome_of(problem, layout, value, bound, settings.ended(bound, value))
+    return replace(outcome, parts=parts_at(tasks, found.device))
