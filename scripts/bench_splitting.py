@@ -1,11 +1,11 @@
 """Measure operation splitting against the times of FastT's Table 4.
 
 The paper gives no numbers of operators; the models here are synthetic training graphs of the sizes that
-TensorFlow's graphs of these networks typically have, times the replicas of the data-parallel graph: a forward pass
-with skip connections and its mirror image, a fifth of the operators heavy and divisible along batch and
-channels. Replicas keep all devices busy, so that the search soon ends; with --start model one model of as many
-operators is split instead, as where it does not fit one device, and the search goes on for long. The bar is a
-twentieth of the paper's time. Exit code: 0; 1 if a row is above its bar.
+TensorFlow's graphs of these networks typically have, times the replicas of the data-parallel graph: a
+forward pass with skip connections and its mirror image, a fifth of the operators heavy and divisible along
+batch and channels. Replicas keep all devices busy, so that the search soon ends; with --start model one model
+of as many operators is split instead, as where it does not fit one device, and the search goes on for long.
+The bar is a twentieth of the paper's time. Exit code: 0; 1 if a row is above its bar.
 """
 
 from __future__ import annotations
