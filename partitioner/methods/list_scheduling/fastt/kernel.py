@@ -103,7 +103,7 @@ def _first_gap(state: State, d: int, ready: float, length: float) -> float:
             if begin + length <= state.idle_to[d, i]:
                 start = begin
                 break
-    return start
+    return float(start)
 
 
 @njit(cache=True, nogil=True)

@@ -75,6 +75,7 @@ def _part(row: Row, dimension: Dimension, n: int, told: bool) -> Row:
 
 
 def _graph(kinds: Sequence[str], rows: Sequence[Row], edges: Sequence[tuple[Any, Any, float]]) -> Graph:
+    columns: Any = {name: [row[name] for row in rows] for name in ("size", "backward", *MEMORY_PARTS)}
     return Graph.from_arrays(
         {kind: [row["time"][k] for row in rows] for k, kind in enumerate(kinds)},
         [(u, v) for u, v, _ in edges],
@@ -82,7 +83,7 @@ def _graph(kinds: Sequence[str], rows: Sequence[Row], edges: Sequence[tuple[Any,
         ids=[row["id"] for row in rows],
         allowed={kind: [bool(row["allowed"][k]) for row in rows] for k, kind in enumerate(kinds)},
         color=[row["color"] for row in rows],
-        **{name: [row[name] for row in rows] for name in ("size", "backward", *MEMORY_PARTS)},
+        **columns,
     )
 
 
