@@ -11,7 +11,7 @@ from partitioner.method_runs import BUG, CANNOT_RUN, INFEASIBLE, Compared
 from partitioner.report import BAR_WIDTH, WIDE, columns, fullness, render, unit_of
 
 FIGURES = ("value", "gap", "bound", "seconds", "memory", "full")
-PREFIX = {INFEASIBLE: "infeasible: ", CANNOT_RUN: "cannot run: ", BUG: "a bug, please report: "}
+PREFIX = {INFEASIBLE: "infeasible: ", CANNOT_RUN: "cannot run: "}
 
 
 def methods_compared(comparison: MethodComparison, width: int | None = None) -> str:
@@ -28,8 +28,12 @@ def methods_compared(comparison: MethodComparison, width: int | None = None) -> 
     for one in comparison.compared:
         if one.plan is not None:
             table.add_row(*map(Text, _cells(comparison, one, wide)))
-    without = [Text(f"{one.method}, {one.split}: {_why(one)}") for one in comparison.compared if one.against]
-    bugs = [Text(f"CONTRADICTION: {words}") for words in comparison.contradictions]
+    without = [
+        Text(f"{one.method}, {one.split}: {_why(one)}")
+        for one in comparison.compared
+        if one.against not in ("", BUG)
+    ]
+    bugs = [Text(f"CONTRADICTION, please report: {words}") for words in comparison.contradictions]
     tables = [table] if comparison.best else []
     return render([Text(_head(comparison)), *tables, *without, *bugs], width)
 
@@ -43,7 +47,7 @@ def _head(comparison: MethodComparison) -> str:
     return (
         f"{comparison.objective}: {best.value:.6g} per {unit_of(comparison.objective)} "
         f"by {best.method} ({best.split} split){limit}\n"
-        "bound: the best that any method proved for the split or a freer one; gap: value to bound"
+        "gap: to the bound, the best that any method proved for the split or a freer one"
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from partitioner.errors import shown
-from partitioner.estimation.measured import flaw, measured
+from partitioner.estimation.measured import flaw, in_range, measured
 from partitioner.graph import Floats
 
 
@@ -69,6 +69,8 @@ def _predicted(name: str, batches: Sequence[float], values: ArrayLike, batch: fl
         raise flaw(name, f"{len(y)} rows", f"must have one for each of the {len(x)} batch sizes")
     if len(np.unique(x)) < 2:
         raise flaw("batches", shown(x.tolist()), "must be at least two different batch sizes")
-    aside = x - x.mean()
-    slope = aside @ (y - y.mean(axis=0)) / (aside @ aside)
-    return np.asarray(np.maximum(y.mean(axis=0) + slope * (wanted - x.mean()), 0.0))
+    with np.errstate(all="ignore"):
+        aside = x - x.mean()
+        slope = aside @ (y - y.mean(axis=0)) / (aside @ aside)
+        found = np.maximum(y.mean(axis=0) + slope * (wanted - x.mean()), 0.0)
+    return in_range(name, found)

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.estimation.measured import flaw, measured
+from partitioner.estimation.measured import flaw, in_range, measured
+from partitioner.graph import Floats
 from partitioner.transfers import Transfers
 
 Transfer = tuple[str, str, float, float]
@@ -61,14 +62,21 @@ def fit_link(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
     d, t = measured("sizes", sizes, 1), measured("times", times, 1)
     if len(d) != len(t) or not len(d):
         raise flaw("times", f"{len(t)} values", f"must be one for each of the {len(d)} sizes, at least one")
-    aside = d - d.mean()
+    with np.errstate(all="ignore"):
+        k, b = in_range("times", np.array(_line(d, t))).tolist()
+    return k, b
+
+
+def _line(d: Floats, t: Floats) -> tuple[float, float]:
+    """The best of all lines, or of those that are level or through the origin."""
     if (d == d[0]).all():
         return (float(t.mean() / d[0]), 0.0) if d[0] > 0 else (0.0, float(t.mean()))
+    aside = d - d.mean()
     slope = float(aside @ (t - t.mean()) / (aside @ aside))
     intercept = float(t.mean() - slope * d.mean())
     if slope < 0:
         return 0.0, float(t.mean())
-    return (slope, intercept) if intercept >= 0 else (float(d @ t / (d @ d)), 0.0)
+    return (slope, intercept) if not intercept < 0 else (float(d @ t / (d @ d)), 0.0)
 
 
 def fit_transfers(devices: Devices, measurements: Iterable[Transfer], *, contention: bool = False) -> LinkFit:

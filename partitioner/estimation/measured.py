@@ -30,6 +30,19 @@ def measured(name: str, values: Any, dimensions: int) -> Floats:
     return array
 
 
+def in_range(name: str, found: Floats) -> Floats:
+    """What was computed from measurements.
+
+    Raises
+    ------
+    WorkloadError
+        If a value is beyond the range of floating-point numbers.
+    """
+    if not np.isfinite(found).all():
+        raise flaw(name, "", "values are too large or too near one another for a line")
+    return found
+
+
 def flaw(name: str, value: str, rule: str) -> WorkloadError:
     """One broken rule of the measurements."""
     return WorkloadError([Flaw("measurements", name, value, rule)])

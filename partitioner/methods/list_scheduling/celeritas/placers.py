@@ -57,7 +57,7 @@ def _adjust_along(tasks: Tasks, ground: Ground, state: State) -> int:
 
 
 def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
-    """Fuse and place; when a cluster fits nowhere, take apart what must be with it and place anew.
+    """Fuse and place; when a cluster fits nowhere, take apart all that fit nowhere now and place anew.
 
     The paper puts such a cluster where most memory is left and exceeds it (its printed argmin contradicts
     its text); here limits hold.
@@ -71,10 +71,18 @@ def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
         if ended == NOWHERE:
             figures = {"clusters": float(coarse.n), "ccr": ccr(tasks), "ccr_fused": ccr(coarse)}
             return replace(expanded(found(state), cluster, tasks), statistics=figures)
-        finer = taken_apart(cluster, (coarse.group == coarse.group[ended])[cluster])
+        finer = taken_apart(cluster, _lost(coarse, state, ended)[coarse.group][cluster])
         if finer.max() == cluster.max():
             return None
         cluster = finer
+
+
+def _lost(coarse: Tasks, state: State, ended: int) -> Bools:
+    """Shape (groups,): the group of the cluster that fits nowhere, and all unplaced that do not either."""
+    roomy = coarse.group_allowed & (coarse.group_size <= state.room[:, None])
+    lost: Bools = (state.home == NOWHERE) & ~roomy.any(axis=0)
+    lost[coarse.group[ended]] = True
+    return lost
 
 
 def taken_apart(cluster: Ints, single: Bools) -> Ints:
