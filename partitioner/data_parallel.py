@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import networkx as nx
 import numpy as np
 
 from partitioner.columns import MEMORY_PARTS
 from partitioner.errors import OptionError, shown
 from partitioner.graph import Floats, Graph, Ints, NodeId
+from partitioner.preprocess.flow import topological
 from partitioner.split_graph import unused
 
 BY_SAMPLE = [MEMORY_PARTS.index(name) for name in ("activations", "workspace")]
@@ -107,11 +107,7 @@ def _names(graph: Graph, replicas: int, source: Ints) -> tuple[NodeId, ...]:
 
 def _gradients(graph: Graph) -> tuple[Ints, Floats]:
     """The nodes whose gradients are aggregated, and the weights that these are of; shape (k,) each."""
-    flow: nx.DiGraph[int] = nx.DiGraph()
-    flow.add_nodes_from(range(len(graph)))
-    flow.add_edges_from(graph.edges.tolist())
-    place = np.empty(len(graph), dtype=np.int64)
-    place[list(nx.lexicographical_topological_sort(flow))] = np.arange(len(graph))
+    place = np.argsort(topological(graph))
     alone = len(graph.color_labels) + np.arange(len(graph))
     owner = np.unique(np.where(graph.color >= 0, graph.color, alone), return_inverse=True)[1]
     weight = np.bincount(owner, graph.weights).astype(np.float64)

@@ -133,7 +133,7 @@ def split_operations(
         reserve_memory,
         lambda: time_limit is not None and time.perf_counter() >= started + time_limit,
     )
-    result = start if search is None else splitter.graph_of(search.draft, search.splits)
+    result = splitter.graph_of(search.draft, search.splits) if search and search.splits else start
     plan = solve(
         result, devices, "makespan", method="dpos", transfers=transfers, reserve_memory=reserve_memory
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from partitioner.constraints import NONE
 from partitioner.data_parallel import data_parallel as replicated
@@ -18,7 +19,7 @@ from partitioner.preprocess.tasks import Tasks, tasks_of
 from partitioner.split_graph import in_order
 from partitioner.transfers import Transfers
 
-Dimensions = Mapping[NodeId, Iterable[Dimension]]
+Dimensions = Mapping[Any, Iterable[Dimension]]
 Along = Mapping[NodeId, tuple[Dimension, ...]]
 RULE = "must map ids of nodes to dimensions of distinct names"
 

@@ -35,7 +35,8 @@ def dpos(
     does not break: the one that takes more of them, then the lower number). It stays until a task of the
     path does not fit there any more, also because others were placed there meanwhile; then the rule is asked
     again. Any other task goes where it finishes first, idle slots included; line 20 of Algorithm 1, which
-    writes EST for a finish, is read as EFT. The first task of a group decides for all of it.
+    writes EST for a finish, is read as EFT. The first task of a group decides for all of it. The bound
+    of Theorem 1 does not hold for this rule: a task of the path may wait for its device while others idle.
 
     Parameters
     ----------

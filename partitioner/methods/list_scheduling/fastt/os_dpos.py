@@ -94,15 +94,19 @@ def _best_split(
     reserve: bool,
     expired: Callable[[], bool],
 ) -> Search[Choice]:
-    """The search once the splits of one node are tried; it has the best one if that helps."""
-    best, task, trials = search, _whole(search.draft, node), search.trials
-    for choice, share in choices.items():
+    """The search once the splits of one node are tried; it has the best one if that helps.
+
+    Those into the most parts come first: they are mostly the best, and cut the others' runs short.
+    """
+    best, task, trials, place = search, _whole(search.draft, node), search.trials, len(choices)
+    for i, (choice, share) in sorted(enumerate(choices.items()), key=lambda item: -item[1][1].count):
         if expired():
             break
         trials += 1
         split = split_task(search.draft, task, share)
         value = _time(split.tasks, reserve, best.value)
-        if value < best.value:
+        if value < search.value and (value, i) < (best.value, place):
+            place = i
             best = replace(best, draft=split, splits={**search.splits, node: choice}, value=value)
     return replace(best, trials=trials)
 
