@@ -154,9 +154,8 @@ def _arrival(ground: Ground, state: State, walk: Walk, e: int, d: int) -> float:
     tensor = ground.before_tensor[e]
     if ground.contention:
         return float(state.arrival[tensor, d])
-    return float(
-        walk.trial[u] + (ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d])
-    )
+    length = ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d]
+    return float(walk.trial[u] + length)
 
 
 @njit(cache=True, nogil=True)
@@ -299,8 +298,10 @@ def _move(
 
 @njit(cache=True, nogil=True)
 def _shift(ground: Ground, walk: Walk, v: int, u: int) -> tuple[int, int]:
-    """Exchange task `v` with the one that it waits for on its device, or move it anywhere between its
-    producers and its consumers; from where to where something was shifted."""
+    """Exchange a task with the one that it waits for on its device, or shift it between its neighbours.
+
+    `u` is that other task, or ``NOWHERE``. From where to where something was shifted is returned.
+    """
     low, high = _range(ground, walk, v)
     source, target = walk.place[v], walk.place[v]
     if u != NOWHERE and np.random.random() < 0.6:
