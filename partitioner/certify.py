@@ -146,8 +146,7 @@ def certify(
         warm_start=placement,
         on_progress=on_progress,
         subgraphs_per_accelerator=limit,
-        **({} if transfers is None else {"transfers": transfers}),
-        **_asked(devices, pipeline),
+        **_asked(devices, {**pipeline, "transfers": transfers}),
     )
     return Certificate(evaluation.value, best)
 

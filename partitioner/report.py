@@ -13,9 +13,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.critical_table import critical_table
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluation.verdict import DeviceLoad, Evaluation
-from partitioner.critical_table import critical_table
 from partitioner.figures import amount, figure
 from partitioner.timetable import timetable
 

@@ -177,13 +177,21 @@ def _time_eagerly(ground: Ground, state: State, walk: Walk) -> None:
 
 @njit(cache=True, nogil=True)
 def _sort_by_start(ground: Ground, walk: Walk) -> None:
-    """Order the tasks by their starts; what starts at once stays in its order."""
+    """Order the tasks by their starts, rounded so that none comes before what it waits for.
+
+    What starts at once stays in its order.
+    """
     n = len(walk.order)
-    start = np.empty(n)
+    start, in_order = np.empty(n), np.empty(n)
+    walk.end[:] = 0.0
     for i in range(n):
         v = walk.order[i]
-        start[i] = walk.finish[v] - ground.time[walk.device[v], v]
-    walk.order[:] = walk.order[np.argsort(start, kind="mergesort")]
+        d = walk.device[v]
+        start[v] = max(walk.end[d], walk.finish[v] - ground.time[d, v])
+        for e in range(ground.before_start[v], ground.before_start[v + 1]):
+            start[v] = max(start[v], start[ground.before[e]])
+        walk.end[d] = in_order[i] = start[v]
+    walk.order[:] = walk.order[np.argsort(in_order, kind="mergesort")]
     for i in range(n):
         walk.place[walk.order[i]] = i
 
@@ -208,6 +216,7 @@ def _trace(ground: Ground, state: State, walk: Walk) -> int:
             arrival = _arrival(ground, state, walk, e, d)
             if arrival > begin or (arrival == begin and begin > 0.0 and np.random.random() < 0.5):
                 begin, before, walk.waits[steps] = arrival, ground.before[e], False
+        walk.waits[steps] &= begin > 0.0
         steps += 1
         v = before if begin > 0.0 else NOWHERE
     return steps
