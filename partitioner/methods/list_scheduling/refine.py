@@ -17,8 +17,8 @@ from partitioner.preprocess.tasks import Tasks
 
 MOST_MOVES, STEPS = 200_000, 6e8  # moves, and moves times tasks and edges
 CHUNK = 4e7
-ROUNDS = 3
-HOT, COLD = 1.0, 0.02  # times a task of the critical path; the last temperature over the first
+HOT = 0.1, 0.3, 0.03  # of a task of the critical path, where each round starts
+COLD = 0.02  # the last temperature over the first
 LONG = 20
 
 
@@ -62,8 +62,8 @@ class _Search:
 
     def run(self) -> None:
         """Round after round, each from the best so far."""
-        for r in range(ROUNDS if self.tasks.n else 0):
-            heat = _heat(self.limit // ROUNDS, HOT / 2**r * self._step())
+        for hot in HOT if self.tasks.n else ():
+            heat = _heat(self.limit // len(HOT), hot * self._step())
             self._restart()
             for chunk in np.array_split(heat, max(1, len(heat) // self._chunk())):
                 if meets(self.bound, self.value, self.settings.gap) or self.settings.expired:
