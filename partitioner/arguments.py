@@ -37,7 +37,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, None, (*OBJECTIVES, "makespan"))
+    _add_model(parser, None, OBJECTIVES)
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
     parser.add_argument("--split", choices=SHAPES, help="chain; for latency convex")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
@@ -56,6 +56,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, metavar="N", help="linear orders to try (12)")
     parser.add_argument("--output", metavar="PLAN.json", help="write the plan there as well")
     parser.add_argument("--replicas", type=int, metavar="N", help="devices that may share a stage (1)")
+    _add_placing(parser)
     _add_format(parser)
 
 
@@ -76,10 +77,31 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     _add_model(parser, 1, OBJECTIVES)
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
+    _add_transfers(parser.add_argument_group("operators one by one (makespans)"))
     parser.add_argument(
         "--bound", type=float, metavar="SECONDS", help="search so long for how far it is from the best"
     )
     _add_format(parser)
+
+
+def _add_placing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("operators one by one (makespans, list schedulers)")
+    group.add_argument("--refine", action="store_true", help="improve the placement by local search")
+    group.add_argument(
+        "--sct-threshold", type=float, metavar="X", help="for a favourite child of m-SCT (0.1)"
+    )
+    group.add_argument("--fusion-range", type=int, metavar="N", help="nodes of a cluster of Celeritas (200)")
+    group.add_argument(
+        "--fusion-memory", type=float, metavar="FRACTION", help="of a device, for a cluster (0.25)"
+    )
+    group.add_argument("--imbalance", type=float, metavar="FRACTION", help="of graph partitioners (0.01)")
+    _add_transfers(group)
+
+
+def _add_transfers(group: _Group) -> None:
+    group.add_argument("--contention", action="store_true", help="one transfer at a time on a device")
+    group.add_argument("--link-slope", type=float, metavar="X", help="time of a transfer for each cost")
+    group.add_argument("--link-intercept", type=float, metavar="T", help="and beside")
 
 
 def _add_simulate(parser: argparse.ArgumentParser) -> None:

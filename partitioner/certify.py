@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.methods.method import Progress
 from partitioner.plan import Plan
+from partitioner.ranking import MAKESPAN
 from partitioner.solve import solve
+from partitioner.transfers import Transfers
 
 PIPELINED = ("throughput", "batch")
 
@@ -58,6 +60,8 @@ def certify(
     on_progress: Callable[[Progress], None] | None = None,
     subgraphs_per_accelerator: int = 1,
     subgraphs: Mapping[Any, int] | None = None,
+    transfers: Transfers | None = None,
+    execution_order: Sequence[Any] | None = None,
     **pipeline: Any,
 ) -> Certificate:
     """Bound how far a placement is from the best one, wherever it comes from.
@@ -80,6 +84,9 @@ def certify(
         Called with a :class:`partitioner.Progress` from time to time.
     subgraphs_per_accelerator, subgraphs
         For latency, as in :func:`partitioner.evaluate`; a plan brings its subgraphs.
+    transfers, execution_order
+        For makespans, as in :func:`partitioner.evaluate`; a plan brings its order, to which the best plan
+        need not keep.
     **pipeline
         For pipelines `replicas`, `order`, `schedule`, `microbatches` and `constraints`, as in
         :func:`partitioner.evaluate`; a plan brings the first two. A placement with replicas is compared
@@ -103,6 +110,7 @@ def certify(
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     if isinstance(placement, Plan):
         subgraphs = placement.subgraphs if objective == "latency" else None
+        execution_order = execution_order or placement.execution_order
     limit = subgraphs_per_accelerator
     nodes = placement.placement if isinstance(placement, Plan) else placement
     if isinstance(placement, Plan) and placement.split == "chain" and objective in PIPELINED:
@@ -118,6 +126,8 @@ def certify(
         subgraphs_per_accelerator=limit,
         subgraphs=subgraphs,
         split=split,
+        transfers=transfers,
+        execution_order=execution_order if objective == MAKESPAN else None,
         **pipeline,
     )
     if not evaluation.feasible:
@@ -125,6 +135,7 @@ def certify(
     shape = evaluation.shape.name
     if objective == "latency" or (objective == "gpipe" and shape == "chain"):
         shape = "convex"
+    shape = "free" if objective == MAKESPAN else shape
     best = solve(
         graph,
         devices,
@@ -135,7 +146,7 @@ def certify(
         warm_start=placement,
         on_progress=on_progress,
         subgraphs_per_accelerator=limit,
-        **_asked(devices, pipeline),
+        **_asked(devices, {**pipeline, "transfers": transfers}),
     )
     return Certificate(evaluation.value, best)
 

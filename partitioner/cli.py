@@ -15,10 +15,10 @@ from partitioner.certify import Certificate, certify
 from partitioner.compare_command import compare_all
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
-from partitioner.formats.placement import load_placement, load_subgraphs
+from partitioner.formats.placement import load_execution_order, load_placement, load_subgraphs
 from partitioner.formats.replicas import load_order, load_replicas
 from partitioner.graph import Graph, NodeId
-from partitioner.inputs import read_constraints, read_workload
+from partitioner.inputs import read_constraints, read_transfers, read_workload
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import METHODS
 from partitioner.plots.command import run_plot
@@ -31,6 +31,7 @@ from partitioner.workload import Workload
 METHOD_OPTIONS = (
     *("granularity", "memory_budget", "orders", "subgraphs_per_accelerator"),
     *("replicas", "schedule", "microbatches"),
+    *("sct_threshold", "fusion_range", "fusion_memory", "imbalance"),
 )
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
 
@@ -74,6 +75,7 @@ def _solve(options: argparse.Namespace) -> None:
     chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
     chosen |= {"contiguous_backward": options.contiguous_backward or None}
     chosen |= {"contiguous_cpus": False if options.scattered_cpus else None}
+    chosen |= {"refine": options.refine or None, "transfers": read_transfers(options)}
     chosen |= {"constraints": None if constraints.empty else constraints}
     with ProgressLine() as line:
         plan = solve(
@@ -99,7 +101,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     workload = read_workload(options)
     placement = load_placement(options.plan, workload.graph, workload.devices)
     subgraphs = load_subgraphs(options.plan, workload.graph) if options.objective == "latency" else None
-    pipeline = _pipeline(options, workload.graph)
+    pipeline = _pipeline(options, workload.graph) | _operators(options, workload.graph)
     evaluation = evaluate(
         workload.graph,
         workload.devices,
@@ -137,6 +139,16 @@ def _pipeline(options: argparse.Namespace, graph: Graph) -> dict[str, Any]:
     said = {name: value for name, value in asked.items() if value is not None}
     order = {"order": load_order(options.plan)} if said else {}
     return said | order | ({} if constraints.empty else {"constraints": constraints})
+
+
+def _operators(options: argparse.Namespace, graph: Graph) -> dict[str, Any]:
+    """For makespans: how tensors travel, and the plan's order."""
+    if options.objective != "makespan":
+        return {}
+    return {
+        "transfers": read_transfers(options),
+        "execution_order": load_execution_order(options.plan, graph),
+    }
 
 
 def _certificate(

@@ -11,10 +11,11 @@ from partitioner.constraints import Constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError
 from partitioner.formats.constraints import load_constraints
-from partitioner.formats.devices import load_devices
+from partitioner.formats.devices import load_devices, load_transfers
 from partitioner.formats.msr import read, workload_of
 from partitioner.formats.pipedream import load_pipedream
 from partitioner.graph import Graph
+from partitioner.transfers import Transfers
 from partitioner.workload import Workload
 
 PROFILE = ".txt"
@@ -45,6 +46,24 @@ def read_constraints(options: argparse.Namespace, graph: Graph) -> Constraints:
         "neighbours_only": options.neighbours_only or None,
     }
     return replace(found, **{name: value for name, value in wanted.items() if value is not None})
+
+
+def read_transfers(options: argparse.Namespace) -> Transfers | None:
+    """How tensors travel, by the devices file and by the options, which go before; None: as usual.
+
+    Raises
+    ------
+    WorkloadError
+        If one of them is not sound.
+    """
+    found = load_transfers(options.devices) if options.devices else None
+    given = {
+        "slope": options.link_slope,
+        "intercept": options.link_intercept,
+        "contention": options.contention or None,
+    }
+    wanted: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(found or Transfers(), **wanted) if wanted else found
 
 
 def _is_profile(options: argparse.Namespace) -> bool:

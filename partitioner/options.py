@@ -142,8 +142,10 @@ def check_fares(objective: str, devices: Devices) -> None:
 
 
 def split_for(objective: str, split: str | None, method: str = "auto") -> str:
-    """The split asked for; by default the only one that the method knows for that objective if it places
-    operators, else chains, and for latency convex subgraphs."""
+    """The split asked for, by default chains, and for latency convex subgraphs.
+
+    A method that places operators knows no chains: by default it makes the split that it can.
+    """
     if split is not None:
         return split
     info = METHODS.get(method) if isinstance(method, str) else None

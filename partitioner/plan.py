@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from partitioner.evaluation.schedule import Schedule
@@ -54,7 +54,8 @@ class Plan:
     subgraphs
         For latency: the index of every node's subgraph among those of its device and pass.
     schedule
-        For latency: what runs when.
+        What runs when, for latency and for makespans; the file of a plan with an execution order, from
+        which it follows, leaves it out.
     replicas
         For a device of the placement, the further devices that hold a copy of its stage.
     execution_order
@@ -102,7 +103,8 @@ class Plan:
 
     def to_json(self) -> str:
         """The plan as one JSON object; :func:`partitioner.load_plan` reads it back."""
-        record = asdict(self) | {"gap": self.gap, "format": "partitioner-plan-1"}
+        kept = self if self.execution_order is None else replace(self, schedule=None)
+        record = asdict(kept) | {"gap": self.gap, "format": "partitioner-plan-1"}
         record["devices"] = [device.as_dict() for device in self.devices]
         record["placement"] = {str(node): device for node, device in self.placement.items()}
         for name in ("subgraphs", "schedule", "execution_order"):

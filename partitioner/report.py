@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.critical_table import critical_table
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.figures import amount, figure
@@ -29,26 +30,31 @@ BAR_WIDTH = 24
 WIDE = 128
 NARROWEST = 80
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
+STEP = "step"
+OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
 
 def plan_table(plan: Plan, width: int | None = None) -> str:
     """The plan as text: what it is worth, then a line for each device in pipeline order."""
     proof = "optimal" if plan.status == "optimal" else f"within {plan.gap:.2%} of the optimum"
+    by_operator = plan.execution_order is not None
+    unit = STEP if by_operator else unit_of(plan.objective)
     head = (
-        f"{plan.objective}, {plan.split} split: {plan.value:.6g} per {unit_of(plan.objective)}, {proof}\n"
+        f"{plan.objective}, {plan.split} split: {plan.value:.6g} per {unit}, {proof}\n"
         f"lower bound {plan.bound:.6g}; method {plan.method} ({plan.backend}), "
         f"stopped: {plan.stop_reason}, {plan.runtime_seconds:.3g} s"
     )
     notes = [f"note: {note}" for note in plan.notes]
-    tables = _tables(plan.devices, plan.stages, plan.schedule, width)
+    tables = _tables(plan.devices, plan.stages, plan.schedule, width, by_operator)
     return render([Text(head), *tables, *map(Text, notes)], width)
 
 
 def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     """An evaluation as text: the value, the verdict, the shape, each device, for latency the schedule."""
     verdict = "is feasible" if evaluation.feasible else "breaks the rules"
-    unit = unit_of(evaluation.objective)
+    by_operator = evaluation.objective == "makespan"
+    unit = STEP if by_operator else unit_of(evaluation.objective)
     head = f"{evaluation.objective}: {evaluation.value:.6g} per {unit}; the placement {verdict}"
     form = evaluation.shape
     parts = f"forward part {_yes(form.forward_convex)}, backward part {_yes(form.backward_convex)}"
@@ -56,17 +62,23 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     broken = [f"broken: {violation}" for violation in evaluation.violations[:SHOWN_FLAWS]]
     hidden = len(evaluation.violations) - SHOWN_FLAWS
     broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
-    tables = _tables(evaluation.loads, evaluation.shape.order, evaluation.schedule, width)
+    tables = _tables(evaluation.loads, evaluation.shape.order, evaluation.schedule, width, by_operator)
     return render([Text(f"{head}\n{shape}"), *tables, *map(Text, broken)], width)
 
 
 def _tables(
-    loads: Sequence[DeviceLoad], order: Sequence[str], schedule: Schedule | None, width: int | None
+    loads: Sequence[DeviceLoad],
+    order: Sequence[str],
+    schedule: Schedule | None,
+    width: int | None,
+    by_operator: bool,
 ) -> list[RenderableType]:
-    """A line for each device, and for latency the schedule."""
+    """A line for each device, and for latency the schedule, of operators one by one their critical path."""
     devices = _device_table(loads, order, width)
     if schedule is None:
         return [devices]
+    if by_operator:
+        return [devices, "", Text(OPERATORS), critical_table(schedule, wide=columns(width) >= WIDE)]
     return [devices, "", timetable(schedule, wide=columns(width) >= WIDE), CRITICAL]
 
 

@@ -80,12 +80,12 @@ def _cells(schedule: Schedule, row: Row, line: dict[int, int], wide: bool) -> li
         devices[0] + more,
         *parts,
         "-" if waits_for is None else str(line[waits_for]),
-        _nodes([shown(node, 24) for run in runs for node in run.nodes], WIDE if wide else NARROW),
+        names_within([shown(node, 24) for run in runs for node in run.nodes], WIDE if wide else NARROW),
     ]
     return [Text(cell) for cell in cells]
 
 
-def _nodes(names: Sequence[str], width: int) -> str:
+def names_within(names: Sequence[str], width: int) -> str:
     """How many nodes there are, and the first of their names, as many as fit."""
     text = f"{len(names)}: "
     for place, name in enumerate(names):

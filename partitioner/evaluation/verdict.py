@@ -69,7 +69,7 @@ class Evaluation:
     shape
         Chain, convex or free, and the order of the devices if it is a chain.
     schedule
-        For latency what runs when; None if there is no order in which all can run.
+        For latency and makespans what runs when; None if there is no order in which all can run.
     """
 
     objective: str

@@ -11,7 +11,9 @@ from partitioner.errors import Flaw, WorkloadError
 from partitioner.files import read_json
 from partitioner.formats.record import Record, flag, listing, mapping, number, text, whole
 from partitioner.levels import Level
+from partitioner.transfers import Transfers
 
+TRANSFERS = "transfers"
 READERS: dict[str, Any] = {
     "name": text,
     "count": whole,
@@ -35,7 +37,8 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
 
     It is an object with the fields of :class:`partitioner.Devices`: `kinds`, a list of objects with the
     fields of :class:`partitioner.DeviceKind`, and if need be `communication`, `synchronisation` and
-    `levels`, a list of objects with the fields of :class:`partitioner.Level`, all by the same names.
+    `levels`, a list of objects with the fields of :class:`partitioner.Level`, all by the same names. Its
+    `transfers`, if any, are for :func:`load_transfers`.
 
     Raises
     ------
@@ -45,7 +48,7 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
     source = os.fspath(path)
     flaws: list[Flaw] = []
     top = Record(read_json(path), "file", flaws)
-    given = _taken(top, Devices)
+    given = _taken(top, Devices, (TRANSFERS,))
     kinds = [_made(DeviceKind, data, f"kinds[{i}]", flaws) for i, data in enumerate(given.get("kinds") or [])]
     levels = [_made(Level, data, f"levels[{i}]", flaws) for i, data in enumerate(given.get("levels") or [])]
     try:
@@ -54,6 +57,31 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
     except WorkloadError as error:
         flaws += error.flaws
     raise WorkloadError(flaws, source)
+
+
+def load_transfers(path: str | os.PathLike[str]) -> Transfers | None:
+    """Read how tensors travel from a devices file: its object `transfers`, None without one.
+
+    The object has the fields of :class:`partitioner.Transfers`; rows and columns of a square are in the
+    order of the devices, kind by kind.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every place, field, value and rule that was broken.
+    """
+    flaws: list[Flaw] = []
+    top = Record(read_json(path), "file", flaws)
+    data = top.take(TRANSFERS, mapping, None, required=False)
+    record, known = Record(data or {}, TRANSFERS, flaws), [entry.name for entry in fields(Transfers)]
+    for field in record.others(known):
+        record.note(field, "", f"is not a field; these are {', '.join(known)}")
+    try:
+        if not flaws:
+            return None if data is None else Transfers(**data)
+    except WorkloadError as error:
+        flaws += error.flaws
+    raise WorkloadError(flaws, os.fspath(path))
 
 
 def _made(noun: Any, data: Any, where: str, flaws: list[Flaw]) -> Any:
@@ -67,12 +95,12 @@ def _made(noun: Any, data: Any, where: str, flaws: list[Flaw]) -> Any:
         return None
 
 
-def _taken(record: Record, noun: Any) -> dict[str, Any]:
-    """The fields of a record that belong to the class; null is as good as nothing."""
+def _taken(record: Record, noun: Any, beside: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The fields of a record that belong to the class; null is as good as nothing, `beside` is let be."""
     known = [entry.name for entry in fields(noun)]
     required = [entry.name for entry in fields(noun) if entry.default is MISSING]
-    for field in record.others(known):
-        record.note(field, "", f"is not a field; these are {', '.join(known)}")
+    for field in record.others((*known, *beside)):
+        record.note(field, "", f"is not a field; these are {', '.join((*known, *beside))}")
     left_out = [name for name in known if name not in required and record.data.get(name) is None]
     return {
         name: record.take(name, READERS[name], None, name in required)

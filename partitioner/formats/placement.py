@@ -27,7 +27,7 @@ from partitioner.formats.record import (
     whole,
 )
 from partitioner.formats.replicas import read_replicas
-from partitioner.formats.schedule import read_schedule
+from partitioner.formats.schedule import identifiers, read_schedule
 from partitioner.graph import Graph, NodeId
 from partitioner.plan import Plan, node_id
 
@@ -103,6 +103,27 @@ def load_subgraphs(path: str | os.PathLike[str], graph: Graph) -> dict[NodeId, i
     return None if found is None else {by_text[str(node)]: index for node, index in found.items()}
 
 
+def load_execution_order(path: str | os.PathLike[str], graph: Graph) -> tuple[NodeId, ...] | None:
+    """Read the order in which a plan's devices run their nodes, by a graph's ids; None if the file has none.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every place, field, value and rule that was broken.
+    """
+    flaws: list[Flaw] = []
+    found = _execution_order(Record(read_json(path), "file", flaws))
+    by_text = {str(node): node for node in graph.ids}
+    flaws += [
+        Flaw("execution_order", "node", shown(node), "is not the id of a node of the workload")
+        for node in found or ()
+        if str(node) not in by_text
+    ]
+    if flaws:
+        raise WorkloadError(flaws, os.fspath(path))
+    return None if found is None else tuple(by_text[str(node)] for node in found)
+
+
 def load_plan(path: str | os.PathLike[str]) -> Plan:
     """Read a plan as :meth:`partitioner.Plan.save` wrote it.
 
@@ -138,6 +159,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         subgraphs=_subgraphs(top),
         schedule=read_schedule(top),
         replicas=read_replicas(top),
+        execution_order=_execution_order(top),
     )
     if flaws:
         raise WorkloadError(flaws, os.fspath(path))
@@ -182,6 +204,12 @@ def _subgraphs(top: Record) -> dict[NodeId, int] | None:
     given = top.take("subgraphs", mapping, {})
     entries = Record(given, "subgraphs", top.flaws)
     return {node_id(node, text_ids): entries.take(node, whole, 0) for node in given}
+
+
+def _execution_order(top: Record) -> tuple[NodeId, ...] | None:
+    """The ids as they are written: JSON tells numbers from texts."""
+    found = top.take("execution_order", identifiers, None, required=False)
+    return None if found is None else tuple(found)
 
 
 def _device(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:

@@ -15,7 +15,7 @@ ROUNDS = 60
 
 
 def solve_latency_search(problem: Problem, settings: Settings) -> Outcome:
-    """Method ``latency_search``: annealing from greedy splits and from the plan given to start with; the bound is the critical path."""
+    """Method ``latency_search``: annealing from greedy splits or a given plan; bound: the critical path."""
     bound = longest_path(problem)
     if np.isinf(bound):
         return no_split(problem)

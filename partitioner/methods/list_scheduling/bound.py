@@ -64,7 +64,7 @@ def _sweep(head: Floats, tail: Floats, share: Floats) -> float:
 
 
 def _grouped(tasks: Tasks, head: Floats, tail: Floats) -> float:
-    """The group that takes longest on the device that is best for it, between its first head and last tail."""
+    """The longest time of a group on the best device for it, its first head and last tail included."""
     count = len(tasks.group_size)
     time = np.array([np.bincount(tasks.group, row, count) for row in np.unique(tasks.time, axis=0)])
     first, last = np.full(count, np.inf), np.full(count, np.inf)

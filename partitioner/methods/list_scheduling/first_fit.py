@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.method import Settings
-from partitioner.graph import Bools
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 

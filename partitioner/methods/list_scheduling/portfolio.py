@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -12,15 +13,17 @@ from partitioner.errors import BackendUnavailable
 from partitioner.methods.list_scheduling.first_fit import place_first_fit
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import FULL, ListMethod
+from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
 from partitioner.methods.method import Outcome, Settings, meets, no_split
+from partitioner.methods.places import places_of
 from partitioner.methods.registry import METHODS
 from partitioner.preprocess.problem import Problem
 from partitioner.preprocess.tasks import Tasks
 
 LEFT_OUT = ("list", "portfolio")  # the first is the user's own
 PATIENCE = 5.0  # seconds for each placer
-FIRST_FIT = "first fit"
+FIRST_FIT, GIVEN = "first fit", "the given placement"
 
 
 def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
@@ -34,7 +37,7 @@ def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
         return no_split(problem)
     best: tuple[float, str, Found] | None = None
     tried: list[str] = []
-    for name, found in _placements(tasks, settings):
+    for name, found in chain(_given(problem, settings), _placements(tasks, settings)):
         tried.append(name)
         value = worth(problem, settings, found, bound).value
         if best is None or value < best[0]:
@@ -46,6 +49,14 @@ def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
     outcome = improved(problem, settings, best[2], bound)
     note = f"started from {best[1]}, the best of {len(tried)} placers: {', '.join(tried)}"
     return replace(outcome, notes=(*outcome.notes, note))
+
+
+def _given(problem: Problem, settings: Settings) -> Iterator[tuple[str, Found]]:
+    """The placement that the user gave to start with, by upward rank."""
+    tasks = problem.tasks
+    if settings.incumbent is not None and tasks is not None:
+        device = places_of(problem, settings.incumbent)[problem.member[tasks.node]]
+        yield GIVEN, Found(device, ordered(tasks, upward_rank(tasks)))
 
 
 def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]:

@@ -12,13 +12,13 @@ from partitioner.methods.list_scheduling.ranks import bottom_level
 from partitioner.methods.list_scheduling.refine_kernel import ROOM_FOR_MOVES, Walk, anneal
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.methods.method import Settings, meets
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 MOST_MOVES, STEPS = 200_000, 6e8  # moves, and moves times tasks and edges
 CHUNK = 4e7
-ROUNDS = 3
-HOT, COLD = 1.0, 0.02  # in mean steps along the critical path
+HOT = 0.1, 0.3, 0.03  # of a task of the critical path, where each round starts
+COLD = 0.02  # the last temperature over the first
 LONG = 20
 
 
@@ -62,8 +62,8 @@ class _Search:
 
     def run(self) -> None:
         """Round after round, each from the best so far."""
-        for r in range(ROUNDS if self.tasks.n else 0):
-            heat = _heat(self.limit // ROUNDS, HOT / 2**r * self._step())
+        for hot in HOT if self.tasks.n else ():
+            heat = _heat(self.limit // len(HOT), hot * self._step())
             self._restart()
             for chunk in np.array_split(heat, max(1, len(heat) // self._chunk())):
                 if meets(self.bound, self.value, self.settings.gap) or self.settings.expired:
@@ -85,9 +85,8 @@ class _Search:
         walk.room[:] = tasks.limit - np.bincount(walk.device, tasks.size, len(tasks.limit))
 
     def _step(self) -> float:
-        """How much of the makespan a task of the critical path has, were it a long one."""
-        path = int((np.diff(self.tasks.before.start) > 0).sum()) + 1
-        return self.value / max(LONG, min(path, self.tasks.n**0.5 * 4))
+        """What a task takes of a critical path of middling length."""
+        return float(self.value / max(LONG, 4 * self.tasks.n**0.5))
 
     def _chunk(self) -> int:
         return int(np.clip(CHUNK / (1 + _steps(self.tasks)), 10, 5_000))
@@ -130,6 +129,6 @@ def _walk(tasks: Tasks, found: Found) -> Walk:
     )
 
 
-def _fits(tasks: Tasks, device: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
+def _fits(tasks: Tasks, device: Ints) -> bool:
     """Does no device hold more than its memory, to the last bit?"""
     return bool((np.bincount(device, tasks.size, len(tasks.limit)) <= tasks.limit).all())

@@ -154,9 +154,8 @@ def _arrival(ground: Ground, state: State, walk: Walk, e: int, d: int) -> float:
     tensor = ground.before_tensor[e]
     if ground.contention:
         return float(state.arrival[tensor, d])
-    return float(
-        walk.trial[u] + (ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d])
-    )
+    length = ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d]
+    return float(walk.trial[u] + length)
 
 
 @njit(cache=True, nogil=True)
@@ -178,13 +177,21 @@ def _time_eagerly(ground: Ground, state: State, walk: Walk) -> None:
 
 @njit(cache=True, nogil=True)
 def _sort_by_start(ground: Ground, walk: Walk) -> None:
-    """Order the tasks by their starts; what starts at once stays in its order."""
+    """Order the tasks by their starts, rounded so that none comes before what it waits for.
+
+    What starts at once stays in its order.
+    """
     n = len(walk.order)
-    start = np.empty(n)
+    start, in_order = np.empty(n), np.empty(n)
+    walk.end[:] = 0.0
     for i in range(n):
         v = walk.order[i]
-        start[i] = walk.finish[v] - ground.time[walk.device[v], v]
-    walk.order[:] = walk.order[np.argsort(start, kind="mergesort")]
+        d = walk.device[v]
+        start[v] = max(walk.end[d], walk.finish[v] - ground.time[d, v])
+        for e in range(ground.before_start[v], ground.before_start[v + 1]):
+            start[v] = max(start[v], start[ground.before[e]])
+        walk.end[d] = in_order[i] = start[v]
+    walk.order[:] = walk.order[np.argsort(in_order, kind="mergesort")]
     for i in range(n):
         walk.place[walk.order[i]] = i
 
@@ -209,6 +216,7 @@ def _trace(ground: Ground, state: State, walk: Walk) -> int:
             arrival = _arrival(ground, state, walk, e, d)
             if arrival > begin or (arrival == begin and begin > 0.0 and np.random.random() < 0.5):
                 begin, before, walk.waits[steps] = arrival, ground.before[e], False
+        walk.waits[steps] &= begin > 0.0
         steps += 1
         v = before if begin > 0.0 else NOWHERE
     return steps
@@ -299,8 +307,10 @@ def _move(
 
 @njit(cache=True, nogil=True)
 def _shift(ground: Ground, walk: Walk, v: int, u: int) -> tuple[int, int]:
-    """Exchange task `v` with the one that it waits for on its device, or move it anywhere between its
-    producers and its consumers; from where to where something was shifted."""
+    """Exchange a task with the one that it waits for on its device, or shift it between its neighbours.
+
+    `u` is that other task, or ``NOWHERE``. From where to where something was shifted is returned.
+    """
     low, high = _range(ground, walk, v)
     source, target = walk.place[v], walk.place[v]
     if u != NOWHERE and np.random.random() < 0.6:

@@ -130,8 +130,7 @@ def _next(due: Floats, head: Ints, position: Ints) -> int:
     """The device whose task ends next, among equal ones that of the first in the order."""
     chosen = 0
     for d in range(1, len(due)):
-        if due[d] < due[chosen]:
-            chosen = d
-        elif due[d] == due[chosen] and due[d] < np.inf and position[head[d]] < position[head[chosen]]:
+        tied = due[d] == due[chosen] and due[d] < np.inf
+        if due[d] < due[chosen] or (tied and position[head[d]] < position[head[chosen]]):
             chosen = d
     return chosen

@@ -1,0 +1,58 @@
+"""The bound on makespans exceeds no makespan, and is above path and shared work where both matter."""
+
+from __future__ import annotations
+
+import pytest
+
+from partitioner import Devices, Graph, Transfers
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.list_scheduling.bound import makespan_bound
+from partitioner.methods.list_scheduling.heft import place_heft
+from partitioner.methods.list_scheduling.refine import refined
+from partitioner.methods.list_scheduling.timing import makespan
+from partitioner.methods.method import Settings
+from partitioner.methods.relaxation import relax
+from tests.methods.list_scheduling.cases import cases, problem_of
+from tests.oracle_makespan import least_makespan
+
+ROUNDING = 1 + 1e-9
+
+
+def test_it_is_at_most_the_best_of_all_placements_and_orders() -> None:
+    tight = tried = 0
+    for seed, graph, devices, transfers in cases(5_000, 60, 4):
+        best = least_makespan(graph, devices, transfers)
+        bound = makespan_bound(problem_of(graph, devices, transfers))
+        assert best is None or bound <= best * ROUNDING, seed
+        tried += best is not None
+        tight += best is not None and bound >= best * (1 - 1e-9)
+    assert tried > 20
+    assert tight > tried / 2
+
+
+def test_it_is_at_most_what_a_search_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("partitioner.methods.list_scheduling.refine.MOST_MOVES", 100)
+    tried = 0
+    for seed, graph, devices, _ in cases(10_000, 400, 8, 4):
+        problem = problem_of(graph, devices, Transfers(slope=0.0))
+        assert problem.tasks is not None
+        found = place_heft(problem.tasks, Settings())
+        if found is not None:
+            found = refined(problem.tasks, found, Settings())
+            value = makespan(problem.tasks, found.device, found.order)
+            assert makespan_bound(problem) <= value * ROUNDING, seed
+            tried += 1
+    assert tried > 150
+
+
+def test_work_between_a_first_and_a_last_task_counts_beside_them() -> None:
+    edges = [(0, v) for v in range(1, 5)] + [(v, 5) for v in range(1, 5)]
+    graph = Graph.from_arrays({"accelerator": [1.0] * 6}, edges, cost=0.0)
+    problem = problem_of(graph, Devices.accelerated(2), Transfers())
+    assert (longest_path(problem), relax(problem).bound) == (3.0, 3.0)
+    assert makespan_bound(problem) == pytest.approx(4.0)
+
+
+def test_a_group_runs_on_one_device() -> None:
+    graph = Graph.from_arrays({"accelerator": [1.0, 1.0, 1.0]}, [], size=0.0, color=[0, 0, 0])
+    assert makespan_bound(problem_of(graph, Devices.accelerated(3), Transfers())) == pytest.approx(3.0)
