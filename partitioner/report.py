@@ -30,7 +30,7 @@ BAR_WIDTH = 24
 WIDE = 128
 NARROWEST = 80
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
-STEP = "step"
+UNITS = {"batch": "batch", "makespan": "step"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
@@ -39,7 +39,7 @@ def plan_table(plan: Plan, width: int | None = None) -> str:
     """The plan as text: what it is worth, then a line for each device in pipeline order."""
     proof = "optimal" if plan.status == "optimal" else f"within {plan.gap:.2%} of the optimum"
     by_operator = plan.execution_order is not None
-    unit = STEP if by_operator else unit_of(plan.objective)
+    unit = unit_of(plan.objective if by_operator or plan.objective != "makespan" else "batch")
     head = (
         f"{plan.objective}, {plan.split} split: {plan.value:.6g} per {unit}, {proof}\n"
         f"lower bound {plan.bound:.6g}; method {plan.method} ({plan.backend}), "
@@ -54,7 +54,7 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     """An evaluation as text: the value, the verdict, the shape, each device, for latency the schedule."""
     verdict = "is feasible" if evaluation.feasible else "breaks the rules"
     by_operator = evaluation.objective == "makespan"
-    unit = STEP if by_operator else unit_of(evaluation.objective)
+    unit = unit_of(evaluation.objective)
     head = f"{evaluation.objective}: {evaluation.value:.6g} per {unit}; the placement {verdict}"
     form = evaluation.shape
     parts = f"forward part {_yes(form.forward_convex)}, backward part {_yes(form.backward_convex)}"
@@ -110,8 +110,8 @@ def columns(width: int | None) -> int:
 
 
 def unit_of(objective: str) -> str:
-    """What the objective's value is the time of."""
-    return "batch" if objective in ("batch", "makespan") else "sample"
+    """What the objective's value is the time of; a makespan without a pipeline is that of a step."""
+    return UNITS.get(objective, "sample")
 
 
 def _yes(convex: bool) -> str:

@@ -12,8 +12,8 @@ from partitioner.methods.graph_partitioning.run import Ended
 from partitioner.methods.graph_partitioning.weighted import Weighted, of_nets, of_tasks
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.worth import timed
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
+from partitioner.methods.list_scheduling.worth import timed
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.places import device_kinds, parts_at
