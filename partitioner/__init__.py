@@ -3,7 +3,9 @@
 from partitioner.certify import Certificate, certify
 from partitioner.comparison import Comparison, compare_schedules
 from partitioner.constraints import Constraints
+from partitioner.data_parallel import data_parallel
 from partitioner.devices import DeviceKind, Devices
+from partitioner.dimension import Dimension
 from partitioner.errors import (
     BackendUnavailable,
     ContradictionError,
@@ -22,7 +24,9 @@ from partitioner.formats.placement import load_placement, load_plan
 from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level
+from partitioner.method_comparison import MethodComparison, compare_methods
 from partitioner.methods.method import Progress
+from partitioner.operation_splitting import SplitPlan, split_operations
 from partitioner.placing import Placer, Placing
 from partitioner.plan import Plan
 from partitioner.solve import solve
@@ -38,10 +42,12 @@ __all__ = [
     "ContradictionError",
     "DeviceKind",
     "Devices",
+    "Dimension",
     "Evaluation",
     "Graph",
     "InfeasibleError",
     "Level",
+    "MethodComparison",
     "NoPlanFound",
     "OptionError",
     "PartitionerError",
@@ -49,11 +55,14 @@ __all__ = [
     "Placing",
     "Plan",
     "Progress",
+    "SplitPlan",
     "Transfers",
     "Workload",
     "WorkloadError",
     "certify",
+    "compare_methods",
     "compare_schedules",
+    "data_parallel",
     "evaluate",
     "from_networkx",
     "load",
@@ -62,5 +71,6 @@ __all__ = [
     "load_plan",
     "load_timeline",
     "solve",
+    "split_operations",
     "to_networkx",
 ]

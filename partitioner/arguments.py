@@ -28,6 +28,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _add_solve(words.add_parser("solve", help="find the best split of a workload"))
     _add_evaluate(words.add_parser("evaluate", help="compute and check a given placement"))
     _add_simulate(words.add_parser("simulate", help="run a schedule with the times of a plan"))
+    _add_compare(words.add_parser("compare", help="run all methods on a workload and rank their plans"))
     _add_format(words.add_parser("methods", help="list the methods, what each guarantees, and the backends"))
     _add_plot(words.add_parser("plot", help="draw a plan or its schedule into a file"))
     for name, command in commands.items():
@@ -56,6 +57,20 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="PLAN.json", help="write the plan there as well")
     parser.add_argument("--replicas", type=int, metavar="N", help="devices that may share a stage (1)")
     _add_placing(parser)
+    _add_format(parser)
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    _add_model(parser, None, OBJECTIVES)
+    parser.add_argument("--methods", metavar="A,B,C", help="these only (all that suit)")
+    parser.add_argument("--split", choices=SHAPES, help="this one only (all that the methods know)")
+    parser.add_argument(
+        "--time-limit", type=float, default=10.0, metavar="SECONDS", help="of each method (%(default)g)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    parser.add_argument("--workers", type=int, metavar="N", help="cores to use")
+    parser.add_argument("--refine", action="store_true", help="improve placed operators by local search")
+    parser.add_argument("--contention", action="store_true", help="one transfer at a time for each device")
     _add_format(parser)
 
 

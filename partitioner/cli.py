@@ -1,4 +1,4 @@
-"""The command line: ``partitioner solve``, ``evaluate``, ``simulate``, ``plot`` and ``methods``."""
+"""The command line: ``partitioner solve``, ``evaluate``, ``simulate``, ``compare``, ``plot``, ``methods``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from partitioner.arguments import Command, command_parser
 from partitioner.certify import Certificate, certify
+from partitioner.compare_command import compare_all
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
 from partitioner.formats.placement import load_execution_order, load_placement, load_subgraphs
@@ -183,6 +184,7 @@ COMMANDS: dict[str, Command] = {
     "solve": _solve,
     "evaluate": _evaluate,
     "simulate": simulate_plan,
+    "compare": compare_all,
     "plot": run_plot,
     "methods": _methods,
 }

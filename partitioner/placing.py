@@ -69,7 +69,8 @@ class Placing:
     sct_threshold
         Edges up to this value in the linear program of m-SCT lead to a favourite child.
     fusion_range, fusion_memory
-        Celeritas: the most nodes of a cluster (R), and the most memory as a fraction of a device's (M).
+        Celeritas: the most nodes of a cluster (R), and the most memory as a fraction of the smallest
+        device's (M), or of what all nodes take if that is less.
     imbalance
         By how much the largest part may exceed the mean, for graph partitioners.
     placer

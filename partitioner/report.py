@@ -39,7 +39,7 @@ def plan_table(plan: Plan, width: int | None = None) -> str:
     """The plan as text: what it is worth, then a line for each device in pipeline order."""
     proof = "optimal" if plan.status == "optimal" else f"within {plan.gap:.2%} of the optimum"
     by_operator = plan.execution_order is not None
-    unit = STEP if by_operator else _unit(plan.objective)
+    unit = STEP if by_operator else unit_of(plan.objective)
     head = (
         f"{plan.objective}, {plan.split} split: {plan.value:.6g} per {unit}, {proof}\n"
         f"lower bound {plan.bound:.6g}; method {plan.method} ({plan.backend}), "
@@ -54,7 +54,7 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     """An evaluation as text: the value, the verdict, the shape, each device, for latency the schedule."""
     verdict = "is feasible" if evaluation.feasible else "breaks the rules"
     by_operator = evaluation.objective == "makespan"
-    unit = STEP if by_operator else _unit(evaluation.objective)
+    unit = STEP if by_operator else unit_of(evaluation.objective)
     head = f"{evaluation.objective}: {evaluation.value:.6g} per {unit}; the placement {verdict}"
     form = evaluation.shape
     parts = f"forward part {_yes(form.forward_convex)}, backward part {_yes(form.backward_convex)}"
@@ -109,7 +109,8 @@ def columns(width: int | None) -> int:
     return shutil.get_terminal_size().columns if width is None else width
 
 
-def _unit(objective: str) -> str:
+def unit_of(objective: str) -> str:
+    """What the objective's value is the time of."""
     return "batch" if objective in ("batch", "makespan") else "sample"
 
 
@@ -175,12 +176,13 @@ def _figures(device: DeviceLoad, share: float) -> dict[str, str]:
     times = sum(device.compute), sum(device.transfer_in), sum(device.transfer_out)
     texts = (
         *map(figure, (device.load, *times, device.sync)),
-        *(amount(device.memory), _fullness(device), str(device.nodes), f"{share:.0%}"),
+        *(amount(device.memory), fullness(device), str(device.nodes), f"{share:.0%}"),
     )
     return dict(zip(FIGURES, texts, strict=True))
 
 
-def _fullness(device: DeviceLoad) -> str:
+def fullness(device: DeviceLoad) -> str:
+    """The share of the memory limit that is used; empty without a limit."""
     if not device.memory_limit:
         return ""
     share = device.memory / device.memory_limit

@@ -16,6 +16,7 @@ from paper_tables.catalogue import CATALOGUE
 from paper_tables.latency import LatencyMeasurement, table4
 from paper_tables.measurement import Effort, Measurement
 from paper_tables.model import Table
+from paper_tables.partitioners import SCOTCH, scotch
 from paper_tables.programs import GPIPE, IP, gpipe, programs
 from paper_tables.published import Published, read_published
 from paper_tables.sources import Source, find_sources
@@ -30,7 +31,13 @@ EFFORT = Effort()
 WRITERS = {"text": as_text, "markdown": as_markdown, "json": as_json}
 Make = Callable[[Sequence[Measurement], Published], Table]
 NUMBERED: Mapping[int | str, Make] = {1: table1, 2: table2, 3: table3}
-TABLES: Mapping[int | str, Make] = {**NUMBERED, PIPEDREAM: pipedream, IP: programs, GPIPE: gpipe}
+TABLES: Mapping[int | str, Make] = {
+    **NUMBERED,
+    PIPEDREAM: pipedream,
+    SCOTCH: scotch,
+    IP: programs,
+    GPIPE: gpipe,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,7 +96,7 @@ def _tables(options: argparse.Namespace, published: Published, effort: Effort) -
 def _wanted(options: argparse.Namespace) -> list[int | str]:
     wanted: list[int | str] = []
     for number in options.tables:
-        wanted += [number, PIPEDREAM] if number == 1 else [number]
+        wanted += [number, PIPEDREAM, SCOTCH] if number == 1 else [number]
     return [*wanted, *([IP] if options.ip else []), *([GPIPE] if options.gpipe else [])]
 
 

@@ -56,6 +56,7 @@ class MethodInfo:
 
 PLACED = ("makespan", "throughput", "gpipe", "latency")
 OPERATORS = ("operators", "levels")
+PARTITIONED = ("throughput", "gpipe", "makespan")
 _METHODS = (
     MethodInfo(
         "dp",
@@ -151,6 +152,15 @@ _METHODS = (
         OPERATORS,
     ),
     MethodInfo(
+        "dpos",
+        "partitioner.methods.list_scheduling.fastt.dpos:solve_dpos",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "FastT's DPOS: the critical path on one device, all else where it ends first; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
         "portfolio",
         "partitioner.methods.list_scheduling.portfolio:solve_portfolio",
         PLACED,
@@ -167,6 +177,61 @@ _METHODS = (
         ("numba",),
         "a list scheduler of your own parts; with a lower bound",
         OPERATORS,
+    ),
+    MethodInfo(
+        "dfs-topo",
+        "partitioner.methods.list_scheduling.celeritas.placers:solve_dfs_topo",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "Celeritas: depth first, one device after another; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "cpd-topo",
+        "partitioner.methods.list_scheduling.celeritas.placers:solve_cpd_topo",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "Celeritas: depth first along the longest path, one device after another; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "order-place",
+        "partitioner.methods.list_scheduling.celeritas.placers:solve_order_place",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "Celeritas: fused clusters, one device after another; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "celeritas",
+        "partitioner.methods.list_scheduling.celeritas.placers:solve_celeritas",
+        PLACED,
+        ("free", "convex"),
+        ("numba",),
+        "Celeritas: fused clusters by Adjusting Placement; with a lower bound",
+        OPERATORS,
+    ),
+    MethodInfo(
+        "scotch",
+        "partitioner.methods.graph_partitioning.scotch:solve_scotch",
+        PARTITIONED,
+        ("free",),
+        ("scotch",),
+        "the paper's baseline: parts of equal work by the program Scotch, without regard to memory; "
+        "with a lower bound",
+        ("operators",),
+    ),
+    MethodInfo(
+        "metis",
+        "partitioner.methods.graph_partitioning.metis:solve_metis",
+        PARTITIONED,
+        ("free",),
+        ("pymetis",),
+        "baseline: parts of equal work by METIS, without regard to memory; with a lower bound",
+        ("operators",),
     ),
     MethodInfo(
         "latency_ip",

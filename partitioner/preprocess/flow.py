@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import networkx as nx
+import heapq
+
 import numpy as np
 
 from partitioner.devices import Devices
@@ -53,10 +54,19 @@ def flow_of(graph: Graph, devices: Devices, group: Ints, subgraphs: int) -> Prob
 
 def topological(graph: Graph) -> Ints:
     """The nodes in the order of the file as far as edges allow."""
-    flow: nx.DiGraph[int] = nx.DiGraph()
-    flow.add_nodes_from(range(len(graph)))
-    flow.add_edges_from(graph.edges.tolist())
-    return np.array(list(nx.lexicographical_topological_sort(flow)), dtype=np.int64)
+    after: list[list[int]] = [[] for _ in range(len(graph))]
+    for u, v in graph.edges.tolist():
+        after[u].append(v)
+    missing = np.bincount(graph.edges[:, 1], minlength=len(graph)).tolist()
+    ready = [v for v, count in enumerate(missing) if not count]
+    order = []
+    while ready:
+        order.append(heapq.heappop(ready))
+        for v in after[order[-1]]:
+            missing[v] -= 1
+            if not missing[v]:
+                heapq.heappush(ready, v)
+    return np.array(order, dtype=np.int64)
 
 
 def _allowed(graph: Graph, devices: Devices, k: int) -> Bools:

@@ -50,8 +50,9 @@ def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
     for tensor in _tensors(graph, member.tolist(), by_pass=detail == "passes"):
         if tensor.cost > 0 and tensor.read.keys() - {tensor.source}:
             key = tensor.key(detail)
-            before = merged[key].cost if key in merged else 0.0
-            merged[key] = tensor._replace(cost=before + tensor.cost)
+            if key in merged:
+                tensor = tensor._replace(cost=merged[key].cost + tensor.cost)
+            merged[key] = tensor
     tensors = list(merged.values())
     pins = [sorted({tensor.source, *tensor.read}) for tensor in tensors]
     owner = np.repeat(np.arange(len(pins)), [len(row) for row in pins])

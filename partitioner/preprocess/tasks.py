@@ -81,7 +81,14 @@ class Tasks:
         return may
 
 
-def tasks_of(graph: Graph, devices: Devices, group: Ints, transfers: Transfers, order: Ints) -> Tasks:
+def tasks_of(
+    graph: Graph,
+    devices: Devices,
+    group: Ints,
+    transfers: Transfers,
+    order: Ints,
+    most: int | None = None,
+) -> Tasks:
     """The nodes as tasks in the given topological order.
 
     Parameters
@@ -92,8 +99,10 @@ def tasks_of(graph: Graph, devices: Devices, group: Ints, transfers: Transfers, 
         Shape (N,): nodes of a group share a device.
     order
         Shape (N,): positions of the nodes, producers before consumers.
+    most
+        At most so many devices of a kind count; None: as many as there are nodes.
     """
-    count = np.array([min(kind.count, len(order)) for kind in devices.kinds])
+    count = np.array([min(kind.count, len(order) if most is None else most) for kind in devices.kinds])
     kind = np.repeat(np.arange(len(count)), count)
     index = np.concatenate([np.arange(c) for c in count])
     chosen = np.concatenate(

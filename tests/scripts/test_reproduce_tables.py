@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paper_tables.partitioners import SCOTCH
 from paper_tables.published import read_published
 from paper_tables.sources import find_sources
 from paper_tables.tables import PIPEDREAM
 from paper_tables.verdict import against_program, is_printed, last_digit, must_agree, smaller_is_better
 from paper_tables.writing import as_text
 from reproduce_tables import main, reproduce
+
+from tests.methods.graph_partitioning.programs import DEALING, stand_in
 
 TABLE_1 = {
     "nodes": 3,
@@ -168,9 +171,34 @@ def test_exit_code_follows_the_verdicts(
     given = reference(tmp_path / "printed", **changes)
     words = ("--only", "resnet50_layer_inference", "--tables", "1,2", "--format", "json")
     code, out = printed(capsys, folder, "--reference", given, *words)
-    first, second, _ = (table["rows"][0]["cells"] for table in json.loads(out)["tables"])
+    first, second, *_ = (table["rows"][0]["cells"] for table in json.loads(out)["tables"])
     assert (second | first)[column]["verdict"] == verdict
     assert code == expected
+
+
+def test_scotch_stands_beside_the_printed_value_without_a_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in deals nodes 0 and 2 to one accelerator: 5 and two tensors, in 4 of memory."""
+    workload = chain() | {"maxSizePerFPGA": 4.0}
+    for each, size in zip(workload["nodes"], (3.0, 1.0, 2.0), strict=True):
+        each["size"] = size
+    folder = write_all(tmp_path / "workloads", FLAT | {"throughput/resnet50_layer_inference.json": workload})
+    words = ("--only", "resnet50_layer_inference", "--tables", "1", "--format", "json")
+    given = reference(tmp_path / "printed", scotch=4.5)
+    stand_in(DEALING, tmp_path, monkeypatch)
+    code, out = printed(capsys, folder, "--reference", given, *words)
+    table = json.loads(out)["tables"][2]
+    cells = table["rows"][0]["cells"]
+    assert code == 0 and table["number"] == SCOTCH
+    assert cells["Scotch"] == {"ours": 6.0, "published": 4.5, "verdict": "-"}
+    assert cells["memory"]["ours"] == 1.25 and "Scotch 0.1, seed 0, imbalance 0.05" in table["notes"][0]
+    assert table["notes"][1] == "resnet50_layer_inference: Scotch's parts break a rule."
+    monkeypatch.setenv("PATH", "")
+    code, out = printed(capsys, folder, "--reference", given, *words)
+    table = json.loads(out)["tables"][2]
+    assert code == 0 and table["rows"][0]["cells"]["Scotch"]["ours"] is None
+    assert "apt-get install scotch" in table["notes"][0]
 
 
 def test_without_published_values_only_ours_are_printed(
@@ -189,7 +217,7 @@ def test_markdown_rows_have_as_many_cells_as_columns(
     given = reference(tmp_path / "printed")
     _, out = printed(capsys, folder, "--reference", given, "--format", "markdown")
     grids = [part.splitlines() for part in out.split("\n\n") if part.startswith("|")]
-    assert [len(grid) for grid in grids] == [6, 4, 6, 4]
+    assert [len(grid) for grid in grids] == [6, 4, 6, 6, 4]
     assert all(len({line.count("|") for line in grid}) == 1 for grid in grids)
     assert "| 3.50 = | 3.50 |" in out
 
@@ -246,7 +274,7 @@ def test_a_table_without_rows_is_left_out(folder: Path, capsys: pytest.CaptureFi
     words = ("--only", "resnet50_layer_inference", "--tables", "1,3", "--gpipe")
     code, out = printed(capsys, folder, *words, "--format", "json")
     assert code == 0
-    assert [table["number"] for table in json.loads(out)["tables"]] == [1, PIPEDREAM]
+    assert [table["number"] for table in json.loads(out)["tables"]] == [1, PIPEDREAM, SCOTCH]
     code, out = printed(capsys, folder, *words)
     assert "Table 3" not in out and "GPipe" not in out
 

@@ -221,9 +221,7 @@ def _add_slot(state: State, d: int, place: int, begin: float, end: float) -> Non
 
 @njit(cache=True, nogil=True)
 def _fill_slot(state: State, d: int, begin: float, end: float) -> None:
-    """Take the time from `begin` to `end` out of the idle slot that holds it."""
-    if end == begin:
-        return
+    """Take the time from `begin` to `end` out of the idle slot that holds it, which even a moment parts."""
     count = state.idle_count[d]
     place = int(np.searchsorted(state.idle_from[d, :count], begin, side="right")) - 1
     before, after = state.idle_from[d, place], state.idle_to[d, place]

@@ -14,7 +14,7 @@ from partitioner.preprocess.tasks import Tasks
 
 def upward_rank(tasks: Tasks) -> Floats:
     """HEFT's rank: the longest path to an exit, with mean times and mean transfers; shape (n,)."""
-    return bottom_level(tasks, mean_time(tasks), _transfer(tasks, np.mean))
+    return bottom_level(tasks, mean_time(tasks), mean_transfer(tasks))
 
 
 def largest_rank(tasks: Tasks) -> Floats:
@@ -67,6 +67,11 @@ def mean_time(tasks: Tasks) -> Floats:
 def largest_time(tasks: Tasks) -> Floats:
     """Shape (n,): over the devices that may run each task."""
     return np.asarray(np.where(np.isfinite(tasks.time), tasks.time, 0.0).max(axis=0))
+
+
+def mean_transfer(tasks: Tasks) -> Floats:
+    """Shape (T,): over all pairs of devices."""
+    return _transfer(tasks, np.mean)
 
 
 def largest_transfer(tasks: Tasks) -> Floats:

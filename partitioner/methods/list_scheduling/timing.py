@@ -23,7 +23,12 @@ def makespan(tasks: Tasks, device: Ints, order: Ints) -> float:
 
 
 def finish_times(tasks: Tasks, device: Ints, order: Ints) -> Floats:
-    """Shape (n,): when each task ends.
+    """Shape (n,): when each task ends, see :func:`as_run`."""
+    return as_run(tasks, device, order)[1].finish
+
+
+def as_run(tasks: Tasks, device: Ints, order: Ints) -> tuple[Ground, State]:
+    """A placement as it runs.
 
     A task starts when the one before it on its device has ended and its inputs have arrived. Tensors leave
     as soon as they are made, once for each device that reads them; with contention in the order of the
@@ -42,7 +47,7 @@ def finish_times(tasks: Tasks, device: Ints, order: Ints) -> Floats:
         run_eagerly(ground, state, order, *_queues(device, order, len(tasks.limit)))
     else:
         _run(ground, state, order)
-    return state.finish
+    return ground, state
 
 
 def _queues(device: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:

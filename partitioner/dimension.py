@@ -1,0 +1,50 @@
+"""Dimensions along which an operation may be split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from partitioner.errors import Flaw, WorkloadError, shown
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A dimension of an operation's tensors, and what each of n sub-operations then has (FastT, Section 5.2).
+
+    Parameters
+    ----------
+    name
+        Part of the sub-operations' ids; not empty.
+    divides_input
+        Does each get its share of the inputs? Else all of them.
+    divides_parameters
+        Does each hold its share of the parameters? Else a copy of them.
+    divides_output
+        Does each make its share of the output? Else a partial result of full size.
+
+    Raises
+    ------
+    WorkloadError
+        If a field is not of its type.
+
+    Examples
+    --------
+    >>> Dimension("channel", divides_input=False, divides_parameters=True).divides_output
+    True
+    """
+
+    name: str
+    divides_input: bool = True
+    divides_parameters: bool = False
+    divides_output: bool = True
+
+    def __post_init__(self) -> None:
+        flaws = [
+            Flaw("dimension", name, shown(value), "must be True or False")
+            for name, value in vars(self).items()
+            if name != "name" and not isinstance(value, bool)
+        ]
+        if not isinstance(self.name, str) or not self.name:
+            flaws.append(Flaw("dimension", "name", shown(self.name), "must be a text that is not empty"))
+        if flaws:
+            raise WorkloadError(flaws)

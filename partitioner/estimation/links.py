@@ -1,0 +1,144 @@
+"""How long transfers take, from measured ones: lines in their size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from partitioner.devices import Devices
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.estimation.measured import flaw, in_range, measured
+from partitioner.graph import Floats
+from partitioner.transfers import Transfers
+
+Transfer = tuple[str, str, float, float]
+RULE = "must be source, destination, size and time"
+
+
+@dataclass(frozen=True)
+class LinkFit:
+    """What measured transfers say.
+
+    Parameters
+    ----------
+    transfers
+        For ``solve`` and ``evaluate``.
+    unmeasured
+        The pairs of devices, source first, of which nothing was measured; their transfers cost nothing.
+    """
+
+    transfers: Transfers
+    unmeasured: tuple[tuple[str, str], ...]
+
+
+def fit_link(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
+    """The line t = k d + b of least squares with k and b of at least 0 (Celeritas, Section 4.2.1).
+
+    Measurements of one size alone give a line through the origin.
+
+    Parameters
+    ----------
+    sizes, times
+        Shape (transfers,): at least one.
+
+    Returns
+    -------
+    tuple of float
+        k and b.
+
+    Raises
+    ------
+    WorkloadError
+        If there is no measurement, lengths differ, or a value is negative or not finite.
+
+    Examples
+    --------
+    >>> fit_link([0.0, 100.0, 200.0], [1.0, 3.0, 5.0])
+    (0.02, 1.0)
+    """
+    d, t = measured("sizes", sizes, 1), measured("times", times, 1)
+    if len(d) != len(t) or not len(d):
+        raise flaw("times", f"{len(t)} values", f"must be one for each of the {len(d)} sizes, at least one")
+    with np.errstate(all="ignore"):
+        k, b = in_range("times", np.array(_line(d, t))).tolist()
+    return k, b
+
+
+def _line(d: Floats, t: Floats) -> tuple[float, float]:
+    """The best of all lines, or of those that are level or through the origin."""
+    if (d == d[0]).all():
+        return (float(t.mean() / d[0]), 0.0) if d[0] > 0 else (0.0, float(t.mean()))
+    aside = d - d.mean()
+    slope = float(aside @ (t - t.mean()) / (aside @ aside))
+    intercept = float(t.mean() - slope * d.mean())
+    if slope < 0:
+        return 0.0, float(t.mean())
+    return (slope, intercept) if not intercept < 0 else (float(d @ t / (d @ d)), 0.0)
+
+
+def fit_transfers(devices: Devices, measurements: Iterable[Transfer], *, contention: bool = False) -> LinkFit:
+    """FastT's communication cost model: a line for each pair of devices (its Section 4).
+
+    A pair without measurements costs nothing, so that a placer tries it and the next run measures it. Costs
+    of edges must then be the sizes of the tensors, in the unit of the measurements (bytes), not times.
+
+    Parameters
+    ----------
+    devices
+        The devices.
+    measurements
+        Of each measured transfer the names of source and destination (of ``devices.names``), size and time.
+    contention
+        See :class:`partitioner.Transfers`; measured times may hold what contention there was already.
+
+    Raises
+    ------
+    WorkloadError
+        If a measurement names an unknown device, or one twice, or a value is negative or not finite.
+
+    Examples
+    --------
+    >>> two = Devices.accelerated(2)
+    >>> fit = fit_transfers(two, [("accelerator0", "accelerator1", d, 0.5 * d + 2) for d in (2, 6)])
+    >>> fit.transfers.slope, fit.transfers.intercept
+    (((0.0, 0.5), (0.0, 0.0)), ((0.0, 2.0), (0.0, 0.0)))
+    >>> fit.unmeasured
+    (('accelerator1', 'accelerator0'),)
+    """
+    groups = _by_pair(devices.names, measurements)
+    count = len(devices.names)
+    slope, intercept = np.zeros((count, count)), np.zeros((count, count))
+    for pair, values in groups.items():
+        slope[pair], intercept[pair] = fit_link([d for d, _ in values], [t for _, t in values])
+    missing = tuple(
+        (source, destination)
+        for s, source in enumerate(devices.names)
+        for d, destination in enumerate(devices.names)
+        if s != d and (s, d) not in groups
+    )
+    return LinkFit(Transfers(slope.tolist(), intercept.tolist(), contention), missing)
+
+
+def _by_pair(
+    names: tuple[str, ...], measurements: Iterable[Transfer]
+) -> dict[tuple[int, int], list[tuple[float, float]]]:
+    """Sizes and times by the numbers of source and destination."""
+    number = {name: i for i, name in enumerate(names)}
+    groups: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for i, measurement in enumerate(measurements):
+        try:
+            source, destination, size, time = measurement
+            pair = number[source], number[destination]
+        except (TypeError, ValueError):
+            raise WorkloadError([Flaw(f"measurement {i}", "", shown(measurement), RULE)]) from None
+        except KeyError as unknown:
+            rule = f"is no device; known: {', '.join(names)}"
+            raise WorkloadError([Flaw(f"measurement {i}", "", shown(unknown.args[0]), rule)]) from None
+        if source == destination:
+            rule = "must lead from one device to another"
+            raise WorkloadError([Flaw(f"measurement {i}", "", shown(measurement), rule)])
+        groups.setdefault(pair, []).append((size, time))
+    return groups

@@ -1,0 +1,102 @@
+"""How long operations take, from measured runs: FastT's computation cost model (its Section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.estimation.deviation import relative_deviation
+from partitioner.estimation.measured import flaw, measured
+from partitioner.graph import Floats
+
+Run = tuple[Hashable, str, float]
+RULE = "must be operation, kind of device and time, the first two of those given"
+
+
+@dataclass(frozen=True, eq=False)
+class OperationTimes:
+    """What measured runs say.
+
+    Parameters
+    ----------
+    time
+        For each kind of device the mean time of every operation, shape (operations,), as
+        `Graph.from_arrays` takes it.
+    unmeasured
+        The pairs of operation and kind of which nothing was measured; their time is 0.
+    """
+
+    time: Mapping[str, Floats]
+    unmeasured: tuple[tuple[Hashable, str], ...]
+
+
+def operation_times(
+    measurements: Iterable[Run], operations: Sequence[Hashable], kinds: Sequence[str]
+) -> OperationTimes:
+    """The mean time of every operation on every kind of device.
+
+    What was not measured takes no time, so that a placer tries it and the next run measures it.
+
+    Parameters
+    ----------
+    measurements
+        Of each measured run the operation, the kind of device, and the time.
+    operations, kinds
+        All of them, in the order of the result.
+
+    Raises
+    ------
+    WorkloadError
+        If a measurement is of another operation or kind, or a time is negative or not finite.
+
+    Examples
+    --------
+    >>> runs = [("conv", "gpu", 2.0), ("conv", "gpu", 4.0), ("relu", "gpu", 1.0), ("relu", "cpu", 5.0)]
+    >>> model = operation_times(runs, ["conv", "relu"], ["gpu", "cpu"])
+    >>> model.time["gpu"].tolist(), model.time["cpu"].tolist(), model.unmeasured
+    ([3.0, 1.0], [0.0, 5.0], (('conv', 'cpu'),))
+    """
+    column = {operation: i for i, operation in enumerate(operations)}
+    row = {kind: i for i, kind in enumerate(kinds)}
+    places, times = [], []
+    for i, run in enumerate(measurements):
+        try:
+            operation, kind, time = run
+            places.append((row[kind], column[operation]))
+        except (KeyError, TypeError, ValueError):
+            raise WorkloadError([Flaw(f"measurement {i}", "", shown(run), RULE)]) from None
+        times.append(time)
+    return _means(measured("time", times, 1), places, operations, kinds)
+
+
+def is_stable(before: OperationTimes, after: OperationTimes, tolerance: float = 0.05) -> bool:
+    """Has no mean time changed by more than this fraction, so that measuring may end?
+
+    What is measured for the first time has changed.
+
+    Raises
+    ------
+    WorkloadError
+        If the two are not of the same kinds and operations.
+    """
+    if before.time.keys() != after.time.keys():
+        raise flaw("kinds", shown(list(after.time)), f"must be {', '.join(before.time)} as before")
+    changes = [relative_deviation(after.time[kind], before.time[kind]) for kind in before.time]
+    return all(bool((change <= tolerance).all()) for change in changes)
+
+
+def _means(
+    times: Floats, places: list[tuple[int, int]], operations: Sequence[Hashable], kinds: Sequence[str]
+) -> OperationTimes:
+    """The mean of the times measured at each place, kind by operation."""
+    at = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    shape = len(kinds), len(operations)
+    total, count = np.zeros(shape), np.zeros(shape)
+    np.add.at(total, tuple(at), times)
+    np.add.at(count, tuple(at), 1.0)
+    mean = total / np.maximum(count, 1.0)
+    missing = tuple((operations[i], kinds[k]) for k, i in np.argwhere(count == 0).tolist())
+    return OperationTimes({kind: mean[k] for k, kind in enumerate(kinds)}, missing)

@@ -1,0 +1,181 @@
+"""What every method makes of a workload, best first."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+
+from partitioner.confirm import TOLERANCE
+from partitioner.devices import Devices
+from partitioner.evaluation.shape import SHAPES
+from partitioner.formats.networkx_graph import from_networkx
+from partitioner.graph import Graph
+from partitioner.method_runs import BUG, NOT_RUN, Compared, run_method, runs_of
+from partitioner.methods.method import Progress
+from partitioner.options import check_fares, read_options
+from partitioner.workload import Workload
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class MethodComparison:
+    """The methods on a workload: those with a plan first, the best value first.
+
+    Parameters
+    ----------
+    objective, time_limit, seed
+        What was asked for; the limit is of each method.
+    compared
+        The methods, see :class:`Compared`.
+    bounds
+        For each split the best bound that any method proved for it or for a freer one.
+    """
+
+    objective: str
+    time_limit: float | None
+    seed: int
+    compared: tuple[Compared, ...]
+    bounds: Mapping[str, float]
+
+    @property
+    def best(self) -> Compared | None:
+        """The method with the best plan; None if there is no plan."""
+        return self.compared[0] if self.compared[0].plan is not None else None
+
+    def gap(self, one: Compared) -> float:
+        """How far its value may be from the optimum of its split: (value - bound) / value."""
+        return (one.value - self.bounds[one.split]) / one.value if one.value > 0 else 0.0
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Bugs, in words: plans that the evaluator contradicts, bounds above values of their split."""
+        words = [
+            f"{one.method}, {one.split} split: {one.reason}" for one in self.compared if one.against == BUG
+        ]
+        for one in self.compared:
+            if one.plan is not None and self.bounds[one.split] > one.value * (1 + TOLERANCE) + 1e-300:
+                bound = f"a bound of {self.bounds[one.split]!r} for {one.split} splits"
+                words.append(f"{one.method} found {one.value!r}, below {bound}")
+        return tuple(words)
+
+    def summary(self, width: int | None = None) -> str:
+        """A text table of at most `width` columns, by default the terminal's."""
+        from partitioner.method_report import methods_compared
+
+        return methods_compared(self, width)
+
+    def to_json(self) -> str:
+        """The methods and their figures as one JSON object."""
+        record = {"objective": self.objective, "time_limit": self.time_limit, "seed": self.seed}
+        rows = {"methods": [self._record(one) for one in self.compared]}
+        rest = {"bounds": dict(self.bounds), "contradictions": list(self.contradictions)}
+        return json.dumps(record | rest | rows, indent=1)
+
+    def _record(self, one: Compared) -> dict[str, Any]:
+        record: dict[str, Any] = {"method": one.method, "split": one.split, "seconds": one.seconds}
+        fullest = one.fullest
+        if one.plan is None or fullest is None:
+            return record | {"against": one.against, "reason": one.reason}
+        return record | {
+            "value": one.value,
+            "bound": self.bounds[one.split],
+            "gap": self.gap(one),
+            "own_bound": one.plan.bound,
+            "stop_reason": one.plan.stop_reason,
+            "backend": one.plan.backend,
+            "fullest_device": fullest.name,
+            "memory": fullest.memory,
+            "memory_limit": fullest.memory_limit,
+        }
+
+
+def compare_methods(
+    graph: Graph | nx.DiGraph[Any],
+    devices: Devices,
+    objective: str = "throughput",
+    *,
+    split: str | None = None,
+    methods: Sequence[str] | None = None,
+    time_limit: float | None = 10.0,
+    seed: int = 0,
+    workers: int | None = None,
+    on_progress: Report | None = None,
+    **method_options: Any,
+) -> MethodComparison:
+    """Run the methods one after another and rank their plans.
+
+    Parameters
+    ----------
+    graph, devices, objective, seed, workers
+        As for :func:`partitioner.solve`.
+    split
+        The one split to compare on. None: for latency and makespans the usual one; else a method that makes
+        chains makes chains, one that places operators free splits, and any other all that it knows.
+    methods
+        Names that ``partitioner methods`` lists; None: all that the objective and the splits suit.
+    time_limit
+        Seconds for each method.
+    on_progress
+        Called with a :class:`partitioner.Progress` from time to time.
+    **method_options
+        As for :func:`partitioner.solve`; every method is given them.
+
+    Raises
+    ------
+    WorkloadError
+        If the graph and the devices do not fit together.
+    OptionError
+        If an option has a value it may not have, or no method can do what is asked.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
+    >>> found = compare_methods(graph, Devices.accelerated(2), methods=["single_device", "dp"])
+    >>> [(one.method, one.value, found.gap(one)) for one in found.compared][0]
+    ('dp', 3.5, 0.0)
+    """
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    Workload(graph, devices)
+    read_options(objective, time_limit, 0.0, seed, workers, method_options)
+    check_fares(objective, devices)
+    runs = runs_of(objective, split, methods)
+    given = {"time_limit": time_limit, "seed": seed, "workers": workers, **method_options}
+    found: list[Compared] = []
+    for number, (name, shape) in enumerate(runs, 1):
+        if any(_interrupted(one) for one in found):
+            found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
+            continue
+        tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
+        found.append(run_method(graph, devices, objective, name, shape, {**given, "on_progress": tell}))
+    if any(_interrupted(one) for one in found) and all(one.plan is None for one in found):
+        raise KeyboardInterrupt
+    bounds = _bounds(found, nested=not method_options.get("contiguous_backward"))
+    ranked = sorted(found, key=lambda one: (one.plan is None, float(f"{one.value:.12g}")))
+    return MethodComparison(objective, time_limit, seed, tuple(ranked), bounds)
+
+
+def _interrupted(one: Compared) -> bool:
+    return one.against == NOT_RUN or (one.plan is not None and one.plan.stop_reason == "interrupted")
+
+
+def _bounds(found: Sequence[Compared], nested: bool) -> dict[str, float]:
+    """The best bounds of each split; with `nested`, every chain is convex."""
+    best: dict[str, float] = {}
+    for split in sorted({one.split for one in found}, key=SHAPES.index):
+        freer = SHAPES[SHAPES.index(split) :] if nested else (split, SHAPES[-1])
+        best[split] = max((one.plan.bound for one in found if one.plan and one.split in freer), default=0.0)
+    return best
+
+
+def _teller(what: str, found: Sequence[Compared], report: Report | None) -> Report | None:
+    """What tells of one method's progress under its name, and at once that it starts."""
+    if report is None:
+        return None
+    report(Progress(f"{what}: starting", 0, 0, min((one.value for one in found), default=math.inf), 0.0, 0.0))
+    return lambda progress: report(replace(progress, phase=f"{what}: {progress.phase}"))

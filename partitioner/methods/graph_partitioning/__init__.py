@@ -1,0 +1,1 @@
+"""Graph partitioners as baselines: parts of equal work, with little between them."""

@@ -1,0 +1,41 @@
+"""A partitioner in a process of its own: it may be late, crash or print without harm."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Sequence
+
+from partitioner.methods.method import Settings
+
+SHOWN = 200
+
+
+class Ended(Exception):  # noqa: N818 - an end, not an error of the user's
+    """A partitioner ended without parts: the reason to stop, and what to tell the user."""
+
+    def __init__(self, stop_reason: str, note: str) -> None:
+        super().__init__(note)
+        self.stop_reason, self.note = stop_reason, note
+
+
+def run(name: str, words: Sequence[str], settings: Settings) -> None:
+    """Run a program, never through a shell, until it ends or the time is up.
+
+    Raises
+    ------
+    Ended
+        If it does not end in time, or fails.
+    """
+    left = None if settings.deadline is None else settings.deadline - time.perf_counter()
+    try:
+        if left is not None and left <= 0:
+            raise subprocess.TimeoutExpired(words, left)
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=left, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise Ended("time_limit", f"{name} did not end in time") from None
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split())[-SHOWN:]
+        raise Ended(settings.stop_reason, f"{name} ended with code {done.returncode}: {said}")

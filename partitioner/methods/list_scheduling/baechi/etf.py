@@ -1,0 +1,63 @@
+"""Earliest Task First (Hwang, Chow, Anger and Lee, 1989)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.list_scheduling.baechi.queues import (
+    Queues,
+    earliest,
+    enqueue_readers,
+    enqueue_sources,
+    leave,
+    new_queues,
+)
+from partitioner.methods.list_scheduling.engine import found
+from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
+from partitioner.methods.list_scheduling.method import as_method
+from partitioner.methods.list_scheduling.ranks import upward_rank
+from partitioner.methods.method import Settings
+from partitioner.preprocess.tasks import Tasks
+
+
+def place_etf(tasks: Tasks, settings: Settings) -> Found | None:
+    """Of all tasks whose producers are placed, and all devices, the pair with the earliest start is next.
+
+    Among equals the task with the longest path to an exit (mean times and transfers), then the smallest
+    number, on the lowest device. A task starts behind the last one of its device. Devices that are full, or
+    may not run a task, are passed over.
+
+    Returns
+    -------
+    Found or None
+        None if the tasks that are left fit nowhere.
+    """
+    order = np.argsort(-upward_rank(tasks), kind="stable")
+    ground = ground_of(tasks, settings.placing.reserve_memory, insertion=False)
+    state = new_state(tasks)
+    done = _place_all(ground, state, new_queues(ground, order))
+    return found(state) if done else None
+
+
+@njit(cache=True, nogil=True)
+def _place_all(ground: Ground, state: State, queues: Queues) -> bool:
+    """Place one task after another; False if what is left fits nowhere."""
+    enqueue_sources(ground, state, queues)
+    for _ in range(len(queues.task)):
+        first, chosen, device = np.inf, len(queues.task), NOWHERE
+        for d in range(len(state.room)):
+            time, place = earliest(ground, state, queues, d)
+            if time < first or (time == first and place < chosen and device != NOWHERE):
+                first, chosen, device = time, place, d
+        if device == NOWHERE:
+            return False
+        v = queues.task[chosen]
+        book(ground, state, v, device)
+        leave(queues, v)
+        enqueue_readers(ground, state, queues, v)
+    return True
+
+
+solve_etf = as_method(place_etf)

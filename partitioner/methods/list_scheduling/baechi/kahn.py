@@ -1,0 +1,28 @@
+"""Kahn's order with a queue: what becomes ready first comes first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.tasks import Tasks
+
+
+def kahn_order(tasks: Tasks) -> Ints:
+    """All tasks: those without inputs in the order of the nodes, then consumers in the order of the edges.
+
+    Returns
+    -------
+    Ints
+        Shape (n,), a topological order.
+    """
+    missing = np.diff(tasks.before.start)
+    sources = np.flatnonzero(missing == 0)
+    order = sources[np.argsort(tasks.node[sources], kind="stable")].tolist()
+    left, start, after = missing.tolist(), tasks.after.start.tolist(), tasks.after.items.tolist()
+    for u in order:
+        for v in after[start[u] : start[u + 1]]:
+            left[v] -= 1
+            if not left[v]:
+                order.append(v)
+    return np.array(order, dtype=np.int64)

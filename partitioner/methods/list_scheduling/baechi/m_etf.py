@@ -1,0 +1,24 @@
+"""m-ETF: Earliest Task First under memory limits (Baechi, 2020)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.list_scheduling.baechi.events import place_by_events
+from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.ground import NOWHERE
+from partitioner.methods.list_scheduling.method import as_method
+from partitioner.methods.method import Settings
+from partitioner.preprocess.tasks import Tasks
+
+
+def place_m_etf(tasks: Tasks, settings: Settings) -> Found | None:
+    """Whenever a device is idle it runs the ready task that it could start first.
+
+    The released code's rule for ties is kept: Kahn's order, not the longest path to an exit.
+    """
+    none = np.full(tasks.n, NOWHERE)
+    return place_by_events(tasks, none, settings.placing.reserve_memory)
+
+
+solve_m_etf = as_method(place_m_etf)

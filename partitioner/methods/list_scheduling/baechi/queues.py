@@ -1,0 +1,166 @@
+"""The ready tasks of every device, by when they could start there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.list_scheduling.baechi.heaps import pop, push
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time
+from partitioner.preprocess.problem import Floats, Ints
+
+
+class Queues(NamedTuple):
+    """Two heaps a device; tasks in them by their places in an order, which breaks ties.
+
+    Without contention the time at which a task's inputs are on a device is fixed once its producers are
+    placed. With contention it can only grow, as channels fill: a key is a lower bound, put right when the
+    entry comes to the top. Entries of tasks that are placed, or fit no more, stay until then, too.
+
+    Parameters
+    ----------
+    task, place
+        Shape (n,): the tasks in the order, and the place of every task in it.
+    missing
+        Shape (n,): how many inputs are not there yet.
+    due_key, due, due_count
+        Shapes (D, n), (D, n), (D,): heaps of tasks that could start when the last one of the device ends.
+    later_key, later, later_count
+        Likewise, of tasks whose inputs come later, by when they come.
+    ready, ready_at, ready_count
+        Shapes (n,), (n,), (1,): all ready tasks in no order, and where each is among them, or ``NOWHERE``.
+    ample
+        Shape (D,): memory with which a device takes any group; infinity if some group may not go there.
+    """
+
+    task: Ints
+    place: Ints
+    missing: Ints
+    due_key: Floats
+    due: Ints
+    due_count: Ints
+    later_key: Floats
+    later: Ints
+    later_count: Ints
+    ready: Ints
+    ready_at: Ints
+    ready_count: Ints
+    ample: Floats
+
+
+def new_queues(ground: Ground, order: Ints) -> Queues:
+    """Empty queues.
+
+    Parameters
+    ----------
+    ground
+        The tasks.
+    order
+        Shape (n,): all tasks; of two that could start at the same time the first one goes first.
+    """
+    devices, n = ground.time.shape
+    return Queues(
+        task=order,
+        place=np.argsort(order),
+        missing=np.diff(ground.before_start),
+        due_key=np.empty((devices, n)),
+        due=np.empty((devices, n), dtype=np.int64),
+        due_count=np.zeros(devices, dtype=np.int64),
+        later_key=np.empty((devices, n)),
+        later=np.empty((devices, n), dtype=np.int64),
+        later_count=np.zeros(devices, dtype=np.int64),
+        ready=np.empty(n, dtype=np.int64),
+        ready_at=np.full(n, NOWHERE),
+        ready_count=np.zeros(1, dtype=np.int64),
+        ample=np.where(ground.group_allowed.all(axis=1), ground.group_size.max(initial=0.0), np.inf),
+    )
+
+
+@njit(cache=True, nogil=True)
+def enqueue(ground: Ground, state: State, queues: Queues, v: int) -> None:
+    """A task is ready."""
+    queues.ready_at[v] = queues.ready_count[0]
+    queues.ready[queues.ready_count[0]] = v
+    queues.ready_count[0] += 1
+    for d in range(len(state.room)):
+        if fits(ground, state, v, d):
+            ready = ready_time(ground, state, v, d)
+            push(queues.later_key, queues.later, queues.later_count, d, ready, queues.place[v])
+
+
+@njit(cache=True, nogil=True)
+def leave(queues: Queues, v: int) -> None:
+    """A ready task has been placed."""
+    last = queues.ready[queues.ready_count[0] - 1]
+    queues.ready[queues.ready_at[v]] = last
+    queues.ready_at[last] = queues.ready_at[v]
+    queues.ready_at[v] = NOWHERE
+    queues.ready_count[0] -= 1
+
+
+@njit(cache=True, nogil=True)
+def enqueue_sources(ground: Ground, state: State, queues: Queues) -> None:
+    """All tasks without inputs are ready."""
+    for v in range(len(queues.task)):
+        if queues.missing[v] == 0:
+            enqueue(ground, state, queues, v)
+
+
+@njit(cache=True, nogil=True)
+def enqueue_readers(ground: Ground, state: State, queues: Queues, u: int) -> None:
+    """A task's outputs are there: what has all its inputs now is ready."""
+    for e in range(ground.after_start[u], ground.after_start[u + 1]):
+        v = ground.after[e]
+        queues.missing[v] -= 1
+        if queues.missing[v] == 0:
+            enqueue(ground, state, queues, v)
+
+
+@njit(cache=True, nogil=True)
+def earliest(ground: Ground, state: State, queues: Queues, d: int) -> tuple[float, int]:
+    """When the first ready task could start on device `d`, and its place in the order; infinity if none."""
+    end = state.end[d]
+    while queues.later_count[d] and queues.later_key[d, 0] <= end:
+        _settle(ground, state, queues, d, _drop_later(queues, d))
+    while queues.due_count[d]:
+        place = queues.due[d, 0]
+        v = queues.task[place]
+        if _open(ground, state, v, d) and not (ground.contention and ready_time(ground, state, v, d) > end):
+            return end, place
+        pop(queues.due_key, queues.due, queues.due_count, d)
+        _settle(ground, state, queues, d, place)
+    while queues.later_count[d]:
+        key, place = queues.later_key[d, 0], queues.later[d, 0]
+        v = queues.task[place]
+        if _open(ground, state, v, d) and not (ground.contention and ready_time(ground, state, v, d) > key):
+            return key, place
+        _settle(ground, state, queues, d, _drop_later(queues, d))
+    return np.inf, NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def _open(ground: Ground, state: State, v: int, d: int) -> bool:
+    """May the task still go there?"""
+    return bool(state.device[v] == NOWHERE and fits(ground, state, v, d))
+
+
+@njit(cache=True, nogil=True)
+def _drop_later(queues: Queues, d: int) -> int:
+    place = queues.later[d, 0]
+    pop(queues.later_key, queues.later, queues.later_count, d)
+    return int(place)
+
+
+@njit(cache=True, nogil=True)
+def _settle(ground: Ground, state: State, queues: Queues, d: int, place: int) -> None:
+    """Put a task into the heap where it belongs, if it may still go to the device."""
+    v = queues.task[place]
+    if not _open(ground, state, v, d):
+        return
+    ready = ready_time(ground, state, v, d)
+    if ready <= state.end[d]:
+        push(queues.due_key, queues.due, queues.due_count, d, 0.0, place)
+    else:
+        push(queues.later_key, queues.later, queues.later_count, d, ready, place)

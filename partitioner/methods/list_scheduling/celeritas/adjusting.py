@@ -1,0 +1,59 @@
+"""Adjusting Placement: on the previous task's device, unless another one pays off."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, earliest_start, fits
+from partitioner.methods.list_scheduling.ranks import largest_transfer
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+
+def back_cost(tasks: Tasks) -> Floats:
+    """Shape (n,): the longest transfer to a consumer, between any two devices (Equation 8)."""
+    back = np.zeros(tasks.n)
+    np.maximum.at(back, tasks.after.owners(), largest_transfer(tasks)[tasks.after_tensor])
+    return back
+
+
+@njit(cache=True, nogil=True)
+def adjust(ground: Ground, state: State, order: Ints, back: Floats) -> int:
+    """Place the tasks one by one (Algorithm 2); before the first, the previous device is device 0.
+
+    Returns
+    -------
+    int
+        The task that fits nowhere, at which it ended; ``NOWHERE`` if all are placed.
+    """
+    previous = 0
+    for v in order:
+        previous = _adjusted(ground, state, v, previous, back[v])
+        if previous == NOWHERE:
+            return int(v)
+        book(ground, state, v, previous)
+    return NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def _adjusted(ground: Ground, state: State, v: int, previous: int, back: float) -> int:
+    """The previous device, or the earliest one if that is earlier by more than `back` (Equation 9).
+
+    Earliest is where the task ends first: on equal devices that is the paper's EST, and on unequal ones the
+    paper's proof needs the end.
+    """
+    earliest, start, end = NOWHERE, np.inf, np.inf
+    stay = np.inf
+    for d in range(len(state.room)):
+        if not fits(ground, state, v, d):
+            continue
+        begin = earliest_start(ground, state, v, d)
+        if d == previous:
+            stay = begin
+        if begin + ground.time[d, v] < end:
+            earliest, start, end = d, begin, begin + ground.time[d, v]
+    if stay == np.inf:
+        return earliest
+    later = (stay - start) + (ground.time[previous, v] - ground.time[earliest, v])
+    return earliest if later > back else previous

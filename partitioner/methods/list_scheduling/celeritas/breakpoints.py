@@ -1,0 +1,124 @@
+"""Kernighan's optimal breakpoints: where to cut a linear order into clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.graph import Bools
+from partitioner.methods.list_scheduling.ranks import mean_transfer
+from partitioner.preprocess.problem import Floats, Ints, rows_of
+from partitioner.preprocess.tasks import Tasks
+
+ROUNDING = 1e-13  # of the cost of all edges
+
+
+def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
+    """Where clusters begin, so that the edges between them cost least (Algorithm 1, Optimal_BP).
+
+    With S(0) = 0 and cost(i, j) the cost of the edges from places i to j - 1 to place j and behind, the
+    best cut of the first j places costs S(j) = min over i of S(i) + cost(i, j) (Equation 6). In Equation 5
+    the lower index of the last sum is i: cost(i, j) = cost(i, j - 1) + what place j - 1 sends - what it
+    reads from places i to j - 2. That takes O(n most + edges). Of clusters of equal worth the longest is
+    chosen.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    order
+        Shape (n,): a topological order.
+    most
+        R, the most tasks of a cluster.
+    memory
+        M, the most memory of a cluster; tasks of one group count with all of it, for they share a device.
+        There must also be a device on which all may run. Neither keeps tasks of a single group apart.
+
+    Returns
+    -------
+    Bools
+        Shape (n,): does a cluster begin at this place of the order?
+    """
+    place = np.argsort(order)
+    cost = mean_transfer(tasks)
+    reader = place[tasks.before.owners()]
+    maker = rows_of(reader, place[tasks.before.items], tasks.n)
+    read = cost[tasks.before_tensor][np.argsort(reader, kind="stable")]
+    sent = np.bincount(maker.items, read, tasks.n).astype(np.float64)
+    before: Ints = _best_breaks(
+        maker.start,
+        maker.items,
+        read,
+        sent,
+        tasks.group[order],
+        tasks.group_size,
+        np.ascontiguousarray(tasks.group_allowed.T),
+        most,
+        memory,
+    )
+    return _begins(before)
+
+
+def _begins(before: Ints) -> Bools:
+    """Walk back from the end from breakpoint to breakpoint."""
+    begins = np.zeros(len(before) - 1, dtype=bool)
+    k = len(begins)
+    while k > 0:
+        k = int(before[k])
+        begins[k] = True
+    return begins
+
+
+@njit(cache=True, nogil=True)
+def _best_breaks(
+    start: Ints,
+    maker: Ints,
+    read: Floats,
+    sent: Floats,
+    group: Ints,
+    group_size: Floats,
+    allowed: Bools,
+    most: int,
+    memory: float,
+) -> Ints:
+    """For each place the breakpoint that comes best before it, shape (n + 1,)."""
+    n = len(group)
+    best, before = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
+    cost, inner = np.zeros(n), np.zeros(n)
+    counted, may = np.full(len(group_size), -1), np.ones(allowed.shape[1], dtype=np.bool_)
+    slack = ROUNDING * read.sum()
+    low = 0
+    for j in range(1, n + 1):
+        low = max(low, j - most)
+        for e in range(start[j - 1], start[j]):
+            inner[maker[e]] += read[e]
+        kept, size, groups = 0.0, 0.0, 0
+        may[:] = True
+        best[j] = np.inf
+        for i in range(j - 1, low - 1, -1):
+            g = group[i]
+            if counted[g] != j:
+                counted[g] = j
+                size += group_size[g]
+                groups += 1
+                somewhere = _narrowed(may, allowed, g)
+                if groups > 1 and (size > memory or not somewhere):
+                    low = i + 1  # what is longer is not allowed behind place j either
+                    break
+            kept += inner[i]
+            cost[i] += sent[j - 1] - kept
+            if best[i] + cost[i] <= best[j] + slack:
+                best[j], before[j] = min(best[j], best[i] + cost[i]), i
+        for e in range(start[j - 1], start[j]):
+            inner[maker[e]] = 0.0
+    return before
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _narrowed(may: Bools, allowed: Bools, g: int) -> bool:
+    """Leave the devices on which the group may run too; is there one?"""
+    somewhere = False
+    for d in range(len(may)):
+        may[d] &= allowed[g, d]
+        somewhere |= may[d]
+    return somewhere

@@ -1,0 +1,54 @@
+"""One device after another: tasks in their order to a device until its memory is full."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, fits
+from partitioner.preprocess.problem import Ints
+
+
+@njit(cache=True, nogil=True)
+def fill(ground: Ground, state: State, order: Ints) -> int:
+    """Place the tasks one by one, best effort at the end (Sections 4.2.1 and 6.3).
+
+    A device is full once a task that may run there finds no room; those behind it go to the next device. A
+    task that may not run on a device, or whose group is elsewhere, fills nothing. When the last device is
+    full, or none of the others will do, a task goes to the device with the most memory left of those that
+    it fits on, the lowest among equals.
+
+    Returns
+    -------
+    int
+        The task that fits nowhere, at which it ended; ``NOWHERE`` if all are placed.
+    """
+    current = 0
+    for v in order:
+        d, current = _next(ground, state, v, current)
+        if d == NOWHERE:
+            return int(v)
+        book(ground, state, v, d)
+    return NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def _next(ground: Ground, state: State, v: int, current: int) -> tuple[int, int]:
+    """The device of a task, and the first one that is not full."""
+    g = ground.group[v]
+    if state.home[g] == NOWHERE:
+        for d in range(current, len(state.room)):
+            if fits(ground, state, v, d):
+                return d, current
+            if d == current and ground.group_allowed[d, g]:
+                current += 1
+    return _roomiest(ground, state, v), current
+
+
+@njit(cache=True, nogil=True)
+def _roomiest(ground: Ground, state: State, v: int) -> int:
+    """Of the devices that the task fits on, the one with the most memory left."""
+    chosen = NOWHERE
+    for d in range(len(state.room)):
+        if fits(ground, state, v, d) and (chosen == NOWHERE or state.room[d] > state.room[chosen]):
+            chosen = d
+    return chosen

@@ -1,0 +1,59 @@
+"""Colour classes that fusion ties together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.graph import Bools
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+
+def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
+    """More clusters, so that what must share a device because of them still fits on one.
+
+    Tasks of a cluster share a device, and tasks of a group do: a cluster unites the groups of its tasks, a
+    group the clusters of its tasks, and so on. Along the order every task joins its predecessor's cluster
+    if both are of groups united already, or if these united take at most `memory` and may run on a common
+    device; else a new cluster begins. Without groups of several tasks nothing is cut.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    order
+        Shape (n,): a topological order.
+    begins
+        Shape (n,): does a cluster begin at this place of the order?
+    memory
+        What united groups may take.
+    """
+    allowed = np.ascontiguousarray(tasks.group_allowed.T)
+    cut: Bools = _cut(tasks.group[order], begins, tasks.group_size.copy(), allowed, memory)
+    return cut
+
+
+@njit(cache=True, nogil=True)
+def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float) -> Bools:
+    parent, cut = np.arange(len(size)), begins.copy()
+    for p in range(1, len(group)):
+        a, b = _root(parent, group[p - 1]), _root(parent, group[p])
+        if begins[p] or a == b:
+            continue
+        if size[a] + size[b] <= memory and (allowed[a] & allowed[b]).any():
+            parent[b] = a
+            size[a] += size[b]
+            allowed[a] &= allowed[b]
+        else:
+            cut[p] = True
+    return cut
+
+
+@njit(cache=True, nogil=True)
+def _root(parent: Ints, g: int) -> int:
+    """The group that stands for all united with `g`; paths are halved on the way."""
+    while parent[g] != g:
+        parent[g] = parent[parent[g]]
+        g = parent[g]
+    return int(g)

@@ -1,0 +1,101 @@
+"""Critical paths: of the tasks before they are placed, and of a schedule."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, arrives
+from partitioner.methods.list_scheduling.timing import as_run
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+OFF = -1
+
+
+def critical_path(tasks: Tasks, rank: Floats) -> Ints:
+    """From the entry of largest rank always to the successor of largest rank, the lower number among equals.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    rank
+        Shape (n,).
+
+    Returns
+    -------
+    Ints
+        The tasks of the path, producers first (FastT, Section 5.1: SET_CP).
+    """
+    path: Ints = _along(tasks.before.start, tasks.after.start, tasks.after.items, rank)
+    return path
+
+
+def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
+    """What decides when a schedule ends: from the task that ends last back to what each waited for.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    device, order
+        As in :class:`partitioner.methods.list_scheduling.found.Found`.
+
+    Returns
+    -------
+    Ints
+        The tasks of the path in order of time. A task waited for the one before it on its device, if it
+        started when that ended, else for the producer of the input that arrived last.
+    """
+    ground, state = as_run(tasks, device, order)
+    previous = np.full(tasks.n, NOWHERE)
+    for d in range(len(tasks.limit)):
+        mine = order[device[order] == d]
+        previous[mine[1:]] = mine[:-1]
+    path: Ints = _backwards(ground, state, previous)
+    return path
+
+
+@njit(cache=True, nogil=True)
+def _along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
+    """From the entry of largest rank to an exit."""
+    v = NOWHERE
+    for u in range(len(rank)):
+        if entry[u] == entry[u + 1] and (v == NOWHERE or rank[u] > rank[v]):
+            v = u
+    path = [v for _ in range(0)]
+    while v != NOWHERE:
+        path.append(v)
+        largest = NOWHERE
+        for e in range(start[v], start[v + 1]):
+            w = after[e]
+            if largest == NOWHERE or (rank[w], -w) > (rank[largest], -largest):
+                largest = w
+        v = largest
+    return np.array(path)
+
+
+@njit(cache=True, nogil=True)
+def _backwards(ground: Ground, state: State, previous: Ints) -> Ints:
+    """From the first task that ends last back to one that waited for nothing, then turned round."""
+    v = int(np.argmax(state.finish))
+    path = [v for _ in range(0)]
+    while v != NOWHERE:
+        path.append(v)
+        v = _awaited(ground, state, previous[v], v)
+    return np.array(path)[::-1].copy()
+
+
+@njit(cache=True, nogil=True)
+def _awaited(ground: Ground, state: State, previous: int, v: int) -> int:
+    """What task `v` waited for."""
+    if previous != NOWHERE and state.finish[previous] == state.start[v]:
+        return previous
+    latest, producer = -1.0, NOWHERE
+    for e in range(ground.before_start[v], ground.before_start[v + 1]):
+        u = ground.before[e]
+        arrival = arrives(ground, state, u, ground.before_tensor[e], state.device[v])
+        if arrival > latest:
+            latest, producer = arrival, u
+    return producer

@@ -1,0 +1,133 @@
+"""OS-DPOS, which splits operations along the critical path (FastT, Section 5.2, Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from partitioner.methods.list_scheduling.fastt.critical import schedule_path
+from partitioner.methods.list_scheduling.fastt.dpos import dpos
+from partitioner.methods.list_scheduling.fastt.splitting import WHOLE, Draft, Share, draft_of, split_task
+from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.ranks import bottom_level
+from partitioner.methods.list_scheduling.timing import makespan
+from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.tasks import Tasks
+
+SLACK = 1 + 1e-12  # times are sums in different orders
+Choice = TypeVar("Choice")
+
+
+@dataclass(frozen=True, eq=False)
+class Search(Generic[Choice]):
+    """What Algorithm 2 found.
+
+    Parameters
+    ----------
+    draft
+        The tasks with the operations split.
+    splits
+        For each split node of the graph what was chosen, in the order of the search.
+    value, unsplit
+        The makespan with the splits and without.
+    trials
+        How many splits were tried.
+    """
+
+    draft: Draft
+    splits: Mapping[int, Choice]
+    value: float
+    unsplit: float
+    trials: int
+
+
+def os_dpos(
+    tasks: Tasks,
+    shares: Callable[[int], Mapping[Choice, Share]],
+    reserve: bool = True,
+    expired: Callable[[], bool] = lambda: False,
+) -> Search[Choice] | None:
+    """Split operations of the critical path, the longest first, as long as that helps.
+
+    The critical path is that of the schedule of the unsplit graph. Every dimension and number of parts of an
+    operation is tried with a whole run of DPOS; the best one stays if the makespan falls, else the search
+    ends. Operations that cannot be split are passed over: they have nothing that could fail to help. The
+    old placement, which the paper's line 8 hands to DPOS, is no input of Algorithm 1 and is left out.
+
+    Parameters
+    ----------
+    tasks
+        The tasks; `node` numbers the operations.
+    shares
+        For a node the splits to try, in order; the first of the best stays.
+    reserve
+        See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
+    expired
+        Is it time to stop?
+
+    Returns
+    -------
+    Search or None
+        None if DPOS does not place the unsplit graph.
+    """
+    found = dpos(tasks, reserve)
+    if found is None:
+        return None
+    value = makespan(tasks, found.device, found.order)
+    search: Search[Choice] = Search(draft_of(tasks), {}, value, value, 0)
+    for node in _longest_first(tasks, found):
+        choices = {} if expired() else shares(node)
+        after = _best_split(search, node, choices, reserve, expired)
+        if choices and node not in after.splits:
+            return after
+        search = after
+    return search
+
+
+def _best_split(
+    search: Search[Choice],
+    node: int,
+    choices: Mapping[Choice, Share],
+    reserve: bool,
+    expired: Callable[[], bool],
+) -> Search[Choice]:
+    """The search once the splits of one node are tried; it has the best one if that helps."""
+    best, task, trials = search, _whole(search.draft, node), search.trials
+    for choice, share in choices.items():
+        if expired():
+            break
+        trials += 1
+        split = split_task(search.draft, task, share)
+        value = _time(split.tasks, reserve, best.value)
+        if value < best.value:
+            best = replace(best, draft=split, splits={**search.splits, node: choice}, value=value)
+    return replace(best, trials=trials)
+
+
+def _longest_first(tasks: Tasks, found: Found) -> list[int]:
+    """The nodes of the schedule's critical path by descending time on their devices."""
+    path = schedule_path(tasks, found.device, found.order)
+    time = tasks.time[found.device[path], path]
+    nodes: list[int] = tasks.node[path[np.argsort(-time, kind="stable")]].tolist()
+    return nodes
+
+
+def _whole(draft: Draft, node: int) -> int:
+    """The task of a node that is not split yet."""
+    return int(np.flatnonzero((draft.tasks.node == node) & (draft.role == WHOLE))[0])
+
+
+def _time(tasks: Tasks, reserve: bool, known: float) -> float:
+    """The makespan by DPOS; infinity if there is no room, or it is certain not to be below the known one."""
+    cutoff, tail = (np.inf, None) if tasks.contention else (known * SLACK, _tail(tasks))
+    found = dpos(tasks, reserve, cutoff=cutoff, tail=tail)
+    return np.inf if found is None else makespan(tasks, found.device, found.order)
+
+
+def _tail(tasks: Tasks) -> Floats:
+    """Shape (n,): the least time from the end of each task to the end of all, without transfers."""
+    least = np.where(np.isfinite(tasks.time), tasks.time, np.inf).min(axis=0)
+    return np.asarray(bottom_level(tasks, least, np.zeros(len(tasks.cost))) - least)

@@ -1,0 +1,173 @@
+"""Operations in parts: which to split, along which dimension, in how many (OS-DPOS of FastT)."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from partitioner.devices import Devices
+from partitioner.errors import OptionError, shown
+from partitioner.graph import Graph, NodeId
+from partitioner.plan import Plan
+from partitioner.solve import solve
+from partitioner.split_graph import Splitter
+from partitioner.split_start import Dimensions, checked, start_of, tasks_at
+from partitioner.transfers import BY_FARE, Transfers
+from partitioner.workload import Workload
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """The answer of :func:`split_operations`.
+
+    Parameters
+    ----------
+    graph
+        The graph with its operations split, in a topological order.
+    plan
+        A plan of it.
+    splits
+        For each split operation its id, the name of the dimension and the number of parts, in the order in
+        which they were decided.
+    unsplit
+        The makespan by DPOS of the graph that the search started from: the model, or its replicas.
+    trials
+        How many splits were tried.
+    """
+
+    graph: Graph
+    plan: Plan
+    splits: tuple[tuple[NodeId, str, int], ...]
+    unsplit: float
+    trials: int
+
+
+def split_operations(
+    graph: Graph,
+    devices: Devices,
+    dimensions: Dimensions,
+    *,
+    transfers: Transfers | None = None,
+    data_parallel: bool | None = None,
+    gradient_cost: float | None = None,
+    largest_split: int | None = None,
+    split_time: float = 0.0,
+    concatenate_time: float = 0.0,
+    time_limit: float | None = None,
+    reserve_memory: bool = True,
+) -> SplitPlan:
+    """Split operations on the critical path into parts that run side by side (OS-DPOS of FastT).
+
+    The search starts from the plan of method ``dpos``. Along the critical path of its schedule, the longest
+    operation first, every dimension and number of parts is tried; the best stays if the makespan falls, else
+    the search ends.
+
+    Parameters
+    ----------
+    graph, devices
+        The model and what runs it.
+    dimensions
+        For the id of an operation the dimensions along which it may be split; operations that are left out
+        stay whole. Replicas have those of their operation.
+    transfers
+        How tensors travel; None: as :class:`partitioner.Transfers` says by default.
+    data_parallel
+        Start from a replica of the model for each device (:func:`partitioner.data_parallel`)? None: if the
+        whole model fits one device; then there are as many replicas as devices.
+    gradient_cost
+        For replicas, see :func:`partitioner.data_parallel`; None: 1 over the smallest bandwidth of the kinds
+        that have one, else 0.
+    largest_split
+        The largest number of parts, at least 2; None: the number of devices.
+    split_time, concatenate_time
+        What it takes to divide a tensor, and to join one, in the unit of the graph's times.
+    time_limit
+        Seconds after which to take the best so far.
+    reserve_memory
+        See :class:`partitioner.Placing`.
+
+    Returns
+    -------
+    SplitPlan
+        Not slower than the start.
+
+    Raises
+    ------
+    WorkloadError
+        If the graph, the devices, or `dimensions` break a rule.
+    OptionError
+        If an option is out of its range.
+    NoPlanFound, InfeasibleError
+        As :func:`partitioner.solve` with method ``dpos``.
+
+    Notes
+    -----
+    Each input of a split operation goes through a split node and its outputs through a concatenate node.
+    Times are divided by the number of parts; what divides otherwise is the :class:`partitioner.Dimension`'s
+    to say. Where a graph tells parameters from other memory, gradients and the state of the optimizer count
+    as parameters and all else is divided; where it has only `size`, that is taken for parameters. Parts,
+    split and concatenate nodes are not bound to the colour class of the operation.
+
+    Examples
+    --------
+    >>> from partitioner import Dimension
+    >>> graph = Graph.from_arrays({"accelerator": [1.0, 8.0, 1.0]}, [(0, 1), (1, 2)], 1.0)
+    >>> along = {1: [Dimension("batch")]}
+    >>> found = split_operations(graph, Devices.accelerated(2), along, data_parallel=False)
+    >>> found.splits, found.unsplit, found.plan.value
+    (((1, 'batch', 2),), 10.0, 7.0)
+    """
+    from partitioner.methods.list_scheduling.fastt.os_dpos import os_dpos
+
+    started, transfers = time.perf_counter(), transfers or BY_FARE
+    Workload(graph, devices)
+    most = len(devices.names) if largest_split is None else largest_split
+    given = (split_time, concatenate_time, gradient_cost, time_limit, largest_split, data_parallel)
+    _check(*given)
+    start, along = start_of(graph, devices, checked(graph, dimensions), data_parallel, gradient_cost)
+    splitter = Splitter(start, devices, split_time, concatenate_time)
+    search = os_dpos(
+        tasks_at(start, devices, transfers),
+        lambda i: splitter.shares(i, along.get(start.ids[i], ()), most),
+        reserve_memory,
+        lambda: time_limit is not None and time.perf_counter() >= started + time_limit,
+    )
+    result = start if search is None else splitter.graph_of(search.draft, search.splits)
+    plan = solve(
+        result, devices, "makespan", method="dpos", transfers=transfers, reserve_memory=reserve_memory
+    )
+    assert search is not None  # else there is no plan either
+    splits = tuple((start.ids[i], d.name, n) for i, (d, n) in search.splits.items())
+    return SplitPlan(result, plan, splits, search.unsplit, search.trials)
+
+
+def _check(
+    split_time: object,
+    concatenate_time: object,
+    gradient_cost: object,
+    time_limit: object,
+    largest_split: object,
+    data_parallel: object,
+) -> None:
+    """Hold the options to their ranges."""
+    amount, least = "a finite number of at least 0", "an integer of at least 2, or None"
+    rules = (
+        ("split_time", split_time, amount, _is_amount(split_time)),
+        ("concatenate_time", concatenate_time, amount, _is_amount(concatenate_time)),
+        ("gradient_cost", gradient_cost, amount, gradient_cost is None or _is_amount(gradient_cost)),
+        ("time_limit", time_limit, f"{amount}, or None", time_limit is None or _is_amount(time_limit)),
+        ("largest_split", largest_split, least, largest_split is None or _is_split(largest_split)),
+        ("data_parallel", data_parallel, "True, False or None", data_parallel in (True, False, None)),
+    )
+    for name, value, rule, holds in rules:
+        if not holds:
+            raise OptionError(f"{name} = {shown(value)}: must be {rule}")
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _is_split(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 2

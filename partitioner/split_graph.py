@@ -1,0 +1,163 @@
+"""Between a graph and its operations in parts: what each part has, and the graph that comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from partitioner.columns import MEMORY_PARTS
+from partitioner.devices import Devices
+from partitioner.dimension import Dimension
+from partitioner.graph import Floats, Graph, Ints, NodeId
+from partitioner.methods.list_scheduling.fastt.splitting import CONCATENATE, PART, SPLIT, Draft, Share
+
+ROWS = {name: i for i, name in enumerate(MEMORY_PARTS)}
+COPIED = [ROWS[name] for name in ("parameters", "gradients", "optimizer")]
+Choice = tuple[Dimension, int]
+Splits = Mapping[int, Choice]
+
+
+@dataclass(frozen=True, eq=False)
+class Splitter:
+    """Says what the parts of an operation have.
+
+    Parameters
+    ----------
+    graph, devices
+        The graph to split operations of, and what runs it.
+    split_time, concatenate_time
+        What these nodes take, in the unit of the graph's times, on every kind.
+    """
+
+    graph: Graph
+    devices: Devices
+    split_time: float
+    concatenate_time: float
+
+    @cached_property
+    def has_parts(self) -> bool:
+        """Does the graph tell parameters from other memory?"""
+        return bool(self.graph.parts.any())
+
+    def shares(self, node: int, dimensions: Iterable[Dimension], most: int) -> dict[Choice, Share]:
+        """What the parts of a node have, for every dimension and number of parts up to `most`."""
+        return {(d, n): self.share(node, d, n) for d in dimensions for n in range(2, most + 1)}
+
+    def share(self, node: int, dimension: Dimension, count: int) -> Share:
+        """What each of `count` parts of a node has."""
+        kinds = self.devices.kinds
+        rows = [self._row(kind.row, kind.time_factor, node, count) for kind in kinds]
+        size, parts = self.memory(
+            np.array([node]), np.array([dimension.divides_parameters]), np.array([count])
+        )
+        return Share(
+            count=count,
+            time=np.repeat(rows, [kind.count for kind in kinds], axis=0),
+            size=float((size + parts.sum(axis=0))[0]),
+            divides_input=dimension.divides_input,
+            divides_output=dimension.divides_output,
+        )
+
+    def _row(self, kind: str, factor: float, node: int, count: int) -> Floats:
+        if kind not in self.graph.kinds:
+            return np.full(3, np.inf)
+        row = self.graph.kinds.index(kind)
+        own = self.graph.time[row, node] / count if self.graph.allowed[row, node] else np.inf
+        return np.array([self.split_time, own, self.concatenate_time]) * factor
+
+    def memory(self, nodes: Ints, divided: Floats, count: Ints) -> tuple[Floats, Floats]:
+        """Size, shape (k,), and parts, shape (5, k), of one part of each of `k` nodes.
+
+        Where the graph does not tell parameters from other memory, all of it is taken for parameters.
+        """
+        parameters = np.where(divided, count, 1)
+        parts = self.graph.parts[:, nodes] / count
+        parts[COPIED] = self.graph.parts[COPIED][:, nodes] / parameters
+        return self.graph.size[nodes] / (count if self.has_parts else parameters), parts
+
+    def graph_of(self, draft: Draft, splits: Splits) -> Graph:
+        """The graph of a draft, its nodes and edges in the order of the tasks.
+
+        Parameters
+        ----------
+        draft
+            What came out of splitting the graph.
+        splits
+            For each split node its dimension and the number of parts.
+        """
+        graph, tasks, role = self.graph, draft.tasks, draft.role
+        node, new, part = tasks.node, role >= SPLIT, role == PART
+        count, divided = np.ones(len(graph), dtype=np.int64), np.zeros(len(graph), dtype=bool)
+        for i, (dimension, number) in splits.items():
+            count[i], divided[i] = number, dimension.divides_parameters
+        shared, idle = np.where(part, count[node], 1), new & ~part
+        size, parts = self.memory(node, divided[node], shared)
+        time = graph.time[:, node] / shared
+        time[:, role == SPLIT], time[:, role == CONCATENATE] = self.split_time, self.concatenate_time
+        ids = _names(graph.ids, draft, splits)
+        return replace(
+            graph,
+            ids=ids,
+            time=time,
+            allowed=graph.allowed[:, node] | idle,
+            size=np.where(idle, 0.0, size),
+            parts=np.where(idle, 0.0, parts),
+            backward=graph.backward[node],
+            color=np.where(new, -1, graph.color[node]),
+            layer=np.where(new, -1, graph.layer[node]),
+            edges=np.column_stack((tasks.before.items, tasks.before.owners())),
+            cost=tasks.cost[tasks.before_tensor],
+            names=tuple(
+                str(own) if is_new else graph.names[i]
+                for i, own, is_new in zip(node.tolist(), ids, new.tolist(), strict=True)
+            ),
+            extras=type(graph.extras)(top=graph.extras.top),
+        )
+
+
+def _names(ids: Sequence[NodeId], draft: Draft, splits: Splits) -> tuple[NodeId, ...]:
+    """The id of every task: its own, or one such as ``conv/batch/0of2`` that no other node has."""
+    taken, names = set(map(str, ids)), []
+    for node, role, i in zip(
+        draft.tasks.node.tolist(), draft.role.tolist(), draft.number.tolist(), strict=True
+    ):
+        if role not in (SPLIT, PART, CONCATENATE):
+            names.append(ids[node])
+            continue
+        dimension, count = splits[node]
+        word = {SPLIT: f"split{i}", PART: f"{i}of{count}", CONCATENATE: "concatenate"}[role]
+        names.append(unused(f"{ids[node]}/{dimension.name}/{word}", taken))
+    return tuple(names)
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """The name, or one like it that is not taken; it is from now on."""
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+def in_order(graph: Graph, order: Ints) -> Graph:
+    """The graph with its nodes in a topological order, and its edges by consumer."""
+    edges = np.argsort(order)[graph.edges].reshape(-1, 2)
+    by_consumer = np.argsort(edges[:, 1], kind="stable")
+    nodes = order.tolist()
+    return replace(
+        graph,
+        ids=tuple(graph.ids[i] for i in nodes),
+        time=graph.time[:, order],
+        allowed=graph.allowed[:, order],
+        size=graph.size[order],
+        backward=graph.backward[order],
+        color=graph.color[order],
+        layer=graph.layer[order],
+        edges=edges[by_consumer],
+        cost=graph.cost[by_consumer],
+        names=tuple(graph.names[i] for i in nodes),
+        extras=type(graph.extras)(top=graph.extras.top),
+        parts=graph.parts[:, order],
+    )
