@@ -41,8 +41,8 @@ def bound_of(problem: Problem) -> float:
 def worth(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
     """What a placement is worth; no parts, and a note that says why, if it is no plan for the objective."""
     if problem.objective == "makespan":
-        outcome = timed(problem, settings, found, bound)
-    elif problem.objective == "latency":
+        return timed(problem, settings, found, bound)
+    if problem.objective == "latency":
         outcome = _as_layout(problem, settings, found, bound)
     else:
         outcome = _as_parts(problem, settings, found, bound)
@@ -68,7 +68,17 @@ def timed(problem: Problem, settings: Settings, found: Found, bound: float) -> O
     tasks = _tasks(problem)
     value = makespan(tasks, found.device, found.order)
     parts, stop = parts_at(tasks, found.device), settings.ended(bound, value)
-    return Outcome(problem, parts, value, min(bound, value), stop, order=found.order)
+    figures = {**found.statistics, "estimate": found.estimate}
+    return Outcome(
+        problem,
+        parts,
+        value,
+        min(bound, value),
+        stop,
+        notes=found.notes,
+        statistics=figures,
+        order=found.order,
+    )
 
 
 def parts_at(tasks: Tasks, device: Ints) -> list[Part]:
