@@ -1,11 +1,10 @@
 """partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
 
 from partitioner.certify import Certificate, certify
-from partitioner.comparison import Comparison, compare_schedules
+from partitioner.comparison.methods import MethodComparison, compare_methods
+from partitioner.comparison.schedules import Comparison, compare_schedules
 from partitioner.constraints import Constraints
-from partitioner.data_parallel import data_parallel
 from partitioner.devices import DeviceKind, Devices
-from partitioner.dimension import Dimension
 from partitioner.errors import (
     BackendUnavailable,
     ContradictionError,
@@ -24,12 +23,13 @@ from partitioner.formats.placement import load_placement, load_plan
 from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level
-from partitioner.method_comparison import MethodComparison, compare_methods
 from partitioner.methods.method import Progress
-from partitioner.operation_splitting import SplitPlan, split_operations
 from partitioner.placing import Placer, Placing
 from partitioner.plan import Plan
 from partitioner.solve import solve
+from partitioner.splitting.data_parallel import data_parallel
+from partitioner.splitting.dimension import Dimension
+from partitioner.splitting.operations import SplitPlan, split_operations
 from partitioner.transfers import Transfers
 from partitioner.workload import Workload
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from partitioner.arguments import Command, command_parser
 from partitioner.certify import Certificate, certify
-from partitioner.compare_command import compare_all
+from partitioner.comparison.command import compare_all
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
 from partitioner.formats.placement import load_execution_order, load_placement, load_subgraphs

@@ -22,8 +22,8 @@ from partitioner.timetable import timetable
 if TYPE_CHECKING:
     from partitioner.certify import Certificate
     from partitioner.evaluation.schedule import Schedule
+    from partitioner.methods.info import MethodInfo
     from partitioner.methods.ip.backends.backend import Capability
-    from partitioner.methods.registry import MethodInfo
     from partitioner.plan import Plan
 
 BAR_WIDTH = 24

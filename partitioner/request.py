@@ -15,8 +15,8 @@ from partitioner.evaluation.verdict import Evaluation
 from partitioner.graph import Graph
 from partitioner.methods.expand import Placement
 from partitioner.methods.explain import relieving
+from partitioner.methods.info import MethodInfo
 from partitioner.methods.method import Settings
-from partitioner.methods.registry import MethodInfo
 from partitioner.options import Options
 from partitioner.placing import Placer
 from partitioner.preprocess.contract import Goal, contract

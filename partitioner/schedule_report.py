@@ -7,7 +7,7 @@ import math
 from rich.table import Table
 from rich.text import Text
 
-from partitioner.comparison import Comparison, Ranked, bubble_share, fullest_device
+from partitioner.comparison.schedules import Comparison, Ranked, bubble_share, fullest_device
 from partitioner.figures import amount, figure
 from partitioner.report import BAR_WIDTH, WIDE, columns, render
 from partitioner.schedule import Timeline

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from partitioner.comparison import Comparison, compare_schedules
+from partitioner.comparison.schedules import Comparison, compare_schedules
 from partitioner.errors import OptionError
 from partitioner.exports.chrome_trace import save_chrome_trace
 from partitioner.exports.torch_schedule import save_torch_schedule

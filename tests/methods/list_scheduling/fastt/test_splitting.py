@@ -11,8 +11,8 @@ from partitioner.methods.list_scheduling.fastt.splitting import WHOLE, draft_of,
 from partitioner.preprocess.flow import topological
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
-from partitioner.split_graph import Splitter, in_order
-from partitioner.split_start import tasks_at
+from partitioner.splitting.rewritten import Splitter, in_order
+from partitioner.splitting.start import tasks_at
 from tests.methods.list_scheduling.fastt.plain_splits import split
 from tests.random_workloads import uneven_workload
 

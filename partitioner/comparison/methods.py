@@ -10,12 +10,12 @@ from typing import Any
 
 import networkx as nx
 
+from partitioner.comparison.runs import BUG, NOT_RUN, Compared, run_method, runs_of
 from partitioner.confirm import TOLERANCE
 from partitioner.devices import Devices
 from partitioner.evaluation.shape import SHAPES
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
-from partitioner.method_runs import BUG, NOT_RUN, Compared, run_method, runs_of
 from partitioner.methods.method import Progress
 from partitioner.options import check_fares, read_options
 from partitioner.workload import Workload
@@ -66,7 +66,7 @@ class MethodComparison:
 
     def summary(self, width: int | None = None) -> str:
         """A text table of at most `width` columns, by default the terminal's."""
-        from partitioner.method_report import methods_compared
+        from partitioner.comparison.report import methods_compared
 
         return methods_compared(self, width)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.comparison.methods import MethodComparison
+from partitioner.comparison.runs import BUG, CANNOT_RUN, INFEASIBLE, Compared
 from partitioner.figures import amount, figure
-from partitioner.method_comparison import MethodComparison
-from partitioner.method_runs import BUG, CANNOT_RUN, INFEASIBLE, Compared
 from partitioner.report import BAR_WIDTH, WIDE, columns, fullness, render, unit_of
 
 FIGURES = ("value", "gap", "bound", "seconds", "memory", "full")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from partitioner.comparison.methods import MethodComparison, compare_methods
+from partitioner.comparison.runs import INFEASIBLE
 from partitioner.errors import InfeasibleError, NoPlanFound
 from partitioner.inputs import read_constraints, read_workload
-from partitioner.method_comparison import MethodComparison, compare_methods
-from partitioner.method_runs import INFEASIBLE
 from partitioner.progress import ProgressLine
 from partitioner.transfers import Transfers
 from partitioner.workload import Workload

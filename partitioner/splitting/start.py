@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from partitioner.constraints import NONE
-from partitioner.data_parallel import data_parallel as replicated
 from partitioner.demands import demands_of
 from partitioner.devices import Devices
-from partitioner.dimension import Dimension
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Graph, NodeId
 from partitioner.preprocess.colocate import colocated_groups
 from partitioner.preprocess.fit import fit
 from partitioner.preprocess.flow import topological
 from partitioner.preprocess.tasks import Tasks, tasks_of
-from partitioner.split_graph import in_order
+from partitioner.splitting.data_parallel import data_parallel as replicated
+from partitioner.splitting.dimension import Dimension
+from partitioner.splitting.rewritten import in_order
 from partitioner.transfers import Transfers
 
 Dimensions = Mapping[Any, Iterable[Dimension]]

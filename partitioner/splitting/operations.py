@@ -11,8 +11,8 @@ from partitioner.errors import OptionError, shown
 from partitioner.graph import Graph, NodeId
 from partitioner.plan import Plan
 from partitioner.solve import solve
-from partitioner.split_graph import Splitter
-from partitioner.split_start import Dimensions, checked, start_of, tasks_at
+from partitioner.splitting.rewritten import Splitter
+from partitioner.splitting.start import Dimensions, checked, start_of, tasks_at
 from partitioner.transfers import BY_FARE, Transfers
 from partitioner.workload import Workload
 

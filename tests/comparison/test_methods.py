@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-import partitioner.method_runs
+import partitioner.comparison.runs
 from partitioner import (
     BackendUnavailable,
     ContradictionError,
@@ -80,14 +80,14 @@ def faked(
             raise found
         return found
 
-    monkeypatch.setattr(partitioner.method_runs, "solve", answer)
+    monkeypatch.setattr(partitioner.comparison.runs, "solve", answer)
     methods = list(dict.fromkeys(method for method, _ in answers))
     return compare_methods(diamond(), gpus(), methods=methods, **options)
 
 
 def test_all_that_suits_is_run_by_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method of chains on chains, one that places operators on free splits, any other on all its splits."""
-    monkeypatch.setattr(partitioner.method_runs, "solve", lambda *_, **__: plan(1.0, 1.0))
+    monkeypatch.setattr(partitioner.comparison.runs, "solve", lambda *_, **__: plan(1.0, 1.0))
     for objective in ("throughput", "gpipe", "latency", "makespan"):
         found = {(one.method, one.split) for one in compare_methods(diamond(), gpus(), objective).compared}
         suited = {name for name, info in METHODS.items() if objective in info.objectives}

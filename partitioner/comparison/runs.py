@@ -22,7 +22,8 @@ from partitioner.evaluate import OBJECTIVES
 from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.graph import Graph
-from partitioner.methods.registry import METHODS, MethodInfo
+from partitioner.methods.info import MethodInfo
+from partitioner.methods.registry import METHODS
 from partitioner.options import SPLITS, split_for
 from partitioner.plan import Plan
 from partitioner.solve import solve

@@ -10,9 +10,9 @@ import numpy as np
 
 from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import Devices
-from partitioner.dimension import Dimension
 from partitioner.graph import Floats, Graph, Ints, NodeId
 from partitioner.methods.list_scheduling.fastt.splitting import CONCATENATE, PART, SPLIT, Draft, Share
+from partitioner.splitting.dimension import Dimension
 
 ROWS = {name: i for i, name in enumerate(MEMORY_PARTS)}
 COPIED = [ROWS[name] for name in ("parameters", "gradients", "optimizer")]

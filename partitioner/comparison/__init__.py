@@ -1,0 +1,1 @@
+"""Side by side: methods on one workload, schedules of one plan."""
