@@ -80,7 +80,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         Contracted as far as nothing can be lost; for chains its `coarser` further, if there is further
         to go; for other splits its `chain` is the contraction for chains. For latency and makespans nothing
         is contracted: nodes of a group share a device, but run one by one on a CPU, and for makespans on
-        any device.
+        any device; for makespans the tensors are those of `tasks`.
     """
     group = colocated_groups(graph, goal.classes)
     if goal.transfers is not None:
@@ -89,7 +89,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         return _contract_chain(graph, devices, group, goal)
     chain = _contract_chain(graph, devices, group, replace(goal, objective="throughput"))
     if goal.objective == "latency":
-        return replace(flow_of(graph, devices, group, goal.subgraphs), chain=chain)
+        return replace(flow_of(graph, devices, group, goal.subgraphs, topological(graph)), chain=chain)
     groups = _merged_groups(graph, devices, group, goal)
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)
     place = np.full(len(kept), chain.n)
@@ -112,7 +112,7 @@ def _with_tasks(graph: Graph, devices: Devices, group: Ints, goal: Goal, transfe
     tasks = tasks_of(graph, devices, group, transfers, order)
     if goal.objective != "makespan":
         return replace(contract(graph, devices, replace(goal, transfers=None)), tasks=tasks)
-    problem = flow_of(graph, devices, group, goal.subgraphs)
+    problem = flow_of(graph, devices, group, goal.subgraphs, order, tensors=False)
     return replace(problem, objective=goal.objective, split=goal.split, tasks=tasks)
 
 

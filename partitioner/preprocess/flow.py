@@ -8,11 +8,13 @@ import numpy as np
 
 from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
-from partitioner.preprocess.nets import build_nets
+from partitioner.preprocess.nets import build_nets, no_nets
 from partitioner.preprocess.problem import Floats, Ints, Problem, rows_of
 
 
-def flow_of(graph: Graph, devices: Devices, group: Ints, subgraphs: int) -> Problem:
+def flow_of(
+    graph: Graph, devices: Devices, group: Ints, subgraphs: int, order: Ints, tensors: bool = True
+) -> Problem:
     """The nodes in a topological order, with everything that decides when each can run.
 
     Parameters
@@ -23,8 +25,11 @@ def flow_of(graph: Graph, devices: Devices, group: Ints, subgraphs: int) -> Prob
         Shape (N,): nodes of a group share a device.
     subgraphs
         How many subgraphs of each pass a device that pays for transfers may hold.
+    order
+        Shape (N,): positions of the nodes, producers before consumers.
+    tensors
+        Are the nets needed? Else there are none.
     """
-    order = topological(graph)
     member = np.argsort(order)
     count = len(order)
     edges = np.unique(member[graph.edges], axis=0)
@@ -36,7 +41,7 @@ def flow_of(graph: Graph, devices: Devices, group: Ints, subgraphs: int) -> Prob
         allowed=allowed,
         successors=rows_of(edges[:, 0], edges[:, 1], count),
         predecessors=rows_of(edges[:, 1], edges[:, 0], count),
-        nets=build_nets(graph, member, count, "sources"),
+        nets=build_nets(graph, member, count, "sources") if tensors else no_nets(count),
         member=member,
         count=np.array([min(kind.count, count) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),

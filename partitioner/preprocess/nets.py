@@ -53,7 +53,15 @@ def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
             if key in merged:
                 tensor = tensor._replace(cost=merged[key].cost + tensor.cost)
             merged[key] = tensor
-    tensors = list(merged.values())
+    return _nets_of(list(merged.values()), count)
+
+
+def no_nets(count: int) -> Nets:
+    """The nets of `count` supernodes that exchange nothing."""
+    return _nets_of([], count)
+
+
+def _nets_of(tensors: list[_Tensor], count: int) -> Nets:
     pins = [sorted({tensor.source, *tensor.read}) for tensor in tensors]
     owner = np.repeat(np.arange(len(pins)), [len(row) for row in pins])
     items = np.array([pin for row in pins for pin in row], dtype=np.int64)
