@@ -12,7 +12,7 @@ from partitioner.methods.latency.search_method import solve_latency_search
 from partitioner.methods.latency.timing import latency
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.refine import refined
+from partitioner.methods.list_scheduling.refine.search import refined
 from partitioner.methods.list_scheduling.subgraphs import fewest_subgraphs
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.loads import value_of

@@ -8,7 +8,7 @@ from partitioner import Devices, Graph, Transfers
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.heft import place_heft
-from partitioner.methods.list_scheduling.refine import refined
+from partitioner.methods.list_scheduling.refine.search import refined
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
 from partitioner.methods.relaxation import relax
@@ -31,7 +31,7 @@ def test_it_is_at_most_the_best_of_all_placements_and_orders() -> None:
 
 
 def test_it_is_at_most_what_a_search_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("partitioner.methods.list_scheduling.refine.MOST_MOVES", 100)
+    monkeypatch.setattr("partitioner.methods.list_scheduling.refine.search.MOST_MOVES", 100)
     tried = 0
     for seed, graph, devices, _ in cases(10_000, 400, 8, 4):
         problem = problem_of(graph, devices, Transfers(slope=0.0))

@@ -23,7 +23,7 @@ def test_auto_takes_it_and_says_where_the_plan_comes_from() -> None:
 
 
 def test_it_is_at_least_as_good_as_every_placer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("partitioner.methods.list_scheduling.refine.MOST_MOVES", 300)
+    monkeypatch.setattr("partitioner.methods.list_scheduling.refine.search.MOST_MOVES", 300)
     assert "heft" in placers()
     for seed, graph, devices, transfers in cases(300, 25, 10):
         try:

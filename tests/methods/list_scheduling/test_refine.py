@@ -10,14 +10,14 @@ import pytest
 from partitioner.methods.list_scheduling.first_fit import place_first_fit
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.heft import place_heft
-from partitioner.methods.list_scheduling.refine import refined
+from partitioner.methods.list_scheduling.refine.search import refined
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.cases import cases, problem_of
 from tests.oracle_makespan import least_makespan
 
-FEW = "partitioner.methods.list_scheduling.refine.MOST_MOVES"
+FEW = "partitioner.methods.list_scheduling.refine.search.MOST_MOVES"
 
 
 def start_of(tasks: Tasks) -> Found | None:

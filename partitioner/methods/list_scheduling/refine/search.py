@@ -9,7 +9,8 @@ import numpy as np
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import ground_of, new_state
 from partitioner.methods.list_scheduling.ranks import bottom_level
-from partitioner.methods.list_scheduling.refine_kernel import ROOM_FOR_MOVES, Walk, anneal
+from partitioner.methods.list_scheduling.refine.anneal import anneal
+from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.methods.method import Settings, meets
 from partitioner.preprocess.problem import Floats, Ints

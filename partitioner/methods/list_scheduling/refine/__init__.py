@@ -1,0 +1,1 @@
+"""Better placements by local search, from that of a list scheduler."""

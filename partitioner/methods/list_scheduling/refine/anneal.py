@@ -1,0 +1,70 @@
+"""Annealing on the makespan, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
+from partitioner.methods.list_scheduling.refine.moves import propose, take_back
+from partitioner.methods.list_scheduling.refine.walk import Walk, sort_by_start, time_from, trace
+from partitioner.preprocess.problem import Floats, Ints
+
+ROUNDING = 1 + 1e-12
+
+
+@njit(cache=True, nogil=True)
+def anneal(
+    ground: Ground,
+    state: State,
+    walk: Walk,
+    best_device: Ints,
+    best_order: Ints,
+    best: float,
+    heat: Floats,
+    seed: int,
+) -> float:
+    """Try one move for every temperature in `heat`; the best that is met is kept.
+
+    Parameters
+    ----------
+    ground, state
+        The tasks, and where the timing with contention works.
+    walk
+        Where the search is; it goes on from there.
+    best_device, best_order, best
+        The best so far, and its makespan.
+    heat
+        The temperatures, in the unit of time.
+    seed
+        Of everything random.
+
+    Returns
+    -------
+    float
+        The makespan of the best.
+    """
+    np.random.seed(seed)
+    sort_by_start(ground, walk)
+    value = time_from(ground, state, walk, 0, np.inf)[0]
+    walk.finish[:] = walk.trial
+    steps = trace(ground, state, walk)
+    for temperature in heat:
+        most = (value - temperature * np.log(1.0 - np.random.random())) * ROUNDING
+        first, count, source, target = propose(ground, walk, steps)
+        if first == NOWHERE:
+            continue
+        reached, until = time_from(ground, state, walk, first, most)
+        if reached > most:
+            for i in range(first, until):
+                walk.trial[walk.order[i]] = walk.finish[walk.order[i]]
+            take_back(ground, walk, count, source, target)
+            continue
+        value = reached
+        walk.finish[:] = walk.trial
+        steps = trace(ground, state, walk)
+        if value < best:
+            best = value
+            best_device[:] = walk.device
+            best_order[:] = walk.order
+    return best

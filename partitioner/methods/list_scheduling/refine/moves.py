@@ -1,0 +1,169 @@
+"""Moves of groups between devices and of tasks in the order, and how they are taken back."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground
+from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
+
+RUN, SWAP, SHIFT, ANY = 0, 1, 2, 3
+TRIES = 8  # to find a group to exchange with
+
+
+@njit(cache=True, nogil=True)
+def propose(ground: Ground, walk: Walk, steps: int) -> tuple[int, int, int, int]:
+    """Make a move at random.
+
+    Returns
+    -------
+    tuple
+        The first place from which times may change, or ``NOWHERE`` if nothing was moved; how many groups
+        were moved; and from where to where a task was shifted in the order, or ``NOWHERE``.
+    """
+    draw = np.random.random()
+    kind = RUN if draw < 0.55 else SHIFT if draw < 0.8 else SWAP if draw < 0.9 else ANY
+    at = np.random.randint(steps)
+    v = walk.path[at] if kind != ANY else np.random.randint(len(walk.order))
+    if kind == SHIFT:
+        source, target = _shift(ground, walk, v, walk.path[at + 1] if walk.waits[at] else NOWHERE)
+        return (NOWHERE if source == target else min(source, target)), 0, source, target
+    here, there = walk.device[v], _another(ground, walk, v)
+    if there == here:
+        return NOWHERE, 0, NOWHERE, NOWHERE
+    first, count = _move(ground, walk, ground.group[v], there, 0, kind == SWAP)
+    if count and kind == SWAP:
+        first, count = _exchange(ground, walk, v, here, there, first)
+    if count and kind == RUN:
+        first, count = _follow(ground, walk, at, steps, here, there, first)
+    if count and (walk.room < 0.0).any():
+        take_back(ground, walk, count, NOWHERE, NOWHERE)
+        count = 0
+    return (first if count else NOWHERE), count, NOWHERE, NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def _exchange(ground: Ground, walk: Walk, v: int, here: int, there: int, first: int) -> tuple[int, int]:
+    """Move some group back from where task `v` has gone; the first place that changes, and groups moved."""
+    for _ in range(TRIES + 1):
+        w = np.random.randint(len(walk.order))
+        if walk.device[w] == there and ground.group[w] != ground.group[v]:
+            other, count = _move(ground, walk, ground.group[w], here, 1, False)
+            return min(first, other), count
+    return first, 1
+
+
+@njit(cache=True, nogil=True)
+def _follow(
+    ground: Ground, walk: Walk, at: int, steps: int, here: int, there: int, first: int
+) -> tuple[int, int]:
+    """Move what comes before on the critical path along, as long as it is here; as :func:`_exchange`."""
+    count, length = 1, 1
+    while length < ROOM_FOR_MOVES and np.random.random() < 0.5:
+        length *= 2
+    for step in range(at + 1, min(at + length, steps)):
+        w = walk.path[step]
+        if count == ROOM_FOR_MOVES or walk.device[w] not in (here, there):
+            break
+        if walk.device[w] == here:
+            other, count = _move(ground, walk, ground.group[w], there, count, False)
+            first = min(first, other)
+    return first, count
+
+
+@njit(cache=True, nogil=True)
+def _another(ground: Ground, walk: Walk, v: int) -> int:
+    """A device for a task: that of a neighbour, or any."""
+    before, after = ground.before_start[v], ground.after_start[v]
+    inputs, outputs = ground.before_start[v + 1] - before, ground.after_start[v + 1] - after
+    if inputs + outputs and np.random.random() < 0.5:
+        e = np.random.randint(inputs + outputs)
+        return int(walk.device[ground.before[before + e] if e < inputs else ground.after[after + e - inputs]])
+    return int(np.random.randint(len(walk.end)))
+
+
+@njit(cache=True, nogil=True)
+def _move(
+    ground: Ground,
+    walk: Walk,
+    group: int,
+    d: int,
+    count: int,
+    owing: bool,
+) -> tuple[int, int]:
+    """Move a group to a device if it may run there and fits, or if the room may be owed for a while."""
+    n = len(walk.order)
+    size = ground.group_size[group]
+    if not ground.group_allowed[d, group] or (size > walk.room[d] and not owing):
+        return n, count
+    first = n
+    walk.moved[count], walk.origin[count] = group, walk.device[walk.members[walk.members_start[group]]]
+    walk.room[walk.origin[count]] += size
+    walk.room[d] -= size
+    for i in range(walk.members_start[group], walk.members_start[group + 1]):
+        walk.device[walk.members[i]] = d
+        first = min(first, walk.place[walk.members[i]])
+    return first, count + 1
+
+
+@njit(cache=True, nogil=True)
+def _shift(ground: Ground, walk: Walk, v: int, u: int) -> tuple[int, int]:
+    """Exchange a task with the one that it waits for on its device, or shift it between its neighbours.
+
+    `u` is that other task, or ``NOWHERE``. From where to where something was shifted is returned.
+    """
+    low, high = _range(ground, walk, v)
+    source, target = walk.place[v], walk.place[v]
+    if u != NOWHERE and np.random.random() < 0.6:
+        if low <= walk.place[u]:
+            target = walk.place[u]
+        elif _range(ground, walk, u)[1] >= walk.place[v]:
+            source, target = walk.place[u], walk.place[v]
+    else:
+        target = low + np.random.randint(high - low + 1)
+    _rotate(walk, source, target)
+    return source, target
+
+
+@njit(cache=True, nogil=True)
+def _range(ground: Ground, walk: Walk, v: int) -> tuple[int, int]:
+    """The first and the last place of the order that a task could have."""
+    low, high = 0, len(walk.order) - 1
+    for e in range(ground.before_start[v], ground.before_start[v + 1]):
+        low = max(low, walk.place[ground.before[e]] + 1)
+    for e in range(ground.after_start[v], ground.after_start[v + 1]):
+        high = min(high, walk.place[ground.after[e]] - 1)
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _rotate(walk: Walk, source: int, target: int) -> None:
+    """Take the task at one place of the order and put it at another."""
+    v = walk.order[source]
+    step = 1 if target > source else -1
+    for i in range(source, target, step):
+        walk.order[i] = walk.order[i + step]
+        walk.place[walk.order[i]] = i
+    walk.order[target] = v
+    walk.place[v] = target
+
+
+@njit(cache=True, nogil=True)
+def take_back(
+    ground: Ground,
+    walk: Walk,
+    count: int,
+    source: int,
+    target: int,
+) -> None:
+    """Undo a move."""
+    if source != NOWHERE:
+        _rotate(walk, target, source)
+    for k in range(count - 1, -1, -1):
+        group, d = walk.moved[k], walk.origin[k]
+        size = ground.group_size[group]
+        walk.room[walk.device[walk.members[walk.members_start[group]]]] += size
+        walk.room[d] -= size
+        for i in range(walk.members_start[group], walk.members_start[group + 1]):
+            walk.device[walk.members[i]] = d

@@ -1,0 +1,163 @@
+"""Where a search for better makespans is: its times and its critical path."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from partitioner.graph import Bools
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
+from partitioner.methods.list_scheduling.timing import run_eagerly
+from partitioner.preprocess.problem import Floats, Ints
+
+ROOM_FOR_MOVES = 64
+
+
+class Walk(NamedTuple):
+    """Where a search is.
+
+    Parameters
+    ----------
+    device, order, place
+        Shape (n,): the device of every task, all tasks in a topological order, and where each is in it.
+    finish, trial
+        Shape (n,): when each task ends, and when it would with the move that is tried.
+    end
+        Shape (D,): when each device is free, while it is timed.
+    room
+        Shape (D,): memory that is left.
+    path, waits
+        Shape (n,): the critical path from its end, and whether each of its tasks waits for the task before
+        it on its device (else for an input).
+    moved, origin
+        Shape (ROOM_FOR_MOVES,): the groups that the move has moved, and where each was.
+    members_start, members
+        The tasks of every group.
+    tail
+        Shape (n,): what must follow each task at least.
+    """
+
+    device: Ints
+    order: Ints
+    place: Ints
+    finish: Floats
+    trial: Floats
+    end: Floats
+    room: Floats
+    path: Ints
+    waits: Bools
+    moved: Ints
+    origin: Ints
+    members_start: Ints
+    members: Ints
+    tail: Floats
+
+
+@njit(cache=True, nogil=True)
+def time_from(ground: Ground, state: State, walk: Walk, first: int, most: float) -> tuple[float, int]:
+    """The makespan, and up to where times were written; infinity as soon as it is known to exceed `most`.
+
+    Without contention only what comes from place `first` on can have changed.
+    """
+    n = len(walk.order)
+    if ground.contention:
+        _time_eagerly(ground, state, walk)
+        return walk.trial.max(), n
+    walk.end[:] = 0.0
+    last = 0.0
+    for i in range(first):
+        v = walk.order[i]
+        walk.end[walk.device[v]] = walk.trial[v]
+        last = max(last, walk.trial[v])
+    for i in range(first, n):
+        v = walk.order[i]
+        d = walk.device[v]
+        begin = walk.end[d]
+        for e in range(ground.before_start[v], ground.before_start[v + 1]):
+            begin = max(begin, _arrival(ground, state, walk, e, d))
+        finish = begin + ground.time[d, v]
+        walk.trial[v] = walk.end[d] = finish
+        if finish + walk.tail[v] > most:
+            return np.inf, i + 1
+        last = max(last, finish)
+    return last, n
+
+
+@njit(cache=True, nogil=True)
+def _arrival(ground: Ground, state: State, walk: Walk, e: int, d: int) -> float:
+    """When the input along edge `e` is on device `d`."""
+    u = ground.before[e]
+    source = walk.device[u]
+    if source == d:
+        return float(walk.trial[u])
+    tensor = ground.before_tensor[e]
+    if ground.contention:
+        return float(state.arrival[tensor, d])
+    length = ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d]
+    return float(walk.trial[u] + length)
+
+
+@njit(cache=True, nogil=True)
+def _time_eagerly(ground: Ground, state: State, walk: Walk) -> None:
+    """With contention: everything anew."""
+    n = len(walk.order)
+    following, head = np.full(n, NOWHERE), np.full(len(walk.end), NOWHERE)
+    for i in range(n - 1, -1, -1):
+        v = walk.order[i]
+        following[v] = head[walk.device[v]]
+        head[walk.device[v]] = v
+    state.device[:] = walk.device
+    state.end[:] = 0.0
+    state.channel[:] = 0.0
+    state.arrival[:] = np.inf
+    run_eagerly(ground, state, walk.order, following, head)
+    walk.trial[:] = state.finish
+
+
+@njit(cache=True, nogil=True)
+def sort_by_start(ground: Ground, walk: Walk) -> None:
+    """Order the tasks by their starts, rounded so that none comes before what it waits for.
+
+    What starts at once stays in its order.
+    """
+    n = len(walk.order)
+    start, in_order = np.empty(n), np.empty(n)
+    walk.end[:] = 0.0
+    for i in range(n):
+        v = walk.order[i]
+        d = walk.device[v]
+        start[v] = max(walk.end[d], walk.finish[v] - ground.time[d, v])
+        for e in range(ground.before_start[v], ground.before_start[v + 1]):
+            start[v] = max(start[v], start[ground.before[e]])
+        walk.end[d] = in_order[i] = start[v]
+    walk.order[:] = walk.order[np.argsort(in_order, kind="mergesort")]
+    for i in range(n):
+        walk.place[walk.order[i]] = i
+
+
+@njit(cache=True, nogil=True)
+def trace(ground: Ground, state: State, walk: Walk) -> int:
+    """Follow the critical path back from the last task to end; its length."""
+    previous = np.full(len(walk.order), NOWHERE)
+    latest = np.full(len(walk.end), NOWHERE)
+    v = walk.order[0]
+    for u in walk.order:
+        previous[u] = latest[walk.device[u]]
+        latest[walk.device[u]] = u
+        if walk.trial[u] > walk.trial[v]:
+            v = u
+    steps = 0
+    while v != NOWHERE:
+        d, before = walk.device[v], previous[v]
+        begin = walk.trial[before] if before != NOWHERE else 0.0
+        walk.path[steps], walk.waits[steps] = v, before != NOWHERE
+        for e in range(ground.before_start[v], ground.before_start[v + 1]):
+            arrival = _arrival(ground, state, walk, e, d)
+            if arrival > begin or (arrival == begin and begin > 0.0 and np.random.random() < 0.5):
+                begin, before, walk.waits[steps] = arrival, ground.before[e], False
+        walk.waits[steps] &= begin > 0.0
+        steps += 1
+        v = before if begin > 0.0 else NOWHERE
+    return steps
