@@ -116,6 +116,7 @@ def test_what_is_better_from_the_start_is_kept() -> None:
         ({"schedule": "1f1b"}, "objective 'makespan' needs microbatches"),
         ({"schedule": "1f1b", "microbatches": 4, "split": "free"}, "split 'free' is not available"),
         ({"schedule": "1f1b", "microbatches": 4, "method": "dp"}, "objective 'makespan' is not available"),
+        ({"schedule": "1f1b", "microbatches": 4, "method": "heft"}, "method heft runs one step"),
         ({"schedule": "waltz", "microbatches": 4}, "schedule = 'waltz'"),
         ({"schedule": "1f1b", "microbatches": 4, "gap": 2}, "gap = 2"),
     ],
