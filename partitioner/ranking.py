@@ -50,6 +50,8 @@ def solve_makespan(
     for name, value in (("schedule", regime.schedule), ("microbatches", regime.microbatches)):
         if value is None:
             raise OptionError(f"objective {objective!r} needs {name}")
+    if method in METHODS and METHODS[method].places_operators:
+        raise OptionError(f"method {method} runs one step operator by operator: schedule means nothing to it")
     info = choose(
         PIPED if method == "auto" else method, objective, split or "chain", backend, regime.features(devices)
     )
