@@ -1,4 +1,4 @@
-"""Compare the methods on many workloads: markdown tables of values and of gaps, method by workload.
+"""Compare the methods on many workloads: markdown tables of values and of gaps, workload by method.
 
 A gap is to the best bound that any method proved for the split or a freer one; "-" stands for no plan, with
 the reason below the tables. Exit code: 0; 1 if a method is contradicted; 2 if files or options are bad.
@@ -10,6 +10,7 @@ import argparse
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,9 @@ def tables(found: Found) -> str:
     """Values, gaps and reasons as markdown; methods that come closest to the best on average come first."""
     lines = sorted({(one.method, one.split) for each in found.values() for one in each.compared})
     lines.sort(key=lambda line: _distance(found, line))
-    heads = ["method", "split", *found]
-    values = [[*line, *(_value(each, line) for each in found.values())] for line in lines]
-    gaps = [[*line, *(_gap(each, line) for each in found.values())] for line in lines]
+    heads = ["workload", *(f"{method} ({split})" for method, split in lines)]
+    values = [[name, *(_value(each, line) for line in lines)] for name, each in found.items()]
+    gaps = [[name, *(_gap(each, line) for line in lines)] for name, each in found.items()]
     reasons = [f"- {name}, {one.method}, {one.split}: {one.reason}" for name, one in _without(found)]
     bugs = [f"- CONTRADICTION: {name}: {words}" for name in found for words in found[name].contradictions]
     parts = ["Values", markdown_grid(heads, values), "Gaps to the best bound", markdown_grid(heads, gaps)]
@@ -99,11 +100,12 @@ def _compared(path: Path, options: argparse.Namespace) -> pt.MethodComparison:
     if console.is_terminal:
         console.print(path.stem, style="dim")
     workload = pt.load(path)
+    devices = _accelerators(workload.devices) if options.no_cpus else workload.devices
     chosen: dict[str, Any] = {"refine": True} if options.refine else {}
     chosen |= {"transfers": pt.Transfers(contention=True)} if options.contention else {}
     return pt.compare_methods(
         workload.graph,
-        workload.devices,
+        devices,
         options.objective,
         split=options.split,
         methods=options.methods,
@@ -112,6 +114,12 @@ def _compared(path: Path, options: argparse.Namespace) -> pt.MethodComparison:
         workers=options.workers,
         **chosen,
     )
+
+
+def _accelerators(devices: pt.Devices) -> pt.Devices:
+    """The devices without those that do not pay for transfers."""
+    kinds = (kind if kind.pays_communication else replace(kind, count=0) for kind in devices.kinds)
+    return replace(devices, kinds=tuple(kinds))
 
 
 def _paths(folders: Sequence[Path]) -> list[Path]:
@@ -146,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, metavar="N", help="cores to use")
     parser.add_argument("--refine", action="store_true", help="improve placed operators by local search")
     parser.add_argument("--contention", action="store_true", help="one transfer at a time for each device")
+    parser.add_argument("--no-cpus", action="store_true", help="leave the CPUs out")
     return parser
 
 

@@ -26,10 +26,14 @@ def workloads(folder: Path) -> Path:
 
 
 def grids(out: str) -> list[list[list[str]]]:
-    """The cells of every table, without the rule under its head."""
+    """For every table its columns, one a method: its name, its split, a cell a workload; first the names."""
     tables = [part.splitlines() for part in out.split("\n\n") if part.startswith("|")]
     cells = [[[cell.strip() for cell in line.strip("|").split("|")] for line in table] for table in tables]
-    return [[table[0], *table[2:]] for table in cells]
+    columns = [list(zip(table[0], *table[2:], strict=True)) for table in cells]
+    return [
+        [["method", "split", *names], *([*title.strip(")").split(" ("), *column] for title, *column in rest)]
+        for (_, *names), *rest in columns
+    ]
 
 
 def test_tables_hold_what_solve_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +54,16 @@ def test_tables_hold_what_solve_finds(tmp_path: Path, capsys: pytest.CaptureFixt
             assert cell == f"{plan.value:.2f}"
     dp = next(row for row in gaps if row[0] == "dp")
     assert dp[2:] == ["0.00%", "0.00%"]
+
+
+def test_without_cpus_only_accelerators_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    """The bound of BERT-24 rises when a CPU is taken away."""
+    words = ["instances/bert24_training.json", "--methods", "dp"]
+    found = []
+    for more in ([], ["--no-cpus"]):
+        main([*words, *more])
+        found.append(float(grids(capsys.readouterr().out)[0][1][2]))
+    assert found[0] < found[1]
 
 
 def test_files_of_one_name_keep_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
