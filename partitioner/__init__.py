@@ -19,7 +19,8 @@ from partitioner.evaluation.verdict import Evaluation
 from partitioner.formats.msr import load
 from partitioner.formats.networkx_graph import from_networkx, to_networkx
 from partitioner.formats.pipedream import load_pipedream
-from partitioner.formats.placement import load_placement, load_plan
+from partitioner.formats.placement import load_placement
+from partitioner.formats.plan import load_plan
 from partitioner.formats.timeline import load_timeline
 from partitioner.graph import Graph
 from partitioner.levels import Level

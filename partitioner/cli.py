@@ -15,7 +15,8 @@ from partitioner.certify import Certificate, certify
 from partitioner.comparison.command import compare_all
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
-from partitioner.formats.placement import load_execution_order, load_placement, load_subgraphs
+from partitioner.formats.by_node import load_execution_order, load_subgraphs
+from partitioner.formats.placement import load_placement
 from partitioner.formats.replicas import load_order, load_replicas
 from partitioner.graph import Graph, NodeId
 from partitioner.inputs import read_constraints, read_transfers, read_workload

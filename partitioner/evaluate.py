@@ -15,6 +15,7 @@ import numpy as np
 from partitioner.constraints import Constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
+from partitioner.evaluation.asked import check_extensions, check_operators, check_subgraphs
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.demands import demand_violations
 from partitioner.evaluation.latency import latency_of
@@ -28,7 +29,6 @@ from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.evaluation.violations import violations_of
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
-from partitioner.schedule.stash import check_schedule
 from partitioner.transfers import BY_FARE, Transfers
 
 OBJECTIVES = ("throughput", "gpipe", "latency", "batch", "makespan")
@@ -140,9 +140,10 @@ def evaluate(
     """
     if objective not in OBJECTIVES:
         raise OptionError(f"objective {shown(objective)} cannot be evaluated; known: {', '.join(OBJECTIVES)}")
-    _check_options(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
+    check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
+    check_operators(objective, transfers, execution_order)
     extensions = {"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches}
-    _check_extensions(objective, devices, constraints, **extensions)
+    check_extensions(objective, devices, constraints, **extensions)
     if split not in (None, *SPLITS):
         raise OptionError(f"split {shown(split)} is unknown; choose from {', '.join(SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
@@ -173,37 +174,6 @@ def _plain(placed: Placed, objective: str) -> Evaluation:
     loads = _loads(placed, load, compute, into, out)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     return Evaluation(objective, float(value), loads, violations_of(placed), shape)
-
-
-def _check_options(objective: str, limit: object, subgraphs: object, limited_cpus: object) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise OptionError(f"subgraphs_per_accelerator = {shown(limit)}: must be an integer of at least 1")
-    if not isinstance(limited_cpus, bool):
-        raise OptionError(f"limited_cpus = {shown(limited_cpus)}: must be True or False")
-    if objective != "latency" and (limit > 1 or subgraphs is not None or limited_cpus):
-        words = "subgraphs_per_accelerator, subgraphs and limited_cpus"
-        raise OptionError(f"{words} mean nothing for objective {shown(objective)}, only for 'latency'")
-
-
-def _check_extensions(
-    objective: str,
-    devices: Devices,
-    constraints: object,
-    schedule: object,
-    microbatches: object,
-    **others: object,
-) -> None:
-    given = {"schedule": schedule, "microbatches": microbatches, **others, "levels": devices.levels or None}
-    unknown = [name for name, value in given.items() if value is not None]
-    levels_only = objective == "makespan" and unknown == ["levels"]
-    if objective in ("gpipe", "latency", "makespan") and unknown and not levels_only:
-        words = ", ".join(unknown)
-        raise OptionError(f"{words}: mean nothing for objective {shown(objective)}, only for pipelines")
-    check_schedule("inference" if schedule is None else schedule, microbatches)
-    if objective == "batch" and microbatches is None:
-        raise OptionError("microbatches = None: objective 'batch' needs the number of samples of a batch")
-    if constraints is not None and not isinstance(constraints, Constraints):
-        raise OptionError(f"constraints = {shown(constraints)}: must be Constraints")
 
 
 def _pipeline(

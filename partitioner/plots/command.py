@@ -13,7 +13,8 @@ from partitioner.errors import BackendUnavailable, OptionError
 from partitioner.evaluate import evaluate
 from partitioner.evaluation.verdict import Evaluation
 from partitioner.files import read_json, write_bytes
-from partitioner.formats.placement import load_placement, load_plan
+from partitioner.formats.placement import load_placement
+from partitioner.formats.plan import load_plan
 from partitioner.formats.replicas import load_order, load_replicas
 from partitioner.graph import NodeId
 from partitioner.inputs import read_workload

@@ -179,3 +179,17 @@ def test_memory_is_held_from_the_start() -> None:
     small = Devices((DeviceKind("gpu", 2, memory=5.0),))
     assert evaluated(graph, small, {0: "gpu0", 1: "gpu0"}, "makespan").violations
     assert not evaluated(graph, small, {0: "gpu0", 1: "gpu1"}, "makespan").violations
+
+
+@pytest.mark.parametrize(
+    ("objective", "options", "message"),
+    [
+        ("throughput", {"transfers": SHARED}, "mean nothing for objective 'throughput'"),
+        ("latency", {"execution_order": [0, 1]}, "mean nothing for objective 'latency'"),
+        ("makespan", {"transfers": "fast"}, "transfers = 'fast': must be Transfers"),
+        ("makespan", {"schedule": "1f1b"}, "schedule: mean nothing for objective 'makespan'"),
+    ],
+)
+def test_options_without_a_meaning_are_refused(objective: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        evaluated(network([1, 1], [(0, 1)]), FOUR, dict.fromkeys(range(2), "gpu0"), objective, **options)

@@ -22,7 +22,7 @@ from partitioner import (
     load_plan,
     solve,
 )
-from partitioner.formats.placement import load_subgraphs
+from partitioner.formats.by_node import load_subgraphs
 from partitioner.methods.ip.backends.catalogue import BACKENDS, is_present
 from partitioner.methods.latency import solve as latency
 from partitioner.methods.registry import METHODS
