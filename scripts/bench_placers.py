@@ -22,6 +22,7 @@ from operator_graphs import SIZES, devices, operator_graph
 import partitioner as pt
 from partitioner.constraints import NONE
 from partitioner.demands import demands_of
+from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.list_scheduling.found import PlaceTasks
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
@@ -38,7 +39,7 @@ def placers() -> tuple[str, ...]:
     return tuple(
         name
         for name, info in METHODS.items()
-        if "operators" in info.features and "makespan" in info.objectives and name != "list"
+        if "operators" in info.features and "makespan" in info.objectives and name != USERS_OWN
     )
 
 

@@ -144,7 +144,7 @@ def compare_methods(
     Workload(graph, devices)
     read_options(objective, time_limit, 0.0, seed, workers, method_options)
     check_fares(objective, devices)
-    runs = runs_of(objective, split, methods)
+    runs = runs_of(objective, split, methods, "placer" in method_options)
     given = {"time_limit": time_limit, "seed": seed, "workers": workers, **method_options}
     found: list[Compared] = []
     for number, (name, shape) in enumerate(runs, 1):

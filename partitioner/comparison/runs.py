@@ -22,6 +22,7 @@ from partitioner.evaluate import OBJECTIVES
 from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.graph import Graph
+from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
 from partitioner.options import SPLITS, split_for
@@ -78,8 +79,13 @@ class Compared:
         return max(self.plan.devices, key=lambda load: (_share(load), load.memory))
 
 
-def runs_of(objective: str, split: str | None, methods: Sequence[str] | None) -> list[tuple[str, str]]:
-    """The methods to run, each with a split; those that are named come whether they can or not."""
+def runs_of(
+    objective: str, split: str | None, methods: Sequence[str] | None, composed: bool = False
+) -> list[tuple[str, str]]:
+    """The methods to run, each with a split; those that are named come whether they can or not.
+
+    The placer made of the user's own parts is run if it is named or if there are such parts.
+    """
     for name, value, known in (("objective", objective, OBJECTIVES), ("split", split, (None, *SHAPES))):
         if value not in known:
             raise OptionError(f"{name} = {shown(value)}: must be one of {', '.join(map(str, known))}")
@@ -87,7 +93,8 @@ def runs_of(objective: str, split: str | None, methods: Sequence[str] | None) ->
     if unknown or (methods is not None and not methods):
         what = f"method {shown(unknown[0])} is unknown" if unknown else "no method is named"
         raise OptionError(f"{what}; choose from {', '.join(METHODS)}")
-    wanted = METHODS if methods is None else dict.fromkeys(methods)
+    usual = [name for name in METHODS if composed or name != USERS_OWN]
+    wanted = usual if methods is None else dict.fromkeys(methods)
     named = methods is not None
     runs = [(name, shape) for name in wanted for shape in _splits(METHODS[name], objective, split, named)]
     if not runs:
@@ -98,7 +105,7 @@ def runs_of(objective: str, split: str | None, methods: Sequence[str] | None) ->
 def _splits(info: MethodInfo, objective: str, split: str | None, named: bool) -> tuple[str, ...]:
     """The splits on which to run a method; none if it cannot do what is asked and was not named."""
     asked = split or SPLITS.get(objective)
-    known = [shape for shape in SHAPES if shape in info.splits and asked in (None, shape)]
+    known = [shape for shape in SHAPES if shape in info.splits_for(objective) and asked in (None, shape)]
     if objective not in info.objectives or not known:
         return (split_for(objective, split),) if named else ()
     if known[0] == CHAIN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from partitioner.methods.info import MethodInfo
 
+USERS_OWN = "list"  # made of parts that the user gives
 PARTITIONED = ("throughput", "gpipe", "makespan")
 PLANNERS = (
     MethodInfo(
@@ -201,5 +202,5 @@ PLACERS = (
     _placer(
         "celeritas", "celeritas.placers:solve_celeritas", "Celeritas: fused clusters by Adjusting Placement"
     ),
-    _placer("list", "heft:solve_composed", "a list scheduler of your own parts"),
+    _placer(USERS_OWN, "heft:solve_composed", "a list scheduler of your own parts"),
 )

@@ -21,6 +21,7 @@ from partitioner import (
     MethodComparison,
     NoPlanFound,
     OptionError,
+    Placer,
     Plan,
     Progress,
     WorkloadError,
@@ -28,6 +29,7 @@ from partitioner import (
     solve,
 )
 from partitioner.evaluation.verdict import DeviceLoad
+from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.registry import METHODS
 from tests.oracle import best_chain_value
 from tests.random_workloads import uneven_workload
@@ -90,13 +92,15 @@ def test_all_that_suits_is_run_by_the_registry(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(partitioner.comparison.runs, "solve", lambda *_, **__: plan(1.0, 1.0))
     for objective in ("throughput", "gpipe", "latency", "makespan"):
         found = {(one.method, one.split) for one in compare_methods(diamond(), gpus(), objective).compared}
-        suited = {name for name, info in METHODS.items() if objective in info.objectives}
+        suited = {name for name, info in METHODS.items() if objective in info.objectives} - {USERS_OWN}
         if objective == "makespan":
             suited = {name for name in suited if "free" in METHODS[name].splits}
         assert {name for name, _ in found} == suited
         assert all(split in METHODS[name].splits for name, split in found)
         if objective == "latency":
             assert {split for _, split in found} == {"convex"}
+    own = compare_methods(diamond(), gpus(), "makespan", placer=Placer()).compared
+    assert USERS_OWN in {one.method for one in own}
     throughput = {(one.method, one.split) for one in compare_methods(diamond(), gpus()).compared}
     assert throughput >= {("dp", "chain"), ("ip", "convex"), ("ip", "free"), ("scotch", "free")}
     assert ("single_device", "free") not in throughput

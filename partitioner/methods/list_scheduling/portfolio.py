@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 
 from partitioner.errors import BackendUnavailable
+from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.list_scheduling.first_fit import place_first_fit
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import FULL, ListMethod
@@ -21,7 +22,7 @@ from partitioner.methods.registry import METHODS
 from partitioner.preprocess.problem import Problem
 from partitioner.preprocess.tasks import Tasks
 
-LEFT_OUT = ("list", "portfolio")  # the first is the user's own
+LEFT_OUT = (USERS_OWN, "portfolio")
 PATIENCE = 5.0  # seconds for each placer
 FIRST_FIT, GIVEN = "first fit", "the given placement"
 
