@@ -11,7 +11,9 @@ import numpy as np
 from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import Devices
 from partitioner.graph import Floats, Graph, Ints, NodeId
-from partitioner.methods.list_scheduling.fastt.splitting import CONCATENATE, PART, SPLIT, Draft, Share
+from partitioner.methods.list_scheduling.fastt.block import Share
+from partitioner.methods.list_scheduling.fastt.edges import CONCATENATE, PART, SPLIT
+from partitioner.methods.list_scheduling.fastt.splitting import Draft
 from partitioner.splitting.dimension import Dimension
 
 ROWS = {name: i for i, name in enumerate(MEMORY_PARTS)}

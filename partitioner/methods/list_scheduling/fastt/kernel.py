@@ -12,6 +12,7 @@ from partitioner.methods.list_scheduling.ground import (
     State,
     arrives,
     book,
+    fill_slot,
     fits,
 )
 from partitioner.preprocess.problem import Floats, Ints
@@ -41,8 +42,9 @@ def place_all(
     for v in order:
         home = state.home[ground.group[v]]
         if home != NOWHERE:
-            d = home if fits(ground, state, v, home) else NOWHERE
+            d = home if ground.reserve or ground.size[v] <= state.room[home] else NOWHERE
         elif place[v] == OFF:
+            _ready_times(ground, state, v, ready)
             d = _earliest_finish(ground, state, v, ready)
         else:
             if chosen == NOWHERE or not fits(ground, state, v, chosen):
@@ -50,20 +52,24 @@ def place_all(
             d = chosen
         if d == NOWHERE:
             return False
-        book(ground, state, v, d)
+        if ground.contention:
+            book(ground, state, v, d)
+        else:
+            if home != NOWHERE or place[v] != OFF:
+                ready[d] = _ready_time(ground, state, v, d)
+            _book(ground, state, v, d, ready[d])
         if state.finish[v] + tail[v] >= cutoff:
             return False
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _earliest_finish(ground: Ground, state: State, v: int, ready: Floats) -> int:
-    """The device with room on which the task finishes first.
+    """The device with room on which the task finishes first, its inputs being there when `ready` says.
 
     As :func:`fits` and :func:`earliest_start` have it, device by device; here in one loop, since this is
-    where the time goes. `ready` is for when the inputs are on each device.
+    where the time goes.
     """
-    _ready_times(ground, state, v, ready)
     g, best, chosen = ground.group[v], np.inf, NOWHERE
     need = ground.group_size[g]
     for d in range(len(ready)):
@@ -89,6 +95,38 @@ def _ready_times(ground: Ground, state: State, v: int, ready: Floats) -> None:
             else:
                 arrival = finish + (ground.slope[source, d] * cost + ground.intercept[source, d])
             ready[d] = max(ready[d], arrival)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _ready_time(ground: Ground, state: State, v: int, d: int) -> float:
+    """When all inputs of the task are on device `d`, without contention."""
+    ready = 0.0
+    for e in range(ground.before_start[v], ground.before_start[v + 1]):
+        u, source = ground.before[e], state.device[ground.before[e]]
+        length = ground.slope[source, d] * ground.cost[ground.before_tensor[e]] + ground.intercept[source, d]
+        ready = max(ready, state.finish[u] + length)
+    return ready
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _book(ground: Ground, state: State, v: int, d: int, ready: float) -> None:
+    """As :func:`book` without contention, once it is known when the inputs are there."""
+    g, length = ground.group[v], ground.time[d, v]
+    if not ground.reserve:
+        state.room[d] -= ground.size[v]
+    elif state.home[g] == NOWHERE:
+        state.room[d] -= ground.group_size[g]
+    state.home[g] = d
+    begin, end = _first_gap(state, d, ready, length), state.end[d]
+    state.device[v], state.start[v], state.finish[v] = d, begin, begin + length
+    if begin < end:
+        fill_slot(state.idle_from, state.idle_to, state.idle_count, d, begin, begin + length)
+        return
+    if begin > end:
+        count = state.idle_count[d]
+        state.idle_from[d, count], state.idle_to[d, count] = end, begin
+        state.idle_count[d] = count + 1
+    state.end[d] = begin + length
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from partitioner import Devices, Dimension, Graph, Transfers
-from partitioner.methods.list_scheduling.fastt.splitting import WHOLE, draft_of, split_task
+from partitioner.methods.list_scheduling.fastt.edges import WHOLE
+from partitioner.methods.list_scheduling.fastt.splitting import draft_of, split_task
 from partitioner.preprocess.flow import topological
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
