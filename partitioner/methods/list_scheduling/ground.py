@@ -162,7 +162,7 @@ def earliest_start(ground: Ground, state: State, v: int, d: int) -> float:
     """When task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
     ready, end = ready_time(ground, state, v, d), state.end[d]
     count = state.idle_count[d] if ground.insertion and ready < end else 0
-    return _first_slot(state.idle_from, state.idle_to, d, count, ready, ground.time[d, v], end)
+    return first_slot(state.idle_from, state.idle_to, d, count, ready, ground.time[d, v], end)
 
 
 @njit(cache=True, nogil=True)
@@ -183,13 +183,13 @@ def start_times(ground: Ground, state: State, v: int, start: Floats) -> None:
         ):
             count = state.idle_count[d] if ground.insertion and ready < end else 0
             length = ground.time[d, v]
-            start[d] = _first_slot(state.idle_from, state.idle_to, d, count, ready, length, end)
+            start[d] = first_slot(state.idle_from, state.idle_to, d, count, ready, length, end)
         else:
             start[d] = np.inf
 
 
 @njit(cache=True, nogil=True)
-def _first_slot(
+def first_slot(
     idle_from: Floats, idle_to: Floats, d: int, count: int, ready: float, length: float, end: float
 ) -> float:
     """The start in the first of `count` idle slots that is long enough, or at the end."""

@@ -51,12 +51,14 @@ def trial(
 @njit(cache=True, nogil=True)
 def _largest_rank(ground: Ground, lines: Floats) -> Floats:
     """As :func:`partitioner.methods.list_scheduling.ranks.largest_rank`."""
-    longest = np.zeros(len(ground.size))
+    longest, transfer = np.zeros(len(ground.size)), np.zeros(len(ground.cost))
     for d in range(len(ground.time)):
-        longest = np.maximum(longest, np.where(ground.time[d] < np.inf, ground.time[d], 0.0))
-    transfer = np.zeros(len(ground.cost))
-    for k in range(len(lines)):
-        transfer = np.maximum(transfer, lines[k, 0] * ground.cost + lines[k, 1])
+        for v in range(len(longest)):
+            if longest[v] < ground.time[d, v] < np.inf:
+                longest[v] = ground.time[d, v]
+    for slope, intercept in lines:
+        for t in range(len(transfer)):
+            transfer[t] = max(transfer[t], slope * ground.cost[t] + intercept)
     return bottom(ground.after_start, ground.after, longest, transfer[ground.after_tensor])
 
 
