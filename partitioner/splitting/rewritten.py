@@ -46,29 +46,33 @@ class Splitter:
 
     def shares(self, node: int, dimensions: Iterable[Dimension], most: int) -> dict[Choice, Share]:
         """What the parts of a node have, for every dimension and number of parts up to `most`."""
-        return {(d, n): self.share(node, d, n) for d in dimensions for n in range(2, most + 1)}
+        choices = [(d, n) for d in dimensions for n in range(2, most + 1)]
+        if not choices:
+            return {}
+        count = np.array([n for _, n in choices])
+        divided = np.array([d.divides_parameters for d, _ in choices])
+        size, parts = self.memory(np.full(len(choices), node), divided, count)
+        held, time = (size + parts.sum(axis=0)).tolist(), self._times(node, count)
+        return {
+            (d, n): Share(n, time[i], held[i], d.divides_input, d.divides_output)
+            for i, (d, n) in enumerate(choices)
+        }
 
     def share(self, node: int, dimension: Dimension, count: int) -> Share:
         """What each of `count` parts of a node has."""
-        kinds = self.devices.kinds
-        rows = [self._row(kind.row, kind.time_factor, node, count) for kind in kinds]
-        size, parts = self.memory(
-            np.array([node]), np.array([dimension.divides_parameters]), np.array([count])
-        )
-        return Share(
-            count=count,
-            time=np.repeat(rows, [kind.count for kind in kinds], axis=0),
-            size=float((size + parts.sum(axis=0))[0]),
-            divides_input=dimension.divides_input,
-            divides_output=dimension.divides_output,
-        )
+        return self.shares(node, [dimension], count)[dimension, count]
 
-    def _row(self, kind: str, factor: float, node: int, count: int) -> Floats:
-        if kind not in self.graph.kinds:
-            return np.full(3, np.inf)
-        row = self.graph.kinds.index(kind)
-        own = self.graph.time[row, node] / count if self.graph.allowed[row, node] else np.inf
-        return np.array([self.split_time, own, self.concatenate_time]) * factor
+    def _times(self, node: int, count: Ints) -> Floats:
+        """Shape (k, D, 3): of a split node, a part and the concatenate node on each device."""
+        rows = []
+        for kind in self.devices.kinds:
+            times = np.full((len(count), 3), np.inf)
+            if kind.row in self.graph.kinds:
+                row = self.graph.kinds.index(kind.row)
+                own = self.graph.time[row, node] / count if self.graph.allowed[row, node] else np.inf
+                times[:, 0], times[:, 1], times[:, 2] = self.split_time, own, self.concatenate_time
+            rows += [times * kind.time_factor] * kind.count
+        return np.ascontiguousarray(np.stack(rows, axis=1))
 
     def memory(self, nodes: Ints, divided: Floats, count: Ints) -> tuple[Floats, Floats]:
         """Size, shape (k,), and parts, shape (5, k), of one part of each of `k` nodes.

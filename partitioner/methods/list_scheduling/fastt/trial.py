@@ -9,6 +9,7 @@ from partitioner.methods.list_scheduling.fastt.block import Share, rewritten, ro
 from partitioner.methods.list_scheduling.fastt.critical import OFF, along
 from partitioner.methods.list_scheduling.fastt.floor import tails
 from partitioner.methods.list_scheduling.fastt.kernel import place_all
+from partitioner.methods.list_scheduling.fastt.runs import descending
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
 from partitioner.methods.list_scheduling.ranks import bottom
 from partitioner.preprocess.problem import Floats, Ints
@@ -36,7 +37,7 @@ def trial(
     block = roles(ground, v, share.count)
     split = rewritten(ground, v, share, block)
     rank = _largest_rank(split, lines)
-    order = np.argsort(-rank, kind="mergesort")
+    order = descending(rank)
     path = along(split.before_start, split.after_start, split.after, rank)
     place = np.full(len(rank), OFF)
     for i in range(len(path)):
