@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,11 +10,10 @@ import numpy as np
 
 from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import Devices
-from partitioner.graph import Floats, Graph, Ints, NodeId
-from partitioner.methods.list_scheduling.fastt.block import Share
-from partitioner.methods.list_scheduling.fastt.edges import CONCATENATE, PART, SPLIT
-from partitioner.methods.list_scheduling.fastt.splitting import Draft
+from partitioner.graph import Floats, Graph, Ints
+from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Draft, Share
 from partitioner.splitting.dimension import Dimension
+from partitioner.splitting.names import names_of
 
 ROWS = {name: i for i, name in enumerate(MEMORY_PARTS)}
 COPIED = [ROWS[name] for name in ("parameters", "gradients", "optimizer")]
@@ -103,7 +102,7 @@ class Splitter:
         size, parts = self.memory(node, divided[node], shared)
         time = graph.time[:, node] / shared
         time[:, role == SPLIT], time[:, role == CONCATENATE] = self.split_time, self.concatenate_time
-        ids = _names(graph.ids, draft, splits)
+        ids = names_of(graph.ids, draft, splits)
         return replace(
             graph,
             ids=ids,
@@ -122,48 +121,3 @@ class Splitter:
             ),
             extras=type(graph.extras)(top=graph.extras.top),
         )
-
-
-def _names(ids: Sequence[NodeId], draft: Draft, splits: Splits) -> tuple[NodeId, ...]:
-    """The id of every task: its own, or one such as ``conv/batch/0of2`` that no other node has."""
-    taken, names = set(map(str, ids)), []
-    for node, role, i in zip(
-        draft.tasks.node.tolist(), draft.role.tolist(), draft.number.tolist(), strict=True
-    ):
-        if role not in (SPLIT, PART, CONCATENATE):
-            names.append(ids[node])
-            continue
-        dimension, count = splits[node]
-        word = {SPLIT: f"split{i}", PART: f"{i}of{count}", CONCATENATE: "concatenate"}[role]
-        names.append(unused(f"{ids[node]}/{dimension.name}/{word}", taken))
-    return tuple(names)
-
-
-def unused(name: str, taken: set[str]) -> str:
-    """The name, or one like it that is not taken; it is from now on."""
-    while name in taken:
-        name += "'"
-    taken.add(name)
-    return name
-
-
-def in_order(graph: Graph, order: Ints) -> Graph:
-    """The graph with its nodes in a topological order, and its edges by consumer."""
-    edges = np.argsort(order)[graph.edges].reshape(-1, 2)
-    by_consumer = np.argsort(edges[:, 1], kind="stable")
-    nodes = order.tolist()
-    return replace(
-        graph,
-        ids=tuple(graph.ids[i] for i in nodes),
-        time=graph.time[:, order],
-        allowed=graph.allowed[:, order],
-        size=graph.size[order],
-        backward=graph.backward[order],
-        color=graph.color[order],
-        layer=graph.layer[order],
-        edges=edges[by_consumer],
-        cost=graph.cost[by_consumer],
-        names=tuple(graph.names[i] for i in nodes),
-        extras=type(graph.extras)(top=graph.extras.top),
-        parts=graph.parts[:, order],
-    )

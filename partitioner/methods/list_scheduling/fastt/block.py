@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from partitioner.methods.list_scheduling.fastt.edges import (
-    CONCATENATE,
-    PART,
-    SPLIT,
-    consumers,
-    producers,
-)
+from partitioner.graph import Bools
+from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Share
+from partitioner.methods.list_scheduling.fastt.edges import consumers, producers
 from partitioner.methods.list_scheduling.ground import Ground
 from partitioner.preprocess.problem import Floats, Ints
-
-
-class Share(NamedTuple):
-    """What a split makes of an operation.
-
-    Parameters
-    ----------
-    count
-        How many parts there are.
-    time
-        Shape (D, 3): time of a split node, of a part, and of the concatenate node, infinity where they may
-        not run.
-    size
-        Memory of a part; the other nodes take none.
-    divides_input, divides_output
-        See :class:`partitioner.Dimension`.
-    """
-
-    count: int
-    time: Floats
-    size: float
-    divides_input: bool
-    divides_output: bool
 
 
 @njit(cache=True, nogil=True)
@@ -93,7 +67,7 @@ def rewritten(ground: Ground, v: int, share: Share, role: Ints) -> Ground:
 
 
 @njit(cache=True, nogil=True)
-def spliced(values: Ints, v: int, block: Ints) -> Ints:
+def spliced(values: NDArray[Any], v: int, block: NDArray[Any]) -> NDArray[Any]:
     """The values with those of a block in the place of one."""
     return np.concatenate((values[:v], block, values[v + 1 :]))
 
@@ -109,15 +83,15 @@ def output_cost(ground: Ground, v: int) -> float:
 def _costs(ground: Ground, v: int, share: Share, role: Ints) -> Floats:
     """Of the new tensors."""
     read = ground.before_tensor[ground.before_start[v] : ground.before_start[v + 1]]
-    inputs = ground.cost[read] / (share.count if share.divides_input else 1)
-    output = output_cost(ground, v) / (share.count if share.divides_output else 1)
-    return np.concatenate((inputs, np.full(share.count if role[-1] == CONCATENATE else 0, output)))
+    inputs = ground.cost[read] / (share.parts if share.divides_input else 1)
+    output = output_cost(ground, v) / (share.parts if share.divides_output else 1)
+    return np.concatenate((inputs, np.full(share.parts if role[-1] == CONCATENATE else 0, output)))
 
 
 @njit(cache=True, nogil=True)
 def _groups(
     ground: Ground, old: int, time: Floats, size: Floats, group: Ints, new: int
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Bools]:
     """Sizes of the groups, and who may hold them; only one of the old ones has changed."""
     count = len(ground.group_size)
     group_size = np.concatenate((ground.group_size, np.zeros(new)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT
 from partitioner.methods.list_scheduling.ground import Ground
 from partitioner.preprocess.problem import Ints
 
-WHOLE, SPLIT, PART, CONCATENATE = range(4)
 Rows = tuple[Ints, Ints, Ints]
 
 

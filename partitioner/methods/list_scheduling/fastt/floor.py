@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from partitioner.methods.list_scheduling.fastt.block import Share, output_cost
-from partitioner.methods.list_scheduling.fastt.edges import CONCATENATE, SPLIT
+from partitioner.methods.list_scheduling.fastt.block import output_cost
+from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, SPLIT, Share
 from partitioner.methods.list_scheduling.ground import Ground
 from partitioner.preprocess.problem import Floats, Ints
 
@@ -14,7 +14,7 @@ from partitioner.preprocess.problem import Floats, Ints
 @njit(cache=True, nogil=True)
 def least_times(ground: Ground) -> Floats:
     """Shape (n,): the least time of each task."""
-    least = ground.time[0].copy()
+    least: Floats = ground.time[0].copy()
     for d in range(1, len(ground.time)):
         least = np.minimum(least, ground.time[d])
     return least
@@ -78,10 +78,10 @@ def least_makespan(ground: Ground, lines: Floats, head: Floats, tail: Floats, v:
     if ground.after_start[v] == ground.after_start[v + 1]:
         join = 0.0
     end = 0.0
-    made = output_cost(ground, v) / (share.count if share.divides_output else 1)
+    made = output_cost(ground, v) / (share.parts if share.divides_output else 1)
     for e in range(ground.before_start[v], ground.before_start[v + 1]):
-        read = ground.cost[ground.before_tensor[e]] / (share.count if share.divides_input else 1)
-        through = spread(share.count, part, (read, made), lines, len(ground.time))
+        read = ground.cost[ground.before_tensor[e]] / (share.parts if share.divides_input else 1)
+        through = spread(share.parts, part, (read, made), lines, len(ground.time))
         end = max(end, head[ground.before[e]] + split + through)
     return float(max(end, part) + join + tail[v])
 

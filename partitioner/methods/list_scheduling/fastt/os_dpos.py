@@ -8,11 +8,10 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from partitioner.methods.list_scheduling.fastt.block import Share
 from partitioner.methods.list_scheduling.fastt.critical import schedule_path
 from partitioner.methods.list_scheduling.fastt.dpos import dpos
-from partitioner.methods.list_scheduling.fastt.edges import WHOLE
-from partitioner.methods.list_scheduling.fastt.splitting import Draft, draft_of, split_task
+from partitioner.methods.list_scheduling.fastt.draft import WHOLE, Draft, Share, draft_of
+from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.methods.list_scheduling.fastt.trials import Trials
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.timing import makespan
@@ -102,7 +101,7 @@ def _best_split(
     task, trials = _whole(search.draft, node), Trials(search.draft, reserve)
     value, place, best = search.value, len(choices), None
     tried = search.trials
-    for i, (choice, share) in sorted(enumerate(choices.items()), key=lambda item: -item[1][1].count):
+    for i, (choice, share) in sorted(enumerate(choices.items()), key=lambda item: -item[1][1].parts):
         if expired():
             break
         tried += 1

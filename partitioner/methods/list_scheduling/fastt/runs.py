@@ -1,4 +1,4 @@
-"""Sorting what is nearly sorted, compiled: ranks fall along most edges, and tasks are in a topological order."""
+"""Sorting what is nearly sorted, compiled: tasks have a topological order, in which most ranks fall."""
 
 from __future__ import annotations
 

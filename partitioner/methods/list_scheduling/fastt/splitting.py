@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.list_scheduling.fastt.block import Share, rewritten, roles, spliced
-from partitioner.methods.list_scheduling.fastt.edges import WHOLE
+from partitioner.methods.list_scheduling.fastt.block import rewritten, roles, spliced
+from partitioner.methods.list_scheduling.fastt.draft import Draft, Share
 from partitioner.methods.list_scheduling.ground import ground_of
-from partitioner.preprocess.problem import Ints, Rows
-from partitioner.preprocess.tasks import Tasks
-
-
-@dataclass(frozen=True, eq=False)
-class Draft:
-    """Tasks of a graph some of whose operations are split.
-
-    Parameters
-    ----------
-    tasks
-        Numbered as before, with those of a split operation in its place: its split nodes, its parts, its
-        concatenate node. `node` is the node of the unsplit graph that each stems from.
-    role
-        Shape (n,): ``WHOLE``, ``SPLIT``, ``PART`` or ``CONCATENATE``.
-    number
-        Shape (n,): of each among those of its role and node.
-    """
-
-    tasks: Tasks
-    role: Ints
-    number: Ints
-
-
-def draft_of(tasks: Tasks) -> Draft:
-    """The tasks with nothing split."""
-    return Draft(tasks, np.full(tasks.n, WHOLE), np.zeros(tasks.n, dtype=np.int64))
+from partitioner.preprocess.problem import Rows
 
 
 def split_task(draft: Draft, v: int, share: Share) -> Draft:
@@ -46,7 +20,7 @@ def split_task(draft: Draft, v: int, share: Share) -> Draft:
     task made. Without inputs, or readers, there are no such nodes. All of them are groups of their own.
     """
     tasks, ground = draft.tasks, ground_of(draft.tasks)
-    block = roles(ground, v, share.count)
+    block = roles(ground, v, share.parts)
     new = rewritten(ground, v, share, block)
     split = replace(
         tasks,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from partitioner.methods.list_scheduling.fastt.block import Share, rewritten, roles, spliced
+from partitioner.methods.list_scheduling.fastt.block import rewritten, roles, spliced
 from partitioner.methods.list_scheduling.fastt.critical import OFF, along
+from partitioner.methods.list_scheduling.fastt.draft import Share
 from partitioner.methods.list_scheduling.fastt.floor import tails
 from partitioner.methods.list_scheduling.fastt.kernel import place_all
 from partitioner.methods.list_scheduling.fastt.runs import descending
@@ -34,7 +35,7 @@ def trial(
     cutoff
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
     """
-    block = roles(ground, v, share.count)
+    block = roles(ground, v, share.parts)
     split = rewritten(ground, v, share, block)
     rank = _largest_rank(split, lines)
     order = descending(rank)

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from partitioner.methods.list_scheduling.fastt.block import Share
 from partitioner.methods.list_scheduling.fastt.dpos import dpos
+from partitioner.methods.list_scheduling.fastt.draft import Draft, Share
 from partitioner.methods.list_scheduling.fastt.floor import heads, least_makespan, tails
-from partitioner.methods.list_scheduling.fastt.splitting import Draft, split_task
+from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.methods.list_scheduling.fastt.trial import trial
 from partitioner.methods.list_scheduling.ground import Ground, ground_of
 from partitioner.methods.list_scheduling.ranks import transfer_lines
