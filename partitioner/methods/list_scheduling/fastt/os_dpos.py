@@ -14,7 +14,9 @@ from partitioner.methods.list_scheduling.fastt.draft import WHOLE, Draft, Share,
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.methods.list_scheduling.fastt.trials import Trials
 from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.timing import makespan
+from partitioner.preprocess.problem import Floats
 from partitioner.preprocess.tasks import Tasks
 
 SLACK = 1 + 1e-12  # times are sums in different orders
@@ -78,12 +80,13 @@ def os_dpos(
         return None
     value = makespan(tasks, found.device, found.order)
     search: Search[Choice] = Search(draft_of(tasks), {}, value, value, 0)
+    lines = transfer_lines(tasks)[0]
     for node in _longest_first(tasks, found):
         choices = {} if expired() else shares(node)
-        after = _best_split(search, node, choices, reserve, expired)
-        if choices and node not in after.splits:
-            return after
-        search = after
+        if choices:
+            search = _best_split(search, node, choices, (reserve, lines), expired)
+            if node not in search.splits:
+                break
     return search
 
 
@@ -91,14 +94,14 @@ def _best_split(
     search: Search[Choice],
     node: int,
     choices: Mapping[Choice, Share],
-    reserve: bool,
+    given: tuple[bool, Floats],
     expired: Callable[[], bool],
 ) -> Search[Choice]:
     """The search once the splits of one node are tried; it has the best one if that helps.
 
     Those into the most parts come first: they are mostly the best, and rule others out.
     """
-    task, trials = _whole(search.draft, node), Trials(search.draft, reserve)
+    task, trials = _whole(search.draft, node), Trials(search.draft, *given)
     value, place, best = search.value, len(choices), None
     tried = search.trials
     for i, (choice, share) in sorted(enumerate(choices.items()), key=lambda item: -item[1][1].parts):

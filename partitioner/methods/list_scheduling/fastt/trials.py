@@ -13,7 +13,6 @@ from partitioner.methods.list_scheduling.fastt.floor import heads, least_makespa
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.methods.list_scheduling.fastt.trial import trial
 from partitioner.methods.list_scheduling.ground import Ground, ground_of
-from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.preprocess.problem import Floats
 
@@ -28,20 +27,18 @@ class Trials:
         The tasks.
     reserve
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
+    lines
+        Shape (k, 2): slopes and intercepts of the links.
     """
 
     draft: Draft
     reserve: bool
+    lines: Floats
 
     @cached_property
     def ground(self) -> Ground:
         """The tasks as the loops read them."""
         return ground_of(self.draft.tasks, self.reserve)
-
-    @cached_property
-    def lines(self) -> Floats:
-        """Shape (k, 2): slopes and intercepts of the links."""
-        return transfer_lines(self.draft.tasks)[0]
 
     @cached_property
     def around(self) -> tuple[Floats, Floats]:
