@@ -76,9 +76,8 @@ class Tasks:
     @cached_property
     def group_allowed(self) -> Bools:
         """Shape (D, groups): may all tasks of the group run on the device?"""
-        may = np.ones((len(self.limit), len(self.group_size)), dtype=bool)
-        np.logical_and.at(may.T, self.group, np.isfinite(self.time).T)
-        return may
+        refused = [np.bincount(self.group, ~np.isfinite(row)) for row in self.time]
+        return np.array(refused).reshape(len(self.limit), -1) == 0
 
 
 def tasks_of(

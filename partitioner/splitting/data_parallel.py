@@ -10,7 +10,7 @@ from partitioner.columns import MEMORY_PARTS
 from partitioner.errors import OptionError, shown
 from partitioner.graph import Floats, Graph, Ints, NodeId
 from partitioner.preprocess.flow import topological
-from partitioner.splitting.rewritten import unused
+from partitioner.splitting.names import unused
 
 BY_SAMPLE = [MEMORY_PARTS.index(name) for name in ("activations", "workspace")]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 
 from partitioner.devices import Devices
-from partitioner.errors import OptionError, shown
 from partitioner.graph import Graph, NodeId
 from partitioner.plan import Plan
 from partitioner.solve import solve
+from partitioner.splitting.ranges import check_ranges
 from partitioner.splitting.rewritten import Splitter
 from partitioner.splitting.start import Dimensions, checked, start_of, tasks_at
 from partitioner.transfers import BY_FARE, Transfers
@@ -123,8 +122,7 @@ def split_operations(
     started, transfers = time.perf_counter(), transfers or BY_FARE
     Workload(graph, devices)
     most = len(devices.names) if largest_split is None else largest_split
-    given = (split_time, concatenate_time, gradient_cost, time_limit, largest_split, data_parallel)
-    _check(*given)
+    check_ranges(split_time, concatenate_time, gradient_cost, time_limit, largest_split, data_parallel)
     start, along = start_of(graph, devices, checked(graph, dimensions), data_parallel, gradient_cost)
     splitter = Splitter(start, devices, split_time, concatenate_time)
     search = os_dpos(
@@ -140,34 +138,3 @@ def split_operations(
     assert search is not None  # else there is no plan either
     splits = tuple((start.ids[i], d.name, n) for i, (d, n) in search.splits.items())
     return SplitPlan(result, plan, splits, search.unsplit, search.trials)
-
-
-def _check(
-    split_time: object,
-    concatenate_time: object,
-    gradient_cost: object,
-    time_limit: object,
-    largest_split: object,
-    data_parallel: object,
-) -> None:
-    """Hold the options to their ranges."""
-    amount, least = "a finite number of at least 0", "an integer of at least 2, or None"
-    rules = (
-        ("split_time", split_time, amount, _is_amount(split_time)),
-        ("concatenate_time", concatenate_time, amount, _is_amount(concatenate_time)),
-        ("gradient_cost", gradient_cost, amount, gradient_cost is None or _is_amount(gradient_cost)),
-        ("time_limit", time_limit, f"{amount}, or None", time_limit is None or _is_amount(time_limit)),
-        ("largest_split", largest_split, least, largest_split is None or _is_split(largest_split)),
-        ("data_parallel", data_parallel, "True, False or None", data_parallel in (True, False, None)),
-    )
-    for name, value, rule, holds in rules:
-        if not holds:
-            raise OptionError(f"{name} = {shown(value)}: must be {rule}")
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _is_split(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 2

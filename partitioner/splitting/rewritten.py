@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import Devices
-from partitioner.graph import Floats, Graph, Ints, NodeId
-from partitioner.methods.list_scheduling.fastt.splitting import CONCATENATE, PART, SPLIT, Draft, Share
+from partitioner.graph import Floats, Graph, Ints
+from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Draft, Share
 from partitioner.splitting.dimension import Dimension
+from partitioner.splitting.names import names_of
 
 ROWS = {name: i for i, name in enumerate(MEMORY_PARTS)}
 COPIED = [ROWS[name] for name in ("parameters", "gradients", "optimizer")]
@@ -44,29 +45,33 @@ class Splitter:
 
     def shares(self, node: int, dimensions: Iterable[Dimension], most: int) -> dict[Choice, Share]:
         """What the parts of a node have, for every dimension and number of parts up to `most`."""
-        return {(d, n): self.share(node, d, n) for d in dimensions for n in range(2, most + 1)}
+        choices = [(d, n) for d in dimensions for n in range(2, most + 1)]
+        if not choices:
+            return {}
+        count = np.array([n for _, n in choices])
+        divided = np.array([d.divides_parameters for d, _ in choices])
+        size, parts = self.memory(np.full(len(choices), node), divided, count)
+        held, time = (size + parts.sum(axis=0)).tolist(), self._times(node, count)
+        return {
+            (d, n): Share(n, time[i], held[i], d.divides_input, d.divides_output)
+            for i, (d, n) in enumerate(choices)
+        }
 
     def share(self, node: int, dimension: Dimension, count: int) -> Share:
         """What each of `count` parts of a node has."""
-        kinds = self.devices.kinds
-        rows = [self._row(kind.row, kind.time_factor, node, count) for kind in kinds]
-        size, parts = self.memory(
-            np.array([node]), np.array([dimension.divides_parameters]), np.array([count])
-        )
-        return Share(
-            count=count,
-            time=np.repeat(rows, [kind.count for kind in kinds], axis=0),
-            size=float((size + parts.sum(axis=0))[0]),
-            divides_input=dimension.divides_input,
-            divides_output=dimension.divides_output,
-        )
+        return self.shares(node, [dimension], count)[dimension, count]
 
-    def _row(self, kind: str, factor: float, node: int, count: int) -> Floats:
-        if kind not in self.graph.kinds:
-            return np.full(3, np.inf)
-        row = self.graph.kinds.index(kind)
-        own = self.graph.time[row, node] / count if self.graph.allowed[row, node] else np.inf
-        return np.array([self.split_time, own, self.concatenate_time]) * factor
+    def _times(self, node: int, count: Ints) -> Floats:
+        """Shape (k, D, 3): of a split node, a part and the concatenate node on each device."""
+        rows = []
+        for kind in self.devices.kinds:
+            times = np.full((len(count), 3), np.inf)
+            if kind.row in self.graph.kinds:
+                row = self.graph.kinds.index(kind.row)
+                own = self.graph.time[row, node] / count if self.graph.allowed[row, node] else np.inf
+                times[:, 0], times[:, 1], times[:, 2] = self.split_time, own, self.concatenate_time
+            rows += [times * kind.time_factor] * kind.count
+        return np.ascontiguousarray(np.stack(rows, axis=1))
 
     def memory(self, nodes: Ints, divided: Floats, count: Ints) -> tuple[Floats, Floats]:
         """Size, shape (k,), and parts, shape (5, k), of one part of each of `k` nodes.
@@ -97,7 +102,7 @@ class Splitter:
         size, parts = self.memory(node, divided[node], shared)
         time = graph.time[:, node] / shared
         time[:, role == SPLIT], time[:, role == CONCATENATE] = self.split_time, self.concatenate_time
-        ids = _names(graph.ids, draft, splits)
+        ids = names_of(graph.ids, draft, splits)
         return replace(
             graph,
             ids=ids,
@@ -116,48 +121,3 @@ class Splitter:
             ),
             extras=type(graph.extras)(top=graph.extras.top),
         )
-
-
-def _names(ids: Sequence[NodeId], draft: Draft, splits: Splits) -> tuple[NodeId, ...]:
-    """The id of every task: its own, or one such as ``conv/batch/0of2`` that no other node has."""
-    taken, names = set(map(str, ids)), []
-    for node, role, i in zip(
-        draft.tasks.node.tolist(), draft.role.tolist(), draft.number.tolist(), strict=True
-    ):
-        if role not in (SPLIT, PART, CONCATENATE):
-            names.append(ids[node])
-            continue
-        dimension, count = splits[node]
-        word = {SPLIT: f"split{i}", PART: f"{i}of{count}", CONCATENATE: "concatenate"}[role]
-        names.append(unused(f"{ids[node]}/{dimension.name}/{word}", taken))
-    return tuple(names)
-
-
-def unused(name: str, taken: set[str]) -> str:
-    """The name, or one like it that is not taken; it is from now on."""
-    while name in taken:
-        name += "'"
-    taken.add(name)
-    return name
-
-
-def in_order(graph: Graph, order: Ints) -> Graph:
-    """The graph with its nodes in a topological order, and its edges by consumer."""
-    edges = np.argsort(order)[graph.edges].reshape(-1, 2)
-    by_consumer = np.argsort(edges[:, 1], kind="stable")
-    nodes = order.tolist()
-    return replace(
-        graph,
-        ids=tuple(graph.ids[i] for i in nodes),
-        time=graph.time[:, order],
-        allowed=graph.allowed[:, order],
-        size=graph.size[order],
-        backward=graph.backward[order],
-        color=graph.color[order],
-        layer=graph.layer[order],
-        edges=edges[by_consumer],
-        cost=graph.cost[by_consumer],
-        names=tuple(graph.names[i] for i in nodes),
-        extras=type(graph.extras)(top=graph.extras.top),
-        parts=graph.parts[:, order],
-    )

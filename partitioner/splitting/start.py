@@ -16,7 +16,7 @@ from partitioner.preprocess.flow import topological
 from partitioner.preprocess.tasks import Tasks, tasks_of
 from partitioner.splitting.data_parallel import data_parallel as replicated
 from partitioner.splitting.dimension import Dimension
-from partitioner.splitting.rewritten import in_order
+from partitioner.splitting.ordered import in_order
 from partitioner.transfers import Transfers
 
 Dimensions = Mapping[Any, Iterable[Dimension]]

@@ -162,7 +162,7 @@ def earliest_start(ground: Ground, state: State, v: int, d: int) -> float:
     """When task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
     ready, end = ready_time(ground, state, v, d), state.end[d]
     count = state.idle_count[d] if ground.insertion and ready < end else 0
-    return _first_slot(state.idle_from, state.idle_to, d, count, ready, ground.time[d, v], end)
+    return first_slot(state.idle_from, state.idle_to, d, count, ready, ground.time[d, v], end)
 
 
 @njit(cache=True, nogil=True)
@@ -183,13 +183,13 @@ def start_times(ground: Ground, state: State, v: int, start: Floats) -> None:
         ):
             count = state.idle_count[d] if ground.insertion and ready < end else 0
             length = ground.time[d, v]
-            start[d] = _first_slot(state.idle_from, state.idle_to, d, count, ready, length, end)
+            start[d] = first_slot(state.idle_from, state.idle_to, d, count, ready, length, end)
         else:
             start[d] = np.inf
 
 
 @njit(cache=True, nogil=True)
-def _first_slot(
+def first_slot(
     idle_from: Floats, idle_to: Floats, d: int, count: int, ready: float, length: float, end: float
 ) -> float:
     """The start in the first of `count` idle slots that is long enough, or at the end."""
@@ -216,12 +216,13 @@ def book(ground: Ground, state: State, v: int, d: int) -> None:
             send(ground, state, ground.before[e], ground.before_tensor[e], d)
     begin = earliest_start(ground, state, v, d)
     state.device[v], state.start[v], state.finish[v] = d, begin, begin + ground.time[d, v]
+    slots = state.idle_from, state.idle_to, state.idle_count
     if begin >= state.end[d]:
         if begin > state.end[d]:
-            _add_slot(state, d, state.idle_count[d], state.end[d], begin)
+            add_slot(*slots, d, state.idle_count[d], state.end[d], begin)
         state.end[d] = state.finish[v]
     else:
-        _fill_slot(state, d, begin, state.finish[v])
+        fill_slot(*slots, d, begin, state.finish[v])
 
 
 @njit(cache=True, nogil=True)
@@ -239,29 +240,29 @@ def send(ground: Ground, state: State, u: int, tensor: int, d: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _add_slot(state: State, d: int, place: int, begin: float, end: float) -> None:
-    """Make an idle slot at a place of the list."""
-    count = state.idle_count[d]
-    for i in range(count, place, -1):
-        state.idle_from[d, i], state.idle_to[d, i] = state.idle_from[d, i - 1], state.idle_to[d, i - 1]
-    state.idle_from[d, place], state.idle_to[d, place] = begin, end
-    state.idle_count[d] = count + 1
+def add_slot(
+    idle_from: Floats, idle_to: Floats, count: Ints, d: int, place: int, begin: float, end: float
+) -> None:
+    """Make an idle slot of device `d` at a place of its list; arrays as in :class:`State`."""
+    for i in range(count[d], place, -1):
+        idle_from[d, i], idle_to[d, i] = idle_from[d, i - 1], idle_to[d, i - 1]
+    idle_from[d, place], idle_to[d, place] = begin, end
+    count[d] += 1
 
 
 @njit(cache=True, nogil=True)
-def _fill_slot(state: State, d: int, begin: float, end: float) -> None:
+def fill_slot(idle_from: Floats, idle_to: Floats, count: Ints, d: int, begin: float, end: float) -> None:
     """Take the time from `begin` to `end` out of the idle slot that holds it, which even a moment parts."""
-    count = state.idle_count[d]
-    place = int(np.searchsorted(state.idle_from[d, :count], begin, side="right")) - 1
-    before, after = state.idle_from[d, place], state.idle_to[d, place]
+    place = int(np.searchsorted(idle_from[d, : count[d]], begin, side="right")) - 1
+    before, after = idle_from[d, place], idle_to[d, place]
     if before < begin and end < after:
-        state.idle_to[d, place] = begin
-        _add_slot(state, d, place + 1, end, after)
+        idle_to[d, place] = begin
+        add_slot(idle_from, idle_to, count, d, place + 1, end, after)
     elif before < begin:
-        state.idle_to[d, place] = begin
+        idle_to[d, place] = begin
     elif end < after:
-        state.idle_from[d, place] = end
+        idle_from[d, place] = end
     else:
-        for i in range(place, count - 1):
-            state.idle_from[d, i], state.idle_to[d, i] = state.idle_from[d, i + 1], state.idle_to[d, i + 1]
-        state.idle_count[d] = count - 1
+        for i in range(place, count[d] - 1):
+            idle_from[d, i], idle_to[d, i] = idle_from[d, i + 1], idle_to[d, i + 1]
+        count[d] -= 1

@@ -47,7 +47,7 @@ def bottom_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
         Shape (T,): of each tensor.
     """
     along = transfer[tasks.after_tensor]
-    level: Floats = _bottom(tasks.after.start, tasks.after.items, time, along)
+    level: Floats = bottom(tasks.after.start, tasks.after.items, time, along)
     return level
 
 
@@ -81,18 +81,21 @@ def largest_transfer(tasks: Tasks) -> Floats:
 
 def _transfer(tasks: Tasks, over: Callable[[Floats], float]) -> Floats:
     """Shape (T,): what each tensor takes between two different devices."""
-    apart = ~np.eye(len(tasks.limit), dtype=bool)
-    if not apart.any():
+    lines, counts = transfer_lines(tasks)
+    if not len(lines):
         return np.zeros(len(tasks.cost))
-    lines = np.unique(
-        np.column_stack((tasks.slope[apart], tasks.intercept[apart])), axis=0, return_counts=True
-    )
     if over is np.mean:
-        slope, intercept = np.average(lines[0], axis=0, weights=lines[1])
+        slope, intercept = np.average(lines, axis=0, weights=counts)
         return np.asarray(slope * tasks.cost + intercept)
-    return np.asarray(
-        np.max([slope * tasks.cost + intercept for slope, intercept in lines[0].tolist()], axis=0)
-    )
+    return np.asarray(np.max([slope * tasks.cost + intercept for slope, intercept in lines.tolist()], axis=0))
+
+
+def transfer_lines(tasks: Tasks) -> tuple[Floats, Ints]:
+    """Slopes and intercepts that occur between two different devices, shape (k, 2), and how often each."""
+    apart = ~np.eye(len(tasks.limit), dtype=bool)
+    pairs = np.column_stack((tasks.slope[apart], tasks.intercept[apart]))
+    lines, counts = np.unique(pairs, axis=0, return_counts=True)
+    return lines, counts
 
 
 def ordered(tasks: Tasks, priority: Floats) -> Ints:
@@ -122,7 +125,8 @@ def ordered(tasks: Tasks, priority: Floats) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _bottom(start: Ints, after: Ints, time: Floats, along: Floats) -> Floats:
+def bottom(start: Ints, after: Ints, time: Floats, along: Floats) -> Floats:
+    """See :func:`bottom_level`; `along` is for each edge to a consumer."""
     level = time.copy()
     for v in range(len(time) - 1, -1, -1):
         for e in range(start[v], start[v + 1]):

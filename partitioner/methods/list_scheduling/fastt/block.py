@@ -1,128 +1,107 @@
-"""The edges of a graph in which several tasks take the place of one."""
+"""Several tasks take the place of one: the rewriting behind SplitOperation (FastT, Algorithm 2), compiled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
-from partitioner.preprocess.problem import Ints, Rows
-from partitioner.preprocess.tasks import Tasks
+from partitioner.graph import Bools
+from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Share
+from partitioner.methods.list_scheduling.fastt.edges import consumers, producers
+from partitioner.methods.list_scheduling.ground import Ground
+from partitioner.preprocess.problem import Floats, Ints
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """The tasks that take the place of a task: split nodes, parts, and at most one concatenate node.
+@njit(cache=True, nogil=True)
+def roles(ground: Ground, v: int, count: int) -> Ints:
+    """The roles of the tasks that take the place of task `v`.
 
-    Parameters
-    ----------
-    task
-        The number of the task, which is that of the first of the block.
-    producers, tensors
-        Shape (p,): what it reads; there is a split node for each.
-    parts
-        How many parts there are.
-    joined
-        1 if there is a concatenate node, else 0.
-    first_tensor
-        The number of the first new tensor: one for each split node, then one for each part.
+    A split node for each tensor that it reads, the parts, and a concatenate node if somebody reads it.
     """
-
-    task: int
-    producers: Ints
-    tensors: Ints
-    parts: int
-    joined: int
-    first_tensor: int
-
-    @classmethod
-    def of(cls, tasks: Tasks, v: int, parts: int) -> Block:
-        """The block that takes the place of task `v`."""
-        row = slice(tasks.before.start[v], tasks.before.start[v + 1])
-        read = bool(tasks.after.start[v] < tasks.after.start[v + 1])
-        producers, tensors = tasks.before.items[row], tasks.before_tensor[row]
-        return cls(v, producers, tensors, parts, int(read), len(tasks.cost))
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """How many split nodes, parts and concatenate nodes there are."""
-        return len(self.producers), self.parts, self.joined
-
-    @property
-    def length(self) -> int:
-        """How many tasks there are."""
-        return sum(self.counts)
-
-    @property
-    def first_part(self) -> int:
-        """The number of the first part."""
-        return self.task + len(self.producers)
-
-    @property
-    def last(self) -> int:
-        """The number of the concatenate node, or of the last part."""
-        return self.task + self.length - 1
-
-    def shifted(self, items: Ints) -> Ints:
-        """New numbers of tasks; whoever named the task as a producer now names the concatenate node."""
-        return np.where(items >= self.task, items + (self.length - 1), items)
+    inputs = ground.before_start[v + 1] - ground.before_start[v]
+    joined = min(1, ground.after_start[v + 1] - ground.after_start[v])
+    role = np.full(inputs + count + joined, PART)
+    role[:inputs] = SPLIT
+    role[inputs + count :] = CONCATENATE
+    return role
 
 
-def rows_with(tasks: Tasks, block: Block) -> tuple[Rows, Ints, Rows, Ints]:
-    """Producers with tensors, and consumers with tensors, once the block has taken the place of its task.
+@njit(cache=True, nogil=True)
+def rewritten(ground: Ground, v: int, share: Share, role: Ints) -> Ground:
+    """The tasks once those of the given roles have taken the place of task `v`.
 
-    Rows keep the order of the edges if that is by consumer.
+    The new tensors come last: one of each split node, then one of each part if there is a concatenate node,
+    which makes the tensors that the task made. Each new task is a group of its own.
     """
-    return *_before(tasks, block), *_after(tasks, block)
-
-
-def _before(tasks: Tasks, block: Block) -> tuple[Rows, Ints]:
-    v, inputs, joined = block.task, len(block.producers), block.joined
-    start, items, tensor = tasks.before.start, tasks.before.items, tasks.before_tensor
-    old = slice(start[v], start[v + 1])
-    splits = np.tile(np.arange(inputs), block.parts)
-    parts = np.arange(block.parts * joined)
-    counts = np.repeat([1, inputs, block.parts], block.counts)
-    new_items = (items[: old.stop], v + splits, block.first_part + parts, block.shifted(items[old.stop :]))
-    first = block.first_tensor
-    new_tensors = (tensor[: old.stop], first + splits, first + inputs + parts, tensor[old.stop :])
-    return Rows(_starts(start, v, counts), np.concatenate(new_items)), np.concatenate(new_tensors)
-
-
-def _after(tasks: Tasks, block: Block) -> tuple[Rows, Ints]:
-    v, inputs, joined = block.task, len(block.producers), block.joined
-    start, items, tensor = tasks.after.start, tasks.after.items, tasks.after_tensor
-    old = slice(start[v], start[v + 1])
-    parts, splits = np.arange(block.parts), np.repeat(np.arange(inputs), block.parts)
-    counts = np.repeat([block.parts, joined, old.stop - old.start], block.counts)
-    new_items = (
-        _to_splits(tasks, block),
-        np.tile(block.first_part + parts, inputs),
-        np.full(block.parts * joined, block.last),
-        block.shifted(items[old.start :]),
+    before_start, before, before_tensor = producers(ground, v, role)
+    after_start, after, after_tensor = consumers(ground, v, role)
+    time = np.empty((len(ground.time), len(ground.size) + len(role) - 1))
+    time[:, :v], time[:, v + len(role) :] = ground.time[:, :v], ground.time[:, v + 1 :]
+    for i in range(len(role)):
+        time[:, v + i] = share.time[:, role[i] - SPLIT]
+    size = spliced(ground.size, v, np.where(role == PART, share.size, 0.0))
+    group = spliced(ground.group, v, len(ground.group_size) + np.arange(len(role)))
+    group_size, group_allowed = _groups(ground, ground.group[v], time, size, group, len(role))
+    return Ground(
+        time,
+        size,
+        group,
+        group_size,
+        group_allowed,
+        before_start,
+        before,
+        before_tensor,
+        after_start,
+        after,
+        after_tensor,
+        np.concatenate((ground.cost, _costs(ground, v, share, role))),
+        ground.slope,
+        ground.intercept,
+        ground.contention,
+        ground.reserve,
+        ground.insertion,
     )
-    first = block.first_tensor
-    made = (first + inputs + parts)[: block.parts * joined]
-    new_tensors = (tensor[: old.start], first + splits, made, tensor[old.start :])
-    return Rows(_starts(start, v, counts), np.concatenate(new_items)), np.concatenate(new_tensors)
 
 
-def _to_splits(tasks: Tasks, block: Block) -> Ints:
-    """The consumers of all tasks before the block; the split nodes in place of the task."""
-    v = block.task
-    items = tasks.after.items[: tasks.after.start[v]]
-    found = np.flatnonzero(items == v)
-    owner = np.searchsorted(tasks.after.start, found, side="right") - 1
-    number = {
-        pair: j for j, pair in enumerate(zip(block.producers.tolist(), block.tensors.tolist(), strict=True))
-    }
-    pairs = zip(owner.tolist(), tasks.after_tensor[found].tolist(), strict=True)
-    new = block.shifted(items)
-    new[found] = [v + number[pair] for pair in pairs]
-    return new
+@njit(cache=True, nogil=True)
+def spliced(values: NDArray[Any], v: int, block: NDArray[Any]) -> NDArray[Any]:
+    """The values with those of a block in the place of one."""
+    return np.concatenate((values[:v], block, values[v + 1 :]))
 
 
-def _starts(start: Ints, v: int, counts: Ints) -> Ints:
-    """Where the rows start once those of the block have taken the place of one."""
-    ends = start[v] + np.cumsum(counts)
-    return np.concatenate((start[: v + 1], ends, start[v + 2 :] + (ends[-1] - start[v + 1])))
+@njit(cache=True, nogil=True)
+def output_cost(ground: Ground, v: int) -> float:
+    """The cost of all tensors that task `v` makes."""
+    made = np.unique(ground.after_tensor[ground.after_start[v] : ground.after_start[v + 1]])
+    return float(ground.cost[made].sum())
+
+
+@njit(cache=True, nogil=True)
+def _costs(ground: Ground, v: int, share: Share, role: Ints) -> Floats:
+    """Of the new tensors."""
+    read = ground.before_tensor[ground.before_start[v] : ground.before_start[v + 1]]
+    inputs = ground.cost[read] / (share.parts if share.divides_input else 1)
+    output = output_cost(ground, v) / (share.parts if share.divides_output else 1)
+    return np.concatenate((inputs, np.full(share.parts if role[-1] == CONCATENATE else 0, output)))
+
+
+@njit(cache=True, nogil=True)
+def _groups(
+    ground: Ground, old: int, time: Floats, size: Floats, group: Ints, new: int
+) -> tuple[Floats, Bools]:
+    """Sizes of the groups, and who may hold them; only one of the old ones has changed."""
+    count = len(ground.group_size)
+    group_size = np.concatenate((ground.group_size, np.zeros(new)))
+    allowed = np.ones((len(time), count + new), dtype=np.bool_)
+    allowed[:, :count] = ground.group_allowed
+    group_size[old], allowed[:, old] = 0.0, True
+    for v in range(len(group)):
+        g = group[v]
+        if g == old or g >= count:
+            group_size[g] += size[v]
+            for d in range(len(time)):
+                allowed[d, g] &= time[d, v] < np.inf
+    return group_size, allowed

@@ -28,7 +28,7 @@ def critical_path(tasks: Tasks, rank: Floats) -> Ints:
     Ints
         The tasks of the path, producers first (FastT, Section 5.1: SET_CP).
     """
-    path: Ints = _along(tasks.before.start, tasks.after.start, tasks.after.items, rank)
+    path: Ints = along(tasks.before.start, tasks.after.start, tasks.after.items, rank)
     return path
 
 
@@ -58,8 +58,8 @@ def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
-    """From the entry of largest rank to an exit."""
+def along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
+    """See :func:`critical_path`; `entry` is where the rows of producers start, `start` those of consumers."""
     v = NOWHERE
     for u in range(len(rank)):
         if entry[u] == entry[u + 1] and (v == NOWHERE or rank[u] > rank[v]):

@@ -10,9 +10,11 @@ from partitioner.methods.list_scheduling.ground import (
     NOWHERE,
     Ground,
     State,
-    arrives,
+    add_slot,
     book,
-    fits,
+    fill_slot,
+    first_slot,
+    ready_time,
 )
 from partitioner.preprocess.problem import Floats, Ints
 
@@ -36,74 +38,66 @@ def place_all(
     cutoff, tail
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
     """
-    chosen = NOWHERE
-    bound, ready = np.zeros(len(state.home), dtype=np.int64), np.zeros(len(state.room))
+    # Arrays by name: to take them out of the tuples, task by task, would cost more than all else.
+    size, group, group_size, allowed = ground.size, ground.group, ground.group_size, ground.group_allowed
+    home, room, reserve, contention = state.home, state.room, ground.reserve, ground.contention
+    time, device, finish, end = ground.time, state.device, state.finish, state.end
+    before_start, before, before_tensor = ground.before_start, ground.before, ground.before_tensor
+    cost, slope, intercept = ground.cost, ground.slope, ground.intercept
+    start, idle_from, idle_to, idle_count = state.start, state.idle_from, state.idle_to, state.idle_count
+    bound, ready, chosen = np.zeros(len(home), dtype=np.int64), np.zeros(len(room)), NOWHERE
     for v in order:
-        home = state.home[ground.group[v]]
-        if home != NOWHERE:
-            d = home if fits(ground, state, v, home) else NOWHERE
-        elif place[v] == OFF:
-            d = _earliest_finish(ground, state, v, ready)
-        else:
-            if chosen == NOWHERE or not fits(ground, state, v, chosen):
+        g, free, low, high = group[v], home[group[v]] == NOWHERE, 0, len(room)
+        if free and place[v] != OFF:
+            if chosen == NOWHERE or not allowed[chosen, g] or group_size[g] > room[chosen]:
                 chosen = _critical_device(ground, state, path[place[v] :], bound)
-            d = chosen
-        if d == NOWHERE:
+                if chosen == NOWHERE:
+                    return False
+            low, high = chosen, chosen + 1
+        elif not free:
+            low, high = home[g], home[g] + 1
+            if not reserve and size[v] > room[low]:
+                return False
+        if contention:
+            for d in range(low, high):
+                ready[d] = ready_time(ground, state, v, d)
+        else:
+            ready[low:high] = 0.0
+            for e in range(before_start[v], before_start[v + 1]):
+                u = before[e]
+                source, made, amount = device[u], finish[u], cost[before_tensor[e]]
+                for d in range(low, high):
+                    ready[d] = max(ready[d], made + (slope[source, d] * amount + intercept[source, d]))
+        begin, best, to = 0.0, np.inf, NOWHERE
+        for d in range(low, high):
+            length = time[d, v]
+            if ready[d] + length >= best or (free and (group_size[g] > room[d] or not allowed[d, g])):
+                continue
+            count = idle_count[d] if ready[d] < end[d] else 0
+            earliest = max(ready[d], end[d])
+            if count and ready[d] <= idle_to[d, count - 1]:
+                earliest = first_slot(idle_from, idle_to, d, count, ready[d], length, end[d])
+            if earliest + length < best:
+                begin, best, to = earliest, earliest + length, d
+        if to == NOWHERE:
             return False
-        book(ground, state, v, d)
-        if state.finish[v] + tail[v] >= cutoff:
+        if contention:
+            book(ground, state, v, to)
+        else:
+            if not reserve:
+                room[to] -= size[v]
+            elif free:
+                room[to] -= group_size[g]
+            home[g], device[v], start[v], finish[v] = to, to, begin, best
+            if begin < end[to]:
+                fill_slot(idle_from, idle_to, idle_count, to, begin, best)
+            else:
+                if begin > end[to]:
+                    add_slot(idle_from, idle_to, idle_count, to, idle_count[to], end[to], begin)
+                end[to] = best
+        if finish[v] + tail[v] >= cutoff:
             return False
     return True
-
-
-@njit(cache=True, nogil=True)
-def _earliest_finish(ground: Ground, state: State, v: int, ready: Floats) -> int:
-    """The device with room on which the task finishes first.
-
-    As :func:`fits` and :func:`earliest_start` have it, device by device; here in one loop, since this is
-    where the time goes. `ready` is for when the inputs are on each device.
-    """
-    _ready_times(ground, state, v, ready)
-    g, best, chosen = ground.group[v], np.inf, NOWHERE
-    need = ground.group_size[g]
-    for d in range(len(ready)):
-        length = ground.time[d, v]
-        if ready[d] + length >= best or need > state.room[d] or not ground.group_allowed[d, g]:
-            continue
-        finish = _first_gap(state, d, ready[d], length) + length
-        if finish < best:
-            best, chosen = finish, d
-    return chosen
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _ready_times(ground: Ground, state: State, v: int, ready: Floats) -> None:
-    """When all inputs of the task are on each device."""
-    ready[:] = 0.0
-    for e in range(ground.before_start[v], ground.before_start[v + 1]):
-        u, tensor = ground.before[e], ground.before_tensor[e]
-        source, finish, cost = state.device[u], state.finish[u], ground.cost[tensor]
-        for d in range(len(ready)):
-            if ground.contention:
-                arrival = arrives(ground, state, u, tensor, d)
-            else:
-                arrival = finish + (ground.slope[source, d] * cost + ground.intercept[source, d])
-            ready[d] = max(ready[d], arrival)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _first_gap(state: State, d: int, ready: float, length: float) -> float:
-    """The start in the first idle slot that is long enough, or at the end."""
-    start = max(ready, state.end[d])
-    count = state.idle_count[d]
-    if count and ready <= state.idle_to[d, count - 1]:
-        first = np.searchsorted(state.idle_to[d, :count], ready)
-        for i in range(first, count):
-            begin = max(ready, state.idle_from[d, i])
-            if begin + length <= state.idle_to[d, i]:
-                start = begin
-                break
-    return float(start)
 
 
 @njit(cache=True, nogil=True)

@@ -10,9 +10,11 @@ import numpy as np
 
 from partitioner.methods.list_scheduling.fastt.critical import schedule_path
 from partitioner.methods.list_scheduling.fastt.dpos import dpos
-from partitioner.methods.list_scheduling.fastt.splitting import WHOLE, Draft, Share, draft_of, split_task
+from partitioner.methods.list_scheduling.fastt.draft import WHOLE, Draft, Share, draft_of
+from partitioner.methods.list_scheduling.fastt.splitting import split_task
+from partitioner.methods.list_scheduling.fastt.trials import Trials
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ranks import bottom_level
+from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.preprocess.problem import Floats
 from partitioner.preprocess.tasks import Tasks
@@ -34,7 +36,7 @@ class Search(Generic[Choice]):
     value, unsplit
         The makespan with the splits and without.
     trials
-        How many splits were tried.
+        How many splits were tried, those included that a lower bound ruled out.
     """
 
     draft: Draft
@@ -78,12 +80,13 @@ def os_dpos(
         return None
     value = makespan(tasks, found.device, found.order)
     search: Search[Choice] = Search(draft_of(tasks), {}, value, value, 0)
+    lines = transfer_lines(tasks)[0]
     for node in _longest_first(tasks, found):
         choices = {} if expired() else shares(node)
-        after = _best_split(search, node, choices, reserve, expired)
-        if choices and node not in after.splits:
-            return after
-        search = after
+        if choices:
+            search = _best_split(search, node, choices, (reserve, lines), expired)
+            if node not in search.splits:
+                break
     return search
 
 
@@ -91,24 +94,27 @@ def _best_split(
     search: Search[Choice],
     node: int,
     choices: Mapping[Choice, Share],
-    reserve: bool,
+    given: tuple[bool, Floats],
     expired: Callable[[], bool],
 ) -> Search[Choice]:
     """The search once the splits of one node are tried; it has the best one if that helps.
 
-    Those into the most parts come first: they are mostly the best, and cut the others' runs short.
+    Those into the most parts come first: they are mostly the best, and rule others out.
     """
-    best, task, trials, place = search, _whole(search.draft, node), search.trials, len(choices)
-    for i, (choice, share) in sorted(enumerate(choices.items()), key=lambda item: -item[1][1].count):
+    task, trials = _whole(search.draft, node), Trials(search.draft, *given)
+    value, place, best = search.value, len(choices), None
+    tried = search.trials
+    for i, (choice, share) in sorted(enumerate(choices.items()), key=lambda item: -item[1][1].parts):
         if expired():
             break
-        trials += 1
-        split = split_task(search.draft, task, share)
-        value = _time(split.tasks, reserve, best.value)
-        if value < search.value and (value, i) < (best.value, place):
-            place = i
-            best = replace(best, draft=split, splits={**search.splits, node: choice}, value=value)
-    return replace(best, trials=trials)
+        tried += 1
+        time = trials.value(task, share, value * SLACK)
+        if time < search.value and (time, i) < (value, place):
+            value, place, best = time, i, (choice, share)
+    if best is None:
+        return replace(search, trials=tried)
+    draft, splits = split_task(search.draft, task, best[1]), {**search.splits, node: best[0]}
+    return Search(draft, splits, value, search.unsplit, tried)
 
 
 def _longest_first(tasks: Tasks, found: Found) -> list[int]:
@@ -122,16 +128,3 @@ def _longest_first(tasks: Tasks, found: Found) -> list[int]:
 def _whole(draft: Draft, node: int) -> int:
     """The task of a node that is not split yet."""
     return int(np.flatnonzero((draft.tasks.node == node) & (draft.role == WHOLE))[0])
-
-
-def _time(tasks: Tasks, reserve: bool, known: float) -> float:
-    """The makespan by DPOS; infinity if there is no room, or it is certain not to be below the known one."""
-    cutoff, tail = (np.inf, None) if tasks.contention else (known * SLACK, _tail(tasks))
-    found = dpos(tasks, reserve, cutoff=cutoff, tail=tail)
-    return np.inf if found is None else makespan(tasks, found.device, found.order)
-
-
-def _tail(tasks: Tasks) -> Floats:
-    """Shape (n,): the least time from the end of each task to the end of all, without transfers."""
-    least = np.where(np.isfinite(tasks.time), tasks.time, np.inf).min(axis=0)
-    return np.asarray(bottom_level(tasks, least, np.zeros(len(tasks.cost))) - least)

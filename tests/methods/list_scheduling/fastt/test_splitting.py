@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from partitioner import Devices, Dimension, Graph, Transfers
-from partitioner.methods.list_scheduling.fastt.splitting import WHOLE, draft_of, split_task
+from partitioner.methods.list_scheduling.fastt.draft import WHOLE, draft_of
+from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.preprocess.flow import topological
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
-from partitioner.splitting.rewritten import Splitter, in_order
+from partitioner.splitting.ordered import in_order
+from partitioner.splitting.rewritten import Splitter
 from partitioner.splitting.start import tasks_at
 from tests.methods.list_scheduling.fastt.plain_splits import split
 from tests.random_workloads import uneven_workload

@@ -1,0 +1,61 @@
+"""Tasks in parts, as data: what each part has, and what a graph with such parts is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+WHOLE, SPLIT, PART, CONCATENATE = range(4)
+
+
+class Share(NamedTuple):
+    """What a split makes of an operation.
+
+    Parameters
+    ----------
+    parts
+        How many parts there are.
+    time
+        Shape (D, 3): time of a split node, of a part, and of the concatenate node, infinity where they may
+        not run.
+    size
+        Memory of a part; the other nodes take none.
+    divides_input, divides_output
+        See :class:`partitioner.Dimension`.
+    """
+
+    parts: int
+    time: Floats
+    size: float
+    divides_input: bool
+    divides_output: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """Tasks of a graph some of whose operations are split.
+
+    Parameters
+    ----------
+    tasks
+        Numbered as before, with those of a split operation in its place: its split nodes, its parts, its
+        concatenate node. `node` is the node of the unsplit graph that each stems from.
+    role
+        Shape (n,): ``WHOLE``, ``SPLIT``, ``PART`` or ``CONCATENATE``.
+    number
+        Shape (n,): of each among those of its role and node.
+    """
+
+    tasks: Tasks
+    role: Ints
+    number: Ints
+
+
+def draft_of(tasks: Tasks) -> Draft:
+    """The tasks with nothing split."""
+    return Draft(tasks, np.full(tasks.n, WHOLE), np.zeros(tasks.n, dtype=np.int64))

@@ -1,0 +1,124 @@
+"""How early a schedule can end, whatever goes where: what a split must be able to beat."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from partitioner.methods.list_scheduling.fastt.block import output_cost
+from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, SPLIT, Share
+from partitioner.methods.list_scheduling.ground import Ground
+from partitioner.preprocess.problem import Floats, Ints
+
+
+@njit(cache=True, nogil=True)
+def least_times(ground: Ground) -> Floats:
+    """Shape (n,): the least time of each task."""
+    least: Floats = ground.time[0].copy()
+    for d in range(1, len(ground.time)):
+        least = np.minimum(least, ground.time[d])
+    return least
+
+
+@njit(cache=True, nogil=True)
+def heads(ground: Ground, role: Ints, lines: Floats) -> Floats:
+    """Shape (n,): when each task ends at the earliest; `lines` as in :func:`transfer_lines`."""
+    least = least_times(ground)
+    head = np.zeros_like(least)
+    for v in range(len(head)):
+        row = ground.before[ground.before_start[v] : ground.before_start[v + 1]]
+        for u in row:
+            head[v] = max(head[v], head[u])
+        if role[v] == CONCATENATE:
+            part, made = row[0], ground.before_tensor[ground.before_start[v]]
+            for e in range(ground.before_start[part], ground.before_start[part + 1]):
+                costs = ground.cost[ground.before_tensor[e]], ground.cost[made]
+                through = spread(len(row), least[part], costs, lines, len(ground.time))
+                head[v] = max(head[v], head[ground.before[e]] + through)
+        head[v] += least[v]
+    return head
+
+
+@njit(cache=True, nogil=True)
+def tails(ground: Ground, role: Ints, lines: Floats) -> Floats:
+    """Shape (n,): the least time from the end of each task to the end of all."""
+    least = least_times(ground)
+    tail = np.zeros_like(least)
+    for v in range(len(tail) - 1, -1, -1):
+        begin, end = ground.after_start[v], ground.after_start[v + 1]
+        for e in range(begin, end):
+            tail[v] = max(tail[v], least[ground.after[e]] + tail[ground.after[e]])
+        if role[v] == SPLIT:
+            part = ground.after[begin]
+            e = ground.after_start[part]
+            if e < ground.after_start[part + 1]:
+                costs = ground.cost[ground.after_tensor[begin]], ground.cost[ground.after_tensor[e]]
+                through = spread(end - begin, least[part], costs, lines, len(ground.time))
+                last = ground.after[e]
+                tail[v] = max(tail[v], through + least[last] + tail[last])
+    return tail
+
+
+@njit(cache=True, nogil=True)
+def least_makespan(ground: Ground, lines: Floats, head: Floats, tail: Floats, v: int, share: Share) -> float:
+    """No schedule in which task `v` is split ends earlier: for the paths through the block.
+
+    Parameters
+    ----------
+    ground
+        The tasks before.
+    lines
+        As in :func:`transfer_lines`.
+    head, tail
+        Shape (n,): of the tasks before, see :func:`heads` and :func:`tails`.
+    v, share
+        The task and its split.
+    """
+    split, part, join = share.time[:, 0].min(), share.time[:, 1].min(), share.time[:, 2].min()
+    if ground.after_start[v] == ground.after_start[v + 1]:
+        join = 0.0
+    end = 0.0
+    made = output_cost(ground, v) / (share.parts if share.divides_output else 1)
+    for e in range(ground.before_start[v], ground.before_start[v + 1]):
+        read = ground.cost[ground.before_tensor[e]] / (share.parts if share.divides_input else 1)
+        through = spread(share.parts, part, (read, made), lines, len(ground.time))
+        end = max(end, head[ground.before[e]] + split + through)
+    return float(max(end, part) + join + tail[v])
+
+
+@njit(cache=True, nogil=True)
+def spread(count: int, time: float, costs: tuple[float, float], lines: Floats, devices: int) -> float:
+    """The least time from a split node to the concatenate node.
+
+    Either both nodes share a device, on which parts run one after another without transfers, or the parts on
+    the devices of the two pay one transfer; all others pay two and share the devices that are left.
+
+    Parameters
+    ----------
+    count, time
+        How many parts there are, and the least time of each.
+    costs
+        Of the tensor that each part reads, and of the one that it makes.
+    """
+    best = count * time
+    if devices == 1 or time == np.inf:
+        return best
+    into, out = _least(lines, costs[0]), _least(lines, costs[1])
+    for near in range(count + 1):
+        far = count - near
+        apart = into + out + np.ceil(far / (devices - 1)) * time if far else 0.0
+        best = min(best, max(near * time, apart))
+        if far == 0 or devices > 2:
+            apart = into + out + np.ceil(far / (devices - 2)) * time if far else 0.0
+            close = min(into, out) + np.ceil(near / 2) * time if near else 0.0
+            best = min(best, max(close, apart))
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _least(lines: Floats, cost: float) -> float:
+    """The least time of a transfer between two devices."""
+    least = np.inf
+    for k in range(len(lines)):
+        least = min(least, lines[k, 0] * cost + lines[k, 1])
+    return least

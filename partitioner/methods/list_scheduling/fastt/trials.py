@@ -1,0 +1,63 @@
+"""What the splits of one task lead to, each as far as it can be the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from partitioner.methods.list_scheduling.fastt.dpos import dpos
+from partitioner.methods.list_scheduling.fastt.draft import Draft, Share
+from partitioner.methods.list_scheduling.fastt.floor import heads, least_makespan, tails
+from partitioner.methods.list_scheduling.fastt.splitting import split_task
+from partitioner.methods.list_scheduling.fastt.trial import trial
+from partitioner.methods.list_scheduling.ground import Ground, ground_of
+from partitioner.methods.list_scheduling.timing import makespan
+from partitioner.preprocess.problem import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Tries splits of the tasks of a draft.
+
+    Parameters
+    ----------
+    draft
+        The tasks.
+    reserve
+        See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
+    lines
+        Shape (k, 2): slopes and intercepts of the links.
+    """
+
+    draft: Draft
+    reserve: bool
+    lines: Floats
+
+    @cached_property
+    def ground(self) -> Ground:
+        """The tasks as the loops read them."""
+        return ground_of(self.draft.tasks, self.reserve)
+
+    @cached_property
+    def around(self) -> tuple[Floats, Floats]:
+        """Shape (n,) each: the least time from the beginning to each task, and from there to the end."""
+        given = self.ground, self.draft.role, self.lines
+        return heads(*given), tails(*given)
+
+    def value(self, v: int, share: Share, cutoff: float) -> float:
+        """The makespan by DPOS once task `v` is split.
+
+        Infinity if there is no room, or it is certain not to be below the cutoff: a path through the parts
+        is too long in every schedule, or too long from where a part of the tasks is placed. With contention
+        tasks may run earlier than DPOS booked them, hence all of them are placed then.
+        """
+        tasks, ground, lines = self.draft.tasks, self.ground, self.lines
+        if least_makespan(ground, lines, *self.around, v, share) >= cutoff:
+            return np.inf
+        if not tasks.contention:
+            return trial(ground, self.draft.role, tasks.limit, lines, v, share, cutoff)
+        split = split_task(self.draft, v, share).tasks
+        found = dpos(split, self.reserve)
+        return np.inf if found is None else makespan(split, found.device, found.order)
