@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from partitioner.graph import Bools
-from partitioner.methods.list_scheduling.baechi.heaps import pop, push
+from partitioner.methods.list_scheduling.baechi.heaps import pop, push, replace_top
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time, start_times
 from partitioner.preprocess.problem import Floats, Ints
 
@@ -186,8 +186,10 @@ def earliest(ground: Ground, state: State, queues: Queues, d: int) -> tuple[floa
         ready = _ready(ground, state, queues, place, d)
         if ready <= key:
             return key, place
-        pop(queues.later_key, queues.later, queues.later_count, d)
-        _put(queues, d, place, end, ready)
+        if ready < np.inf:
+            replace_top(queues.later_key, queues.later, queues.later_count, d, ready, place)
+        else:
+            pop(queues.later_key, queues.later, queues.later_count, d)
     return np.inf, len(queues.task)
 
 
