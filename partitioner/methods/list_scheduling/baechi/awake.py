@@ -10,9 +10,9 @@ from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, f
 
 
 @njit(cache=True, nogil=True)
-def favourite_held(ground: Ground, state: State, queues: Queues, child: int, d: int) -> bool:
-    """Is the child ready, and is there no device where it could start earlier than on this one?"""
-    if child == NOWHERE or queues.ready_at[child] == NOWHERE or not fits(ground, state, child, d):
+def favourite_held(ground: Ground, state: State, child: int, d: int) -> bool:
+    """Is there no device where the child, which is ready, could start earlier than on this one?"""
+    if not fits(ground, state, child, d):
         return False
     here = _start(ground, state, child, d)
     for other in range(len(state.room)):

@@ -7,9 +7,9 @@ from numba import njit
 
 from partitioner.methods.list_scheduling.baechi.queues import (
     Queues,
-    earliest,
     enqueue_readers,
     enqueue_sources,
+    first_offer,
     leave,
     new_queues,
 )
@@ -44,16 +44,13 @@ def place_etf(tasks: Tasks, settings: Settings) -> Found | None:
 @njit(cache=True, nogil=True)
 def _place_all(ground: Ground, state: State, queues: Queues) -> bool:
     """Place one task after another; False if what is left fits nowhere."""
+    everywhere = np.ones(len(state.room), dtype=np.bool_)
     enqueue_sources(ground, state, queues)
     for _ in range(len(queues.task)):
-        first, chosen, device = np.inf, len(queues.task), NOWHERE
-        for d in range(len(state.room)):
-            time, place = earliest(ground, state, queues, d)
-            if time < first or (time == first and place < chosen and device != NOWHERE):
-                first, chosen, device = time, place, d
+        device = first_offer(ground, state, queues, everywhere)
         if device == NOWHERE:
             return False
-        v = queues.task[chosen]
+        v = queues.task[queues.offered[device]]
         book(ground, state, v, device)
         leave(queues, v)
         enqueue_readers(ground, state, queues, v)

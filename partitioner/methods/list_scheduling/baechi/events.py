@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.baechi.awake import favourite_held, offer_awake
 from partitioner.methods.list_scheduling.baechi.kahn import kahn_order
 from partitioner.methods.list_scheduling.baechi.queues import (
     Queues,
-    earliest,
     enqueue_readers,
     enqueue_sources,
+    first_offer,
     leave,
     new_queues,
 )
@@ -75,30 +76,33 @@ def _start_all(
 ) -> tuple[int, float]:
     """Start what can start now: how many tasks did, and when an idle device could start one next."""
     started = 0
+    idle = running == NOWHERE
     while True:
-        first, chosen, device, following = np.inf, len(queues.task), NOWHERE, np.inf
-        for d in range(len(running)):
-            if running[d] != NOWHERE:
-                continue
-            time, place = _offer(ground, state, queues, favourite, last[d], d, now)
-            if time > now:
-                following = min(following, time)
-            elif time < first or (time == first and place < chosen):
-                first, chosen, device = time, place, d
+        _hold(ground, state, queues, favourite, last, idle, now)
+        device = first_offer(ground, state, queues, idle)
         if device == NOWHERE:
-            return started, following
-        v = queues.task[chosen]
+            return started, np.inf
+        if queues.offer[device] > now:
+            return started, queues.offer[device]
+        v = queues.task[queues.offered[device]]
         book(ground, state, v, device)
         leave(queues, v)
-        running[device] = v
+        running[device], idle[device] = v, False
         started += 1
 
 
 @njit(cache=True, nogil=True)
-def _offer(
-    ground: Ground, state: State, queues: Queues, favourite: Ints, last: int, d: int, now: float
-) -> tuple[float, int]:
-    """What an idle device would run next and when."""
-    if last != NOWHERE and favourite_held(ground, state, queues, favourite[last], d):
-        return offer_awake(ground, state, queues, favourite[last], d, now)
-    return earliest(ground, state, queues, d)
+def _hold(
+    ground: Ground, state: State, queues: Queues, favourite: Ints, last: Ints, idle: Bools, now: float
+) -> None:
+    """Put the offers of idle devices that wait for a favourite child in the place of their usual ones."""
+    for d in range(len(idle)):
+        if not idle[d] or last[d] == NOWHERE:
+            continue
+        child = favourite[last[d]]
+        if queues.held[d]:
+            queues.held[d], queues.exact[d] = False, False
+            queues.offer[d], queues.offered[d] = 0.0, 0
+        if child != NOWHERE and queues.ready_at[child] != NOWHERE and favourite_held(ground, state, child, d):
+            queues.held[d], queues.exact[d] = True, True
+            queues.offer[d], queues.offered[d] = offer_awake(ground, state, queues, child, d, now)

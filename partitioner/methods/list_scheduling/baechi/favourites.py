@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 import numpy as np
-from ortools.math_opt.python import mathopt
 
-from partitioner.methods.ip.backends.mathopt import model_of
 from partitioner.methods.ip.program import Builder, Program
+from partitioner.methods.list_scheduling.baechi.linear_program import optimum
 from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.ranks import largest_time, largest_transfer
 from partitioner.methods.method import Settings
@@ -56,17 +54,18 @@ class Links:
 
 
 def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
-    """Solve the linear program and round it; no favourites if it is not solved by the deadline.
+    """Solve the linear program and round it; no favourites if it is not solved by the deadline or Ctrl-C.
 
     Its value is no bound of the makespan: with many devices for one task each, some transfers must be paid
     that a single device would save.
     """
     began = time.perf_counter()
     links = links_of(tasks)
-    answer = _solved(relaxation(tasks, links), settings)
+    answer = optimum(relaxation(tasks, links), settings)
     spent = time.perf_counter() - began
     if answer is None:
-        note = "m-SCT's linear program was not solved in time: no task has a favourite child"
+        why = "was not solved in time" if settings.expired else "could not be solved"
+        note = f"m-SCT's linear program {why}: no task has a favourite child"
         return Favourites(np.full(tasks.n, NOWHERE), (note,), {"lp_seconds": spent})
     value, x = answer
     child = rounded(links, x[: len(links.tail)], tasks.n, settings.placing.sct_threshold)
@@ -140,19 +139,3 @@ def _all_but_one(builder: Builder, x: Ints, side: Ints) -> None:
     row[several] = builder.new_rows(len(several), degree[several] - 1.0, np.inf)
     shared = degree[side] > 1
     builder.add(row[side[shared]], x[shared], 1.0)
-
-
-def _solved(program: Program, settings: Settings) -> tuple[float, Floats] | None:
-    """Value and columns of an optimum, None if there was no time.
-
-    The optimum need not be unique: which one it is, is up to the solver, HiGHS, the same in every run.
-    """
-    if settings.expired:
-        return None
-    left = None if settings.deadline is None else max(settings.deadline - time.perf_counter(), 0.0)
-    limit = None if left is None else timedelta(seconds=left)
-    model = mathopt.Model.from_model_proto(model_of(program))
-    result = mathopt.solve(model, mathopt.SolverType.HIGHS, params=mathopt.SolveParameters(time_limit=limit))
-    if result.termination.reason != mathopt.TerminationReason.OPTIMAL:
-        return None
-    return result.objective_value(), np.array(list(result.variable_values(list(model.variables()))))

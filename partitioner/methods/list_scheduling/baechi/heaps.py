@@ -24,10 +24,15 @@ def push(key: Floats, item: Ints, count: Ints, row: int, new_key: float, new_ite
 @njit(cache=True, nogil=True)
 def pop(key: Floats, item: Ints, count: Ints, row: int) -> None:
     """Remove the smallest entry of the heap in a row."""
-    size = count[row] - 1
-    count[row] = size
-    last_key, last_item = key[row, size], item[row, size]
-    i = 0
+    last = count[row] - 1
+    count[row] = last
+    replace_top(key, item, count, row, key[row, last], item[row, last])
+
+
+@njit(cache=True, nogil=True)
+def replace_top(key: Floats, item: Ints, count: Ints, row: int, new_key: float, new_item: int) -> None:
+    """Put an entry in the place of the smallest one of the heap in a row."""
+    size, i = count[row], 0
     while 2 * i + 1 < size:
         down = 2 * i + 1
         if down + 1 < size and (
@@ -35,8 +40,8 @@ def pop(key: Floats, item: Ints, count: Ints, row: int) -> None:
             or (key[row, down + 1] == key[row, down] and item[row, down + 1] < item[row, down])
         ):
             down += 1
-        if last_key < key[row, down] or (last_key == key[row, down] and last_item < item[row, down]):
+        if new_key < key[row, down] or (new_key == key[row, down] and new_item < item[row, down]):
             break
         key[row, i], item[row, i] = key[row, down], item[row, down]
         i = down
-    key[row, i], item[row, i] = last_key, last_item
+    key[row, i], item[row, i] = new_key, new_item

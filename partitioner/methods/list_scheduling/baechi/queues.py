@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from partitioner.methods.list_scheduling.baechi.heaps import pop, push
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time
+from partitioner.graph import Bools
+from partitioner.methods.list_scheduling.baechi.heaps import pop, push, replace_top
+from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time, start_times
 from partitioner.preprocess.problem import Floats, Ints
 
 
@@ -33,6 +34,14 @@ class Queues(NamedTuple):
         Shapes (n,), (n,), (1,): all ready tasks in no order, and where each is among them, or ``NOWHERE``.
     ample
         Shape (D,): memory with which a device takes any group; infinity if some group may not go there.
+    offer, offered
+        Shape (D,): no ready task starts on the device before this time and place in the order.
+    exact
+        Shape (D,): does that task start just then? Starts only grow, so that an old offer is a lower bound.
+    held
+        Shape (D,): is that the offer of a device that waits for a favourite child? Such offers come and go.
+    start
+        Shape (D,): scratch.
     """
 
     task: Ints
@@ -48,6 +57,11 @@ class Queues(NamedTuple):
     ready_at: Ints
     ready_count: Ints
     ample: Floats
+    offer: Floats
+    offered: Ints
+    exact: Bools
+    held: Bools
+    start: Floats
 
 
 def new_queues(ground: Ground, order: Ints) -> Queues:
@@ -75,6 +89,11 @@ def new_queues(ground: Ground, order: Ints) -> Queues:
         ready_at=np.full(n, NOWHERE),
         ready_count=np.zeros(1, dtype=np.int64),
         ample=np.where(ground.group_allowed.all(axis=1), ground.group_size.max(initial=0.0), np.inf),
+        offer=np.full(devices, np.inf),
+        offered=np.full(devices, n, dtype=np.int64),
+        exact=np.zeros(devices, dtype=bool),
+        held=np.zeros(devices, dtype=bool),
+        start=np.empty(devices),
     )
 
 
@@ -84,20 +103,24 @@ def enqueue(ground: Ground, state: State, queues: Queues, v: int) -> None:
     queues.ready_at[v] = queues.ready_count[0]
     queues.ready[queues.ready_count[0]] = v
     queues.ready_count[0] += 1
+    start_times(ground, state, v, queues.start)
+    place = queues.place[v]
     for d in range(len(state.room)):
-        if fits(ground, state, v, d):
-            ready = ready_time(ground, state, v, d)
-            push(queues.later_key, queues.later, queues.later_count, d, ready, queues.place[v])
+        start = queues.start[d]
+        _put(queues, d, place, state.end[d], start)
+        if start < queues.offer[d] or (start == queues.offer[d] and place < queues.offered[d]):
+            queues.offer[d], queues.offered[d] = start, place
 
 
 @njit(cache=True, nogil=True)
 def leave(queues: Queues, v: int) -> None:
-    """A ready task has been placed."""
+    """A ready task has been placed: it is ready no more, and others may start later than they could."""
     last = queues.ready[queues.ready_count[0] - 1]
     queues.ready[queues.ready_at[v]] = last
     queues.ready_at[last] = queues.ready_at[v]
     queues.ready_at[v] = NOWHERE
     queues.ready_count[0] -= 1
+    queues.exact[:] = False
 
 
 @njit(cache=True, nogil=True)
@@ -119,15 +142,37 @@ def enqueue_readers(ground: Ground, state: State, queues: Queues, u: int) -> Non
 
 
 @njit(cache=True, nogil=True)
+def first_offer(ground: Ground, state: State, queues: Queues, idle: Bools) -> int:
+    """The idle device that could start a ready task first, ``NOWHERE`` if none can.
+
+    Among equals the first task in the order, then the lowest device. Its offer is exact.
+    """
+    while True:
+        first, chosen, device = np.inf, len(queues.task), NOWHERE
+        for d in range(len(idle)):
+            time, place = queues.offer[d], queues.offered[d]
+            if idle[d] and (time < first or (time == first < np.inf and place < chosen)):
+                first, chosen, device = time, place, d
+        if device == NOWHERE or queues.exact[device]:
+            return device
+        queues.offer[device], queues.offered[device] = earliest(ground, state, queues, device)
+        queues.exact[device] = True
+
+
+@njit(cache=True, nogil=True)
 def earliest(ground: Ground, state: State, queues: Queues, d: int) -> tuple[float, int]:
     """When the first ready task could start on device `d`, and its place in the order; infinity if none."""
     end = state.end[d]
     while queues.later_count[d] and queues.later_key[d, 0] <= end:
         place = queues.later[d, 0]
         pop(queues.later_key, queues.later, queues.later_count, d)
-        _put(queues, d, place, end, _ready(ground, state, queues, place, d))
+        if state.device[queues.task[place]] == NOWHERE:
+            _put(queues, d, place, end, _ready(ground, state, queues, place, d))
     while queues.due_count[d]:
         place = queues.due[d, 0]
+        if state.device[queues.task[place]] != NOWHERE:
+            pop(queues.due_key, queues.due, queues.due_count, d)
+            continue
         ready = _ready(ground, state, queues, place, d)
         if ready <= end:
             return end, place
@@ -135,21 +180,24 @@ def earliest(ground: Ground, state: State, queues: Queues, d: int) -> tuple[floa
         _put(queues, d, place, end, ready)
     while queues.later_count[d]:
         key, place = queues.later_key[d, 0], queues.later[d, 0]
+        if state.device[queues.task[place]] != NOWHERE:
+            pop(queues.later_key, queues.later, queues.later_count, d)
+            continue
         ready = _ready(ground, state, queues, place, d)
         if ready <= key:
             return key, place
-        pop(queues.later_key, queues.later, queues.later_count, d)
-        _put(queues, d, place, end, ready)
-    return np.inf, NOWHERE
+        if ready < np.inf:
+            replace_top(queues.later_key, queues.later, queues.later_count, d, ready, place)
+        else:
+            pop(queues.later_key, queues.later, queues.later_count, d)
+    return np.inf, len(queues.task)
 
 
 @njit(cache=True, nogil=True)
 def _ready(ground: Ground, state: State, queues: Queues, place: int, d: int) -> float:
-    """When the inputs of a task are on the device; infinity if it is placed or may not go there."""
+    """When the inputs of a task that is not placed are on the device; infinity if it may not go there."""
     v = queues.task[place]
-    if state.device[v] != NOWHERE or not fits(ground, state, v, d):
-        return np.inf
-    return float(ready_time(ground, state, v, d))
+    return float(ready_time(ground, state, v, d)) if fits(ground, state, v, d) else np.inf
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,51 @@
+"""A linear program that ends when the user wants it to."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+
+import numpy as np
+
+from partitioner.methods.ip.backends.backend import Answer, Limits
+from partitioner.methods.ip.backends.catalogue import BACKENDS
+from partitioner.methods.ip.backends.highs import solve_highs
+from partitioner.methods.ip.crew import Crew
+from partitioner.methods.ip.messages import Job
+from partitioner.methods.ip.program import Program
+from partitioner.methods.method import Settings
+from partitioner.preprocess.problem import Floats
+
+SMALL = 5000  # columns up to which a solve takes less time than the start of a process
+LOOK = 0.1  # seconds between two looks at the clock
+
+
+def optimum(program: Program, settings: Settings) -> tuple[float, Floats] | None:
+    """Value and columns of an optimum; None if there was no time, the user wants an end, or HiGHS fails.
+
+    Large programs go to a process of their own, which is killed then: neither Ctrl-C nor a time limit
+    reaches a solver in this one. The optimum need not be unique: which one it is, is up to the solver,
+    HiGHS, the same in every run.
+    """
+    if settings.expired:
+        return None
+    answer = _here(program, settings) if program.columns <= SMALL else _elsewhere(program, settings)
+    if answer is None or answer.stop != "optimal":
+        return None
+    return float(program.cost @ answer.values), np.asarray(answer.values)
+
+
+def _here(program: Program, settings: Settings) -> Answer:
+    left = None if settings.deadline is None else max(settings.deadline - time.perf_counter(), 0.0)
+    return solve_highs(program, Limits(left), lambda values, bound: None)
+
+
+def _elsewhere(program: Program, settings: Settings) -> Answer | None:
+    """The answer of a worker; None if time is up before it comes."""
+    with closing(Crew()) as crew:
+        crew.hire().give(Job(BACKENDS["highs"].place, program, Limits()))
+        while not settings.expired:
+            event = crew.next(LOOK)
+            if event is not None and isinstance(event.message, Answer):
+                return event.message
+    return None
