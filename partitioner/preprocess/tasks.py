@@ -77,7 +77,7 @@ class Tasks:
     def group_allowed(self) -> Bools:
         """Shape (D, groups): may all tasks of the group run on the device?"""
         refused = [np.bincount(self.group, ~np.isfinite(row)) for row in self.time]
-        return np.array(refused).reshape(len(self.limit), -1) == 0
+        return np.asarray(np.array(refused).reshape(len(self.limit), -1) == 0)
 
 
 def tasks_of(
