@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from partitioner.graph import Bools
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
+from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State
 from partitioner.methods.list_scheduling.timing import run_eagerly
 from partitioner.preprocess.problem import Floats, Ints
 
@@ -90,7 +90,7 @@ def anneal(
     """
     np.random.seed(seed)
     _sort_by_start(ground, walk)
-    value = _time(ground, state, walk, 0, np.inf)[0]
+    value = _time(ground, state, walk, FIRST, np.inf)[0]
     walk.finish[:] = walk.trial
     steps = _trace(ground, state, walk)
     for temperature in heat:
