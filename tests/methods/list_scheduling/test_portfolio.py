@@ -12,6 +12,7 @@ from partitioner.methods.method import Settings
 from partitioner.transfers import BY_FARE
 from tests.methods.list_scheduling.cases import cases, problem_of
 
+ROUNDING = 1 + 1e-12  # what is this close to the bound is optimal, and nothing else is tried
 TIGHT = Graph.from_arrays({"accelerator": [1.0] * 5}, [], size=[2.0, 2.0, 2.0, 3.0, 3.0])
 
 
@@ -39,7 +40,7 @@ def test_it_is_at_least_as_good_as_every_placer(
                 plan = solve(graph, devices, "makespan", method=name, transfers=transfers, time_limit=5.0)
             except NoPlanFound:
                 continue
-            assert best <= plan.value, (seed, name)
+            assert best <= plan.value * ROUNDING, (seed, name)
             compared += 1
     assert compared > count
 
