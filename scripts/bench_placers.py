@@ -3,7 +3,8 @@
 Random graphs of the sizes that Celeritas measures on (`operator_graphs.py`). Every method runs `--repeat`
 times on each, after one call on a small graph that compiles or loads its kernels; the table has the medians
 of the seconds of the method alone (of m-SCT without its linear program) and of the whole `solve`, and the
-slope of the logarithms between the smallest and the largest graph: 1 is linear, 2 quadratic. Exit code: 0; 2 if a method is unknown.
+slope of the logarithms between the smallest and the largest graph: 1 is linear, 2 quadratic. Exit code: 0;
+2 if a method is unknown.
 """
 
 from __future__ import annotations

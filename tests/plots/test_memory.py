@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+LIMITS = (7e3, 500.0, 1e9, np.inf)
+
+
 def labels(ax: Axes) -> list[str]:
     return [str(found.get_label()) for found in ax.collections if not str(found.get_label()).startswith("_")]
 
@@ -37,8 +40,14 @@ def test_areas_are_the_memory(devices: int, microbatches: int) -> None:
         assert y.min() == pytest.approx(row + 0.42 - 0.82)
 
 
-@pytest.mark.parametrize(("devices", "microbatches"), [(1, 4), (16, 32)])
-@pytest.mark.parametrize("limit", [np.inf, 500.0, 7e3, 1e9])
+@pytest.mark.parametrize(
+    ("devices", "microbatches", "limit"),
+    [
+        *((1, 4, limit) for limit in LIMITS),
+        (16, 32, LIMITS[0]),
+        *(pytest.param(16, 32, limit, marks=pytest.mark.slow) for limit in LIMITS[1:]),
+    ],
+)
 def test_texts_can_be_read(devices: int, microbatches: int, limit: float) -> None:
     assert_readable(plot_memory(gpipe(devices, microbatches, limit=limit)))
 

@@ -11,6 +11,7 @@ from partitioner.errors import OptionError, shown
 from partitioner.methods.list_scheduling.choice import CHOOSERS, EARLIEST_START, FILL, Choice
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import (
+    FIRST,
     NOWHERE,
     Ground,
     State,
@@ -107,7 +108,7 @@ def _place_by(
 @njit(cache=True, nogil=True)
 def _place_all(ground: Ground, state: State, order: Ints, rule: int) -> bool:
     """Place everything by a rule of the engine's; False if some task fits nowhere."""
-    previous, start = 0, np.empty(len(state.room))
+    previous, start = FIRST, np.empty(len(state.room))
     for v in order:
         d = (
             _next_fit(ground, state, v, previous)

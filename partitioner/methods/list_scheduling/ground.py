@@ -11,7 +11,9 @@ from partitioner.graph import Bools
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
-NOWHERE = -1
+# No Python ints: to numba they are types of their own, for which it would compile everything once more.
+FIRST: int = np.int64(0)  # type: ignore[assignment]
+NOWHERE: int = np.int64(-1)  # type: ignore[assignment]
 
 
 class Ground(NamedTuple):

@@ -11,12 +11,14 @@ from partitioner import DeviceKind, Devices, Graph, Transfers
 from partitioner.methods.list_scheduling.choice import CHOOSERS
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.ground import State, book, ground_of, new_state
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.preprocess.contract import Goal, contract
+from partitioner.preprocess.problem import Ints
 from tests.methods.list_scheduling.plain import Plain
 from tests.random_tasks import Case, random_order, task_cases
 
-SEEDS = range(0, 1600, 400)
+SEEDS = [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(400, 4000, 400))]
 
 
 def placed(case: Case, found: Found) -> list[str]:
@@ -25,9 +27,18 @@ def placed(case: Case, found: Found) -> list[str]:
     return [name[node] for node in case.graph.ids]
 
 
+def booked(case: Case, order: Ints, found: Found, insertion: bool = True, reserve: bool = True) -> State:
+    """The times at which the engine has every task run: its devices, booked in the order it was given."""
+    ground, state = ground_of(case.tasks, reserve, insertion), new_state(case.tasks)
+    for v in order.tolist():
+        book(ground, state, v, int(found.device[v]))
+    assert found.estimate == state.finish.max(initial=0.0)
+    return state
+
+
 @pytest.mark.parametrize("first", SEEDS)
 def test_the_engine_is_the_plain_scheduler(first: int) -> None:
-    """Devices, and the estimate, under random rules; some graphs do not fit in the order given."""
+    """Devices, starts and finishes under random rules; some graphs do not fit in the order given."""
     stuck = 0
     for case in task_cases(first, 400):
         order, rule = random_order(case), str(case.rng.choice(list(CHOOSERS)))
@@ -42,6 +53,9 @@ def test_the_engine_is_the_plain_scheduler(first: int) -> None:
         names = case.devices.names
         assert placed(case, found) == [names[plain.place[v][0]] for v in range(len(case.graph))]
         assert found.estimate == max(finish for _, _, finish in plain.place.values())
+        state, nodes = booked(case, order, found, insertion, reserve), case.tasks.node.tolist()
+        assert state.start.tolist() == [plain.place[v][1] for v in nodes]
+        assert state.finish.tolist() == [plain.place[v][2] for v in nodes]
         starts = [plain.place[v][1:] for v in case.tasks.node[found.order].tolist()]
         assert starts == sorted(starts)
     assert stuck > 3
@@ -53,10 +67,14 @@ def test_nothing_is_lost_overlaps_or_exceeds_the_memory(first: int) -> None:
     for case in task_cases(first, 400):
         tasks = case.tasks
         reserve = bool(case.rng.random() < 0.5)
-        rule = str(case.rng.choice(list(CHOOSERS)))
-        found = place_in_order(tasks, random_order(case), rule, reserve=reserve)
+        rule, order = str(case.rng.choice(list(CHOOSERS))), random_order(case)
+        found = place_in_order(tasks, order, rule, reserve=reserve)
         if found is None:
             continue
+        state = booked(case, order, found, reserve=reserve)
+        for d in range(len(tasks.limit)):
+            runs = sorted((state.start[v], state.finish[v]) for v in np.flatnonzero(found.device == d))
+            assert all(finish <= start for (_, finish), (start, _) in pairwise(runs))
         assert sorted(found.order.tolist()) == list(range(tasks.n))
         position = np.argsort(found.order)
         assert all(position[u] < position[v] for v in range(tasks.n) for u in tasks.before.row(v))

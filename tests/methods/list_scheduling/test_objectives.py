@@ -48,9 +48,10 @@ def test_a_placement_is_valued_and_a_search_makes_it_no_worse(objective: str) ->
     raise AssertionError("too few cases")
 
 
-def test_for_latency_the_fewest_subgraphs_are_those_of_the_evaluator() -> None:
+@pytest.mark.parametrize(("first", "count"), [(900, 400), pytest.param(2000, 2000, marks=pytest.mark.slow)])
+def test_for_latency_the_fewest_subgraphs_are_those_of_the_evaluator(first: int, count: int) -> None:
     several = 0
-    for seed, graph, devices, _ in cases(900, 400, 12):
+    for seed, graph, devices, _ in cases(first, count, 12):
         try:
             plan = solve(graph, devices, "latency", method="heft", subgraphs_per_accelerator=12)
         except (NoPlanFound, InfeasibleError, OptionError):
@@ -58,7 +59,7 @@ def test_for_latency_the_fewest_subgraphs_are_those_of_the_evaluator() -> None:
         usual = evaluate(graph, devices, plan.placement, "latency", subgraphs_per_accelerator=12)
         assert plan.value == pytest.approx(usual.value), seed
         several += max((plan.subgraphs or {}).values()) > 0
-    assert several > 3
+    assert several > count / 130
 
 
 def test_a_placement_of_too_many_subgraphs_is_no_plan() -> None:

@@ -12,6 +12,7 @@ from partitioner.methods.method import Settings
 from partitioner.transfers import BY_FARE
 from tests.methods.list_scheduling.cases import cases, problem_of
 
+ROUNDING = 1 + 1e-12  # what is this close to the bound is optimal, and nothing else is tried
 TIGHT = Graph.from_arrays({"accelerator": [1.0] * 5}, [], size=[2.0, 2.0, 2.0, 3.0, 3.0])
 
 
@@ -22,10 +23,14 @@ def test_auto_takes_it_and_says_where_the_plan_comes_from() -> None:
     assert plan.notes[0].startswith("started from ")
 
 
-def test_it_is_at_least_as_good_as_every_placer(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("first", "count"), [(300, 12), pytest.param(400, 300, marks=pytest.mark.slow)])
+def test_it_is_at_least_as_good_as_every_placer(
+    monkeypatch: pytest.MonkeyPatch, first: int, count: int
+) -> None:
     monkeypatch.setattr("partitioner.methods.list_scheduling.refine.search.MOST_MOVES", 300)
     assert "heft" in placers()
-    for seed, graph, devices, transfers in cases(300, 25, 10):
+    compared = 0
+    for seed, graph, devices, transfers in cases(first, count, 10):
         try:
             best = solve(graph, devices, "makespan", transfers=transfers).value
         except (NoPlanFound, InfeasibleError):
@@ -35,7 +40,9 @@ def test_it_is_at_least_as_good_as_every_placer(monkeypatch: pytest.MonkeyPatch)
                 plan = solve(graph, devices, "makespan", method=name, transfers=transfers, time_limit=5.0)
             except NoPlanFound:
                 continue
-            assert best <= plan.value, (seed, name)
+            assert best <= plan.value * ROUNDING, (seed, name)
+            compared += 1
+    assert compared > count
 
 
 def test_first_fit_finds_room_where_heft_does_not() -> None:

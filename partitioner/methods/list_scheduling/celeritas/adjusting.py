@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, earliest_start, fits
+from partitioner.methods.list_scheduling.ground import (
+    FIRST,
+    NOWHERE,
+    Ground,
+    State,
+    book,
+    earliest_start,
+    fits,
+)
 from partitioner.methods.list_scheduling.ranks import largest_transfer
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
@@ -27,7 +35,7 @@ def adjust(ground: Ground, state: State, order: Ints, back: Floats) -> int:
     int
         The task that fits nowhere, at which it ended; ``NOWHERE`` if all are placed.
     """
-    previous = 0
+    previous = FIRST
     for v in order:
         previous = _adjusted(ground, state, v, previous, back[v])
         if previous == NOWHERE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, fits
+from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State, book, fits
 from partitioner.preprocess.problem import Ints
 
 
@@ -22,7 +22,7 @@ def fill(ground: Ground, state: State, order: Ints) -> int:
     int
         The task that fits nowhere, at which it ended; ``NOWHERE`` if all are placed.
     """
-    current = 0
+    current = FIRST
     for v in order:
         d, current = _next(ground, state, v, current)
         if d == NOWHERE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
+from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State
 from partitioner.methods.list_scheduling.refine.moves import propose, take_back
 from partitioner.methods.list_scheduling.refine.walk import Walk, sort_by_start, time_from, trace
 from partitioner.preprocess.problem import Floats, Ints
@@ -46,7 +46,7 @@ def anneal(
     """
     np.random.seed(seed)
     sort_by_start(ground, walk)
-    value = time_from(ground, state, walk, 0, np.inf)[0]
+    value = time_from(ground, state, walk, FIRST, np.inf)[0]
     walk.finish[:] = walk.trial
     steps = trace(ground, state, walk)
     for temperature in heat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground
+from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground
 from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
 
 RUN, SWAP, SHIFT, ANY = 0, 1, 2, 3
@@ -32,7 +32,7 @@ def propose(ground: Ground, walk: Walk, steps: int) -> tuple[int, int, int, int]
     here, there = walk.device[v], _another(ground, walk, v)
     if there == here:
         return NOWHERE, 0, NOWHERE, NOWHERE
-    first, count = _move(ground, walk, ground.group[v], there, 0, kind == SWAP)
+    first, count = _move(ground, walk, ground.group[v], there, FIRST, kind == SWAP)
     if count and kind == SWAP:
         first, count = _exchange(ground, walk, v, here, there, first)
     if count and kind == RUN:

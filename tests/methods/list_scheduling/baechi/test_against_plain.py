@@ -20,7 +20,7 @@ from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.baechi.plain import EarliestFirst, Simulation, World
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
-COUNT = 500
+SIZES = [200, pytest.param(3000, marks=pytest.mark.slow)]
 
 
 def random_favourites(tasks: Tasks, seed: int) -> Ints:
@@ -52,22 +52,24 @@ def agrees(tasks: Tasks, world: World, found: Found | None) -> bool:
     return True
 
 
+@pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize("reserve", [True, False])
-def test_m_etf(reserve: bool) -> None:
+def test_m_etf(reserve: bool, count: int) -> None:
     placing = Placing(reserve_memory=reserve)
     placed = [
         agrees(
             tasks, Simulation(tasks, [None] * tasks.n, reserve), place_m_etf(tasks, Settings(placing=placing))
         )
-        for _, tasks in some_tasks(0, COUNT)
+        for _, tasks in some_tasks(0, count)
     ]
-    assert COUNT // 2 < sum(placed) < COUNT
+    assert count // 2 < sum(placed) < count
 
 
+@pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize("reserve", [True, False])
-def test_m_sct_with_given_favourites(reserve: bool) -> None:
+def test_m_sct_with_given_favourites(reserve: bool, count: int) -> None:
     placed, moved = 0, 0
-    for seed, tasks in some_tasks(10_000, COUNT):
+    for seed, tasks in some_tasks(10_000, count):
         favourite = random_favourites(tasks, seed)
         given = [None if f == NOWHERE else f for f in favourite.tolist()]
         found = place_by_events(tasks, favourite, reserve)
@@ -75,12 +77,13 @@ def test_m_sct_with_given_favourites(reserve: bool) -> None:
         plain = place_by_events(tasks, np.full(tasks.n, NOWHERE), reserve)
         if found is not None and plain is not None:
             moved += found.device.tolist() != plain.device.tolist()
-    assert COUNT // 2 < placed < COUNT
-    assert moved > COUNT // 20
+    assert count // 2 < placed < count
+    assert moved > count // 20
 
 
+@pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize("reserve", [True, False])
-def test_etf(reserve: bool) -> None:
+def test_etf(reserve: bool, count: int) -> None:
     placing = Placing(reserve_memory=reserve)
     placed = [
         agrees(
@@ -88,9 +91,9 @@ def test_etf(reserve: bool) -> None:
             EarliestFirst(tasks, upward_rank(tasks).tolist(), reserve),
             place_etf(tasks, Settings(placing=placing)),
         )
-        for _, tasks in some_tasks(20_000, COUNT)
+        for _, tasks in some_tasks(20_000, count)
     ]
-    assert COUNT // 2 < sum(placed) < COUNT
+    assert count // 2 < sum(placed) < count
 
 
 def test_contention_matters() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
+
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
-CHUNKS = range(4)
+CHUNKS = [0, *(pytest.param(chunk, marks=pytest.mark.slow) for chunk in range(1, 8))]
 
 
 @cache

@@ -82,7 +82,9 @@ def allowed(tasks: Tasks, members: Ints, most: int, memory: float) -> bool:
     return bool(len(members) <= most and (len(groups) == 1 or (held <= memory and somewhere)))
 
 
-@pytest.mark.parametrize("first", range(0, 400, 200))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(200, 2000, 200))]
+)
 def test_the_best_of_all_choices(first: int) -> None:
     whole = tight = 0
     for seed, tasks in some_tasks(first, 200, most=7):
