@@ -12,6 +12,7 @@ from tests.oracle import best_chain_value
 from tests.random_workloads import uneven_workload
 
 CHUNK = 400
+QUICK = 3 * CHUNK
 
 
 def solved(seed: int, most_nodes: int, most_devices: int, **options: Any) -> tuple[Plan | None, float | None]:
@@ -29,7 +30,11 @@ def solved(seed: int, most_nodes: int, most_devices: int, **options: Any) -> tup
     return plan, best
 
 
-@pytest.mark.parametrize("first", range(0, 3200, CHUNK))
+def slow(first: int) -> Any:
+    return pytest.param(first, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("first", [*range(0, QUICK, CHUNK), *map(slow, range(QUICK, 3200, CHUNK))])
 def test_equals_exhaustive_search(first: int) -> None:
     """On graphs of up to 10 nodes with every feature mixed, value and feasibility are the oracle's."""
     feasible = 0
