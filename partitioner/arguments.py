@@ -10,6 +10,7 @@ from partitioner.evaluate import OBJECTIVES
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.registry import METHODS
 from partitioner.options import GRANULARITIES
+from partitioner.placing import GROUPERS
 from partitioner.plots.command import add_plot_options
 from partitioner.regime import SCHEDULES
 from partitioner.schedule.kinds.registry import KINDS
@@ -90,6 +91,8 @@ def _add_placing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--sct-threshold", type=float, metavar="X", help="for a favourite child of m-SCT (0.1)"
     )
+    group.add_argument("--grouper", choices=GROUPERS, help="coplace: a node with its only successor (none)")
+    group.add_argument("--fuse", action="store_true", help="Baechi's: contract edges inside groups")
     group.add_argument("--fusion-range", type=int, metavar="N", help="nodes of a cluster of Celeritas (200)")
     group.add_argument(
         "--fusion-memory", type=float, metavar="FRACTION", help="of a device, for a cluster (0.25)"

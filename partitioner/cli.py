@@ -32,7 +32,7 @@ from partitioner.workload import Workload
 METHOD_OPTIONS = (
     *("granularity", "memory_budget", "orders", "subgraphs_per_accelerator"),
     *("replicas", "schedule", "microbatches"),
-    *("sct_threshold", "fusion_range", "fusion_memory", "imbalance"),
+    *("sct_threshold", "grouper", "fusion_range", "fusion_memory", "imbalance"),
 )
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
 
@@ -76,7 +76,8 @@ def _solve(options: argparse.Namespace) -> None:
     chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
     chosen |= {"contiguous_backward": options.contiguous_backward or None}
     chosen |= {"contiguous_cpus": False if options.scattered_cpus else None}
-    chosen |= {"refine": options.refine or None, "transfers": read_transfers(options)}
+    chosen |= {"refine": options.refine or None, "fuse": options.fuse or None}
+    chosen |= {"transfers": read_transfers(options)}
     chosen |= {"constraints": None if constraints.empty else constraints}
     with ProgressLine() as line:
         plan = solve(

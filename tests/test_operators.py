@@ -96,10 +96,12 @@ def test_the_command_line_places_and_evaluates(tmp_path: Path, capsys: pytest.Ca
     workload.write_text(json.dumps(RECORD))
     links = ["--objective", "makespan", "--contention", "--link-slope", "2", "--link-intercept", "0.25"]
     asked = [*links, "--method", "heft", "--refine", "--sct-threshold", "0.2", "--fusion-range", "9"]
-    assert main(["solve", str(workload), *asked, "--fusion-memory", "0.5", "--output", str(found)]) == 0
+    asked += ["--fusion-memory", "0.5", "--grouper", "coplace", "--fuse"]
+    assert main(["solve", str(workload), *asked, "--output", str(found)]) == 0
     assert "per step" in capsys.readouterr().out
     made = load_plan(found)
     assert made.options["transfers"] == {"slope": 2.0, "intercept": 0.25, "contention": True}
+    assert made.options["grouper"] == "coplace" and made.options["fuse"] is True
     assert main(["evaluate", str(workload), str(found), *links, "--bound", "1", "--format", "json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["value"] == made.value
