@@ -100,7 +100,7 @@ class Request:
             subgraphs_per_accelerator=self.options.subgraphs_per_accelerator,
             subgraphs=subgraphs,
             replicas=placement.replicas or None,
-            order=placement.order if self.split == "chain" else None,
+            order=placement.order if self.split == "chain" and self.objective != "gpipe" else None,
             schedule=regime.schedule,
             microbatches=regime.microbatches,
             constraints=regime.constraints,

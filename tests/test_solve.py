@@ -340,3 +340,9 @@ def test_a_plan_that_no_linear_order_has_is_written_and_read(method: str, tmp_pa
     assert plan.value == 2.0 and plan.statistics["ideals"] == 9 and "linear_value" not in plan.statistics
     plan.save(tmp_path / "plan.json")
     assert load_plan(tmp_path / "plan.json").to_json() == plan.to_json()
+
+
+@pytest.mark.parametrize("split", ["chain", "convex", "free"])
+def test_every_split_of_a_method_can_be_asked_for_with_gpipe(split: str) -> None:
+    graph = Graph.from_arrays({"accelerator": [1.0, 2.0]}, [(0, 1)], backward=[False, True])
+    assert solve(graph, Devices.accelerated(2), "gpipe", method="single_device", split=split).value == 3.0
