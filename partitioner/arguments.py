@@ -71,7 +71,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--workers", type=int, metavar="N", help="cores to use")
     parser.add_argument("--refine", action="store_true", help="improve placed operators by local search")
-    parser.add_argument("--contention", action="store_true", help="one transfer at a time for each device")
+    _add_transfers(parser.add_argument_group("operators one by one (makespans, list schedulers)"))
     _add_format(parser)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import LARGEST, SMALLEST, Devices, number_rule
 from partitioner.errors import Flaw, shown
+from partitioner.topological import topological
 
 if TYPE_CHECKING:
     from partitioner.graph import Graph
@@ -130,27 +131,12 @@ def _edge_flaws(graph: Graph) -> list[Flaw]:
 
 
 def _cycle_flaws(graph: Graph) -> list[Flaw]:
-    if _is_acyclic(graph):
+    if len(topological(graph)) == len(graph):
         return []
     digraph: nx.DiGraph[int] = nx.DiGraph(graph.edges.tolist())
     cycle = [source for source, _ in nx.find_cycle(digraph)]
     path = " -> ".join(shown(graph.ids[i]) for i in [*cycle, cycle[0]])
     return [Flaw("edges", "", path, "is a cycle; the graph must have none")]
-
-
-def _is_acyclic(graph: Graph) -> bool:
-    """Can all nodes be taken out one by one, each without inputs when its turn comes?"""
-    after: list[list[int]] = [[] for _ in range(len(graph))]
-    for u, v in graph.edges.tolist():
-        after[u].append(v)
-    missing = np.bincount(graph.edges[:, 1], minlength=len(graph)).tolist()
-    free = [v for v, count in enumerate(missing) if not count]
-    for u in free:
-        for v in after[u]:
-            missing[v] -= 1
-            if not missing[v]:
-                free.append(v)
-    return len(free) == len(graph)
 
 
 def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:

@@ -40,7 +40,7 @@ def placers() -> tuple[str, ...]:
     return tuple(
         name
         for name, info in METHODS.items()
-        if "operators" in info.features and "makespan" in info.objectives and name != USERS_OWN
+        if info.places_operators and "makespan" in info.objectives and name != USERS_OWN
     )
 
 

@@ -8,9 +8,8 @@ from typing import Any
 from partitioner.comparison.methods import MethodComparison, compare_methods
 from partitioner.comparison.runs import INFEASIBLE
 from partitioner.errors import InfeasibleError, NoPlanFound
-from partitioner.inputs import read_constraints, read_workload
+from partitioner.inputs import read_constraints, read_transfers, read_workload
 from partitioner.progress import ProgressLine
-from partitioner.transfers import Transfers
 from partitioner.workload import Workload
 
 METHOD_OPTIONS = ("subgraphs_per_accelerator", "schedule", "microbatches")
@@ -56,8 +55,7 @@ def _method_options(options: argparse.Namespace, workload: Workload) -> dict[str
     constraints = read_constraints(options, workload.graph)
     chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
     chosen |= {"constraints": None if constraints.empty else constraints}
-    chosen |= {"refine": options.refine or None}
-    chosen |= {"transfers": Transfers(contention=True) if options.contention else None}
+    chosen |= {"refine": options.refine or None, "transfers": read_transfers(options)}
     return {name: value for name, value in chosen.items() if value is not None}
 
 

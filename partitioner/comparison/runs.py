@@ -110,7 +110,7 @@ def _splits(info: MethodInfo, objective: str, split: str | None, named: bool) ->
         return (split_for(objective, split),) if named else ()
     if known[0] == CHAIN:
         return (CHAIN,)
-    return (known[-1],) if "operators" in info.features else tuple(known)
+    return (known[-1],) if info.places_operators else tuple(known)
 
 
 def run_method(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from partitioner.evaluation.costs import tensors
 from partitioner.evaluation.placed import Placed
 from partitioner.transfers import Transfers
 
@@ -155,20 +156,13 @@ def _lines(placed: Placed, transfers: Transfers) -> tuple[list[list[float]], lis
 
 
 def _tensors(placed: Placed) -> tuple[list[list[Reader]], list[float]]:
-    """For every node its tensors with their readers, in the order of the edges, and the tensors' costs.
-
-    A node's output is one tensor if all its edges cost the same, else one an edge (paper, Appendix E.1).
-    """
-    edges, cost = placed.graph.edges.tolist(), placed.graph.cost.tolist()
-    costs: list[set[float]] = [set() for _ in placed.graph.ids]
-    for (u, _), c in zip(edges, cost, strict=True):
-        costs[u].add(c)
-    readers: list[list[Reader]] = [[] for _ in costs]
-    for number, (u, v) in enumerate(edges):
-        tensor = readers[u][0][0] if len(costs[u]) == 1 and readers[u] else number
-        if (tensor, v) not in readers[u]:
-            readers[u].append((tensor, v))
-    return readers, cost
+    """For every node its tensors with their readers, in the order of the edges, and the tensors' costs."""
+    graph = placed.graph
+    tensor, cost = tensors(graph)
+    readers: list[dict[Reader, None]] = [{} for _ in graph.ids]
+    for (u, v), carried in zip(graph.edges.tolist(), tensor.tolist(), strict=True):
+        readers[u][carried, v] = None
+    return [list(each) for each in readers], cost.tolist()
 
 
 def topological_rank(placed: Placed) -> list[int]:

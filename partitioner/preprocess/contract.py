@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.devices import Devices
 from partitioner.graph import Graph
 from partitioner.preprocess.colocate import colocated_groups
-from partitioner.preprocess.flow import flow_of, topological
+from partitioner.preprocess.flow import flow_of
 from partitioner.preprocess.free_nodes import merge_free_nodes
 from partitioner.preprocess.groups import Groups, new_groups, survivors
 from partitioner.preprocess.nets import build_nets, forward_outputs
@@ -19,6 +19,7 @@ from partitioner.preprocess.precedence import merge_cycles, precedence_pairs, re
 from partitioner.preprocess.problem import Ints, Problem, Rows, rows_of
 from partitioner.preprocess.regions import region_of
 from partitioner.preprocess.tasks import tasks_of
+from partitioner.topological import topological
 from partitioner.transfers import Transfers
 
 
@@ -83,13 +84,24 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         any device; for makespans the tensors are those of `tasks`.
     """
     group = colocated_groups(graph, goal.classes)
-    if goal.transfers is not None:
-        return _with_tasks(graph, devices, group, goal, goal.transfers)
+    if goal.transfers is None:
+        return _contracted(graph, devices, group, goal)
+    order = topological(graph)
+    tasks = tasks_of(graph, devices, group, goal.transfers, order)
+    if goal.objective != "makespan":
+        return replace(_contracted(graph, devices, group, goal), tasks=tasks)
+    problem = flow_of(graph, devices, group, goal.subgraphs, order, tensors=False)
+    return replace(problem, objective=goal.objective, split=goal.split, tasks=tasks)
+
+
+def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
+    """The problem of a method that knows no single operators."""
     if goal.split == "chain":
         return _contract_chain(graph, devices, group, goal)
     chain = _contract_chain(graph, devices, group, replace(goal, objective="throughput"))
     if goal.objective == "latency":
-        return replace(flow_of(graph, devices, group, goal.subgraphs, topological(graph)), chain=chain)
+        order = topological(graph)
+        return replace(flow_of(graph, devices, group, goal.subgraphs, order), chain=chain)
     groups = _merged_groups(graph, devices, group, goal)
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)
     place = np.full(len(kept), chain.n)
@@ -104,16 +116,6 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         contiguous=problem.pays | goal.contiguous_cpus,
         chain=chain,
     )
-
-
-def _with_tasks(graph: Graph, devices: Devices, group: Ints, goal: Goal, transfers: Transfers) -> Problem:
-    """The problem of a method that places operators; for makespans its supernodes are the tasks."""
-    order = topological(graph)
-    tasks = tasks_of(graph, devices, group, transfers, order)
-    if goal.objective != "makespan":
-        return replace(contract(graph, devices, replace(goal, transfers=None)), tasks=tasks)
-    problem = flow_of(graph, devices, group, goal.subgraphs, order, tensors=False)
-    return replace(problem, objective=goal.objective, split=goal.split, tasks=tasks)
 
 
 def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:

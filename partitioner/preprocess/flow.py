@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 
 from partitioner.devices import Devices
@@ -55,23 +53,6 @@ def flow_of(
         group=np.unique(group[order], return_inverse=True)[1],
         subgraphs=subgraphs,
     )
-
-
-def topological(graph: Graph) -> Ints:
-    """The nodes in the order of the file as far as edges allow."""
-    after: list[list[int]] = [[] for _ in range(len(graph))]
-    for u, v in graph.edges.tolist():
-        after[u].append(v)
-    missing = np.bincount(graph.edges[:, 1], minlength=len(graph)).tolist()
-    ready = [v for v, count in enumerate(missing) if not count]
-    order = []
-    while ready:
-        order.append(heapq.heappop(ready))
-        for v in after[order[-1]]:
-            missing[v] -= 1
-            if not missing[v]:
-                heapq.heappush(ready, v)
-    return np.array(order, dtype=np.int64)
 
 
 def _allowed(graph: Graph, devices: Devices, k: int) -> Bools:

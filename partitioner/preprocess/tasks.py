@@ -79,6 +79,10 @@ class Tasks:
         refused = [np.bincount(self.group, ~np.isfinite(row)) for row in self.time]
         return np.asarray(np.array(refused).reshape(len(self.limit), -1) == 0)
 
+    def hold(self, device: Ints) -> bool:
+        """With task v on ``device[v]``, does no device hold more than its memory, to the last bit?"""
+        return bool((np.bincount(device, self.size, len(self.limit)) <= self.limit).all())
+
 
 def tasks_of(
     graph: Graph,

@@ -9,8 +9,8 @@ import numpy as np
 from partitioner.columns import MEMORY_PARTS
 from partitioner.errors import OptionError, shown
 from partitioner.graph import Floats, Graph, Ints, NodeId
-from partitioner.preprocess.flow import topological
 from partitioner.splitting.names import unused
+from partitioner.topological import topological
 
 BY_SAMPLE = [MEMORY_PARTS.index(name) for name in ("activations", "workspace")]
 

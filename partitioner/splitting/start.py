@@ -12,11 +12,11 @@ from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Graph, NodeId
 from partitioner.preprocess.colocate import colocated_groups
 from partitioner.preprocess.fit import fit
-from partitioner.preprocess.flow import topological
 from partitioner.preprocess.tasks import Tasks, tasks_of
 from partitioner.splitting.data_parallel import data_parallel as replicated
 from partitioner.splitting.dimension import Dimension
 from partitioner.splitting.ordered import in_order
+from partitioner.topological import topological
 from partitioner.transfers import Transfers
 
 Dimensions = Mapping[Any, Iterable[Dimension]]

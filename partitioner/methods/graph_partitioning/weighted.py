@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.methods.list_scheduling.ranks import mean_transfer
 from partitioner.preprocess.problem import Floats, Ints, Nets, rows_of
 from partitioner.preprocess.tasks import Tasks
 
@@ -87,13 +88,9 @@ def of_tasks(work: Floats, tasks: Tasks) -> Weighted:
     tasks
         The tasks; what a transfer costs is its mean over all pairs of devices.
     """
-    apart = ~np.eye(len(tasks.limit), dtype=bool)
-    slope, intercept = (
-        square[apart].mean() if apart.any() else 0.0 for square in (tasks.slope, tasks.intercept)
-    )
     maker, reader = tasks.group[tasks.before.owners()], tasks.group[tasks.before.items]
     once = np.unique(np.column_stack((tasks.before_tensor, reader, maker)), axis=0)
-    return weighted(work, once[:, 1:], slope * tasks.cost[once[:, 0]] + intercept)
+    return weighted(work, once[:, 1:], mean_transfer(tasks)[once[:, 0]])
 
 
 def _whole(weights: Floats) -> Ints:

@@ -16,7 +16,6 @@ from partitioner.methods.list_scheduling.ground import (
     Ground,
     State,
     book,
-    earliest_start,
     fits,
     ground_of,
     new_state,
@@ -33,7 +32,6 @@ def place_in_order(
     *,
     insertion: bool = True,
     reserve: bool = True,
-    room: Floats | None = None,
 ) -> Found | None:
     """Place the tasks one by one.
 
@@ -49,8 +47,6 @@ def place_in_order(
         equals; or a function of a :class:`partitioner.methods.list_scheduling.choice.Choice`.
     insertion, reserve
         See :class:`partitioner.methods.list_scheduling.ground.Ground`.
-    room
-        Shape (D,): memory to use of each device; None: all.
 
     Returns
     -------
@@ -63,8 +59,6 @@ def place_in_order(
         If the function returns no device that the task fits on.
     """
     ground, state = ground_of(tasks, reserve, insertion), new_state(tasks)
-    if room is not None:
-        state.room[:] = np.minimum(state.room, room)
     if isinstance(choose, str):
         done = _place_all(ground, state, order, CHOOSERS[choose])
     else:
@@ -85,12 +79,13 @@ def _place_by(
     tasks: Tasks, ground: Ground, state: State, order: Ints, choose: Callable[[Choice], int]
 ) -> bool:
     """Ask a function of the user's for every device; False if some task fits nowhere."""
-    devices, previous = range(len(tasks.limit)), 0
+    previous = 0
     for v in order.tolist():
-        fitting = np.array([fits(ground, state, v, d) for d in devices])
+        start = np.empty(len(tasks.limit))
+        start_times(ground, state, v, start)
+        fitting = np.isfinite(start)
         if not fitting.any():
             return False
-        start = np.array([earliest_start(ground, state, v, d) if fitting[d] else np.inf for d in devices])
         d = choose(Choice(tasks, v, fitting, start, start + tasks.time[:, v], previous))
         if (
             isinstance(d, bool)

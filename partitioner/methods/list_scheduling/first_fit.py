@@ -23,7 +23,7 @@ def place_first_fit(tasks: Tasks, settings: Settings) -> Found | None:
     for order in (by_size, by_choice):
         for tightest in (False, True):
             home = _packed(tasks.group_size, tasks.group_allowed, tasks.limit, order, tightest)
-            if home is not None and _fits(tasks, home):
+            if home is not None and tasks.hold(home[tasks.group]):
                 return Found(home[tasks.group], ordered(tasks, upward_rank(tasks)))
     return None
 
@@ -38,8 +38,3 @@ def _packed(size: Floats, allowed: Bools, limit: Floats, order: Ints, tightest: 
         home[group] = fitting[np.argmin(room[fitting])] if tightest else fitting[0]
         room[home[group]] -= size[group]
     return home
-
-
-def _fits(tasks: Tasks, home: Ints) -> bool:
-    """Does no device hold more than its memory, to the last bit?"""
-    return bool((np.bincount(home[tasks.group], tasks.size, len(tasks.limit)) <= tasks.limit).all())

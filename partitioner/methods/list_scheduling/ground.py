@@ -105,20 +105,27 @@ def ground_of(tasks: Tasks, reserve: bool = True, insertion: bool = True) -> Gro
 
 def new_state(tasks: Tasks) -> State:
     """Nothing is placed, all devices are empty."""
-    n, d = tasks.n, len(tasks.limit)
     tensors = len(tasks.cost) if tasks.contention else 0
+    state: State = empty_state(tasks.limit, tasks.n, len(tasks.group_size), tensors)
+    return state
+
+
+@njit(cache=True, nogil=True)
+def empty_state(limit: Floats, n: int, groups: int, tensors: int) -> State:
+    """As :func:`new_state`, for `n` tasks in `groups` groups; `tensors` is 0 without contention."""
+    d = len(limit)
     return State(
-        device=np.full(n, NOWHERE, dtype=np.int64),
-        start=np.zeros(n),
-        finish=np.zeros(n),
-        room=tasks.limit.copy(),
-        home=np.full(len(tasks.group_size), NOWHERE, dtype=np.int64),
-        end=np.zeros(d),
-        idle_from=np.empty((d, n + 1)),
-        idle_to=np.empty((d, n + 1)),
-        idle_count=np.zeros(d, dtype=np.int64),
-        arrival=np.full((tensors, d), np.inf),
-        channel=np.zeros(d),
+        np.full(n, NOWHERE),
+        np.zeros(n),
+        np.zeros(n),
+        limit.copy(),
+        np.full(groups, NOWHERE),
+        np.zeros(d),
+        np.empty((d, n + 1)),
+        np.empty((d, n + 1)),
+        np.zeros(d, dtype=np.int64),
+        np.full((tensors, d), np.inf),
+        np.zeros(d),
     )
 
 

@@ -66,28 +66,23 @@ def mean_time(tasks: Tasks) -> Floats:
 
 def largest_time(tasks: Tasks) -> Floats:
     """Shape (n,): over the devices that may run each task."""
-    return np.asarray(np.where(np.isfinite(tasks.time), tasks.time, 0.0).max(axis=0))
+    longest: Floats = largest_times(tasks.time)
+    return longest
 
 
 def mean_transfer(tasks: Tasks) -> Floats:
-    """Shape (T,): over all pairs of devices."""
-    return _transfer(tasks, np.mean)
-
-
-def largest_transfer(tasks: Tasks) -> Floats:
-    """Shape (T,): over all pairs of devices."""
-    return _transfer(tasks, np.max)
-
-
-def _transfer(tasks: Tasks, over: Callable[[Floats], float]) -> Floats:
-    """Shape (T,): what each tensor takes between two different devices."""
+    """Shape (T,): what each tensor takes, over all pairs of different devices."""
     lines, counts = transfer_lines(tasks)
     if not len(lines):
         return np.zeros(len(tasks.cost))
-    if over is np.mean:
-        slope, intercept = np.average(lines, axis=0, weights=counts)
-        return np.asarray(slope * tasks.cost + intercept)
-    return np.asarray(np.max([slope * tasks.cost + intercept for slope, intercept in lines.tolist()], axis=0))
+    slope, intercept = np.average(lines, axis=0, weights=counts)
+    return np.asarray(slope * tasks.cost + intercept)
+
+
+def largest_transfer(tasks: Tasks) -> Floats:
+    """Shape (T,): what each tensor takes, over all pairs of different devices."""
+    longest: Floats = largest_transfers(tasks.cost, transfer_lines(tasks)[0])
+    return longest
 
 
 def transfer_lines(tasks: Tasks) -> tuple[Floats, Ints]:
@@ -122,6 +117,27 @@ def ordered(tasks: Tasks, priority: Floats) -> Ints:
             if not left[w]:
                 heapq.heappush(ready, (keys[w], w))
     return np.array(order, dtype=np.int64)
+
+
+@njit(cache=True, nogil=True)
+def largest_times(time: Floats) -> Floats:
+    """Shape (n,): of times of shape (D, n) the largest that is finite."""
+    longest = np.zeros(time.shape[1])
+    for d in range(len(time)):
+        for v in range(len(longest)):
+            if longest[v] < time[d, v] < np.inf:
+                longest[v] = time[d, v]
+    return longest
+
+
+@njit(cache=True, nogil=True)
+def largest_transfers(cost: Floats, lines: Floats) -> Floats:
+    """Shape (T,): of transfers along links of :func:`transfer_lines`; 0 without links."""
+    longest = np.zeros(len(cost))
+    for k in range(len(lines)):
+        for t in range(len(cost)):
+            longest[t] = max(longest[t], lines[k, 0] * cost[t] + lines[k, 1])
+    return longest
 
 
 @njit(cache=True, nogil=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph, Transfers
-from partitioner.preprocess.flow import topological
 from partitioner.preprocess.tasks import Tasks, tasks_of
+from partitioner.topological import topological
 
 KINDS = ("gpu", "cpu")
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.methods.list_scheduling.union import root
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
 
@@ -22,13 +23,13 @@ def coplaced(tasks: Tasks) -> Tasks:
     size, allowed = tasks.group_size.copy(), tasks.group_allowed.copy()
     single = single_consumer(tasks)
     for u in np.flatnonzero(single >= 0)[::-1].tolist():
-        a, b = _root(parent, tasks.group[u]), _root(parent, tasks.group[single[u]])
+        a, b = root(parent, tasks.group[u]), root(parent, tasks.group[single[u]])
         both = allowed[:, a] & allowed[:, b]
         if a != b and (both & (size[a] + size[b] <= tasks.limit)).any():
             parent[a] = b
             size[b] += size[a]
             allowed[:, b] = both
-    roots = np.array([_root(parent, g) for g in tasks.group.tolist()], dtype=np.int64)
+    roots = np.array([root(parent, g) for g in tasks.group.tolist()], dtype=np.int64)
     return replace(tasks, group=np.unique(roots, return_inverse=True)[1].astype(np.int64))
 
 
@@ -39,13 +40,3 @@ def single_consumer(tasks: Tasks) -> Ints:
     other = last[tasks.after.owners()] != tasks.after.items
     last[tasks.after.owners()[other]] = -1
     return last
-
-
-def _root(parent: Ints, g: int) -> int:
-    """The group that a group was joined to; the path to it is shortened."""
-    root = g
-    while parent[root] != root:
-        root = int(parent[root])
-    while parent[g] != root:
-        parent[g], g = root, int(parent[g])
-    return root

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.list_scheduling.coarse import numbered
+from partitioner.methods.list_scheduling.union import root
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
 
@@ -18,14 +19,14 @@ def fused(tasks: Tasks) -> Ints:
     memory of outputs from the edges that remain, and so loses weights.
     """
     after, before = _neighbours(tasks)
-    cluster = list(range(tasks.n))
+    cluster = np.arange(tasks.n)
     for u, v in zip(tasks.after.owners().tolist(), tasks.after.items.tolist(), strict=True):
-        a, b = _root(cluster, u), _root(cluster, v)
+        a, b = root(cluster, u), root(cluster, v)
         if a == b or tasks.group[u] != tasks.group[v] or (len(after[a]) > 1 and len(before[b]) > 1):
             continue
         _contract(after, before, a, b)
         cluster[b] = a
-    return numbered(tasks, np.array([_root(cluster, v) for v in range(tasks.n)], dtype=np.int64))
+    return numbered(tasks, np.array([root(cluster, v) for v in range(tasks.n)], dtype=np.int64))
 
 
 def _neighbours(tasks: Tasks) -> tuple[list[set[int]], list[set[int]]]:
@@ -47,11 +48,3 @@ def _contract(after: list[set[int]], before: list[set[int]], a: int, b: int) -> 
         after[w].add(a)
     after[a] |= after[b]
     before[a] |= before[b]
-
-
-def _root(cluster: list[int], v: int) -> int:
-    """The cluster that a task was taken into; the path to it is shortened."""
-    while cluster[v] != v:
-        cluster[v] = cluster[cluster[v]]
-        v = cluster[v]
-    return v

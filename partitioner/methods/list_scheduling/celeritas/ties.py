@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from partitioner.graph import Bools
+from partitioner.methods.list_scheduling.union import root
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
@@ -38,7 +39,7 @@ def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
 def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float) -> Bools:
     parent, cut = np.arange(len(size)), begins.copy()
     for p in range(1, len(group)):
-        a, b = _root(parent, group[p - 1]), _root(parent, group[p])
+        a, b = root(parent, group[p - 1]), root(parent, group[p])
         if begins[p] or a == b:
             continue
         if size[a] + size[b] <= memory and (allowed[a] & allowed[b]).any():
@@ -48,12 +49,3 @@ def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float
         else:
             cut[p] = True
     return cut
-
-
-@njit(cache=True, nogil=True)
-def _root(parent: Ints, g: int) -> int:
-    """The group that stands for all united with `g`; paths are halved on the way."""
-    while parent[g] != g:
-        parent[g] = parent[parent[g]]
-        g = parent[g]
-    return int(g)

@@ -7,6 +7,7 @@ import numpy as np
 from partitioner.methods.list_scheduling.engine import found
 from partitioner.methods.list_scheduling.fastt.critical import OFF, critical_path
 from partitioner.methods.list_scheduling.fastt.kernel import place_all
+from partitioner.methods.list_scheduling.fastt.runs import descending
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
@@ -58,7 +59,7 @@ def dpos(
     """
     rank = largest_rank(tasks)
     # No consumer's rank is above its producer's, and tasks are numbered in a topological order.
-    order = np.argsort(-rank, kind="stable")
+    order = descending(rank)
     path = critical_path(tasks, rank) if path is None else path
     place = np.full(tasks.n, OFF)
     place[path] = np.arange(len(path))

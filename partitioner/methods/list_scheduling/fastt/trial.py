@@ -11,8 +11,8 @@ from partitioner.methods.list_scheduling.fastt.draft import Share
 from partitioner.methods.list_scheduling.fastt.floor import tails
 from partitioner.methods.list_scheduling.fastt.kernel import place_all
 from partitioner.methods.list_scheduling.fastt.runs import descending
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
-from partitioner.methods.list_scheduling.ranks import bottom
+from partitioner.methods.list_scheduling.ground import Ground, empty_state
+from partitioner.methods.list_scheduling.ranks import bottom, largest_times, largest_transfers
 from partitioner.preprocess.problem import Floats, Ints
 
 
@@ -37,48 +37,16 @@ def trial(
     """
     block = roles(ground, v, share.parts)
     split = rewritten(ground, v, share, block)
-    rank = _largest_rank(split, lines)
+    along_edges = largest_transfers(split.cost, lines)[split.after_tensor]
+    rank = bottom(split.after_start, split.after, largest_times(split.time), along_edges)
     order = descending(rank)
     path = along(split.before_start, split.after_start, split.after, rank)
     place = np.full(len(rank), OFF)
     for i in range(len(path)):
         place[path[i]] = i
     tail = tails(split, spliced(role, v, block), lines)
-    state = _empty(split, limit)
+    tensors = len(split.cost) if split.contention else 0
+    state = empty_state(limit, len(rank), len(split.group_size), tensors)
     if not place_all(split, state, order, path, place, cutoff, tail):
         return np.inf
     return float(state.finish.max())
-
-
-@njit(cache=True, nogil=True)
-def _largest_rank(ground: Ground, lines: Floats) -> Floats:
-    """As :func:`partitioner.methods.list_scheduling.ranks.largest_rank`."""
-    longest, transfer = np.zeros(len(ground.size)), np.zeros(len(ground.cost))
-    for d in range(len(ground.time)):
-        for v in range(len(longest)):
-            if longest[v] < ground.time[d, v] < np.inf:
-                longest[v] = ground.time[d, v]
-    for slope, intercept in lines:
-        for t in range(len(transfer)):
-            transfer[t] = max(transfer[t], slope * ground.cost[t] + intercept)
-    return bottom(ground.after_start, ground.after, longest, transfer[ground.after_tensor])
-
-
-@njit(cache=True, nogil=True)
-def _empty(ground: Ground, limit: Floats) -> State:
-    """As :func:`partitioner.methods.list_scheduling.ground.new_state`."""
-    n, d = len(ground.size), len(limit)
-    tensors = len(ground.cost) if ground.contention else 0
-    return State(
-        np.full(n, NOWHERE),
-        np.zeros(n),
-        np.zeros(n),
-        limit.copy(),
-        np.full(len(ground.group_size), NOWHERE),
-        np.zeros(d),
-        np.empty((d, n + 1)),
-        np.empty((d, n + 1)),
-        np.zeros(d, dtype=np.int64),
-        np.full((tensors, d), np.inf),
-        np.zeros(d),
-    )

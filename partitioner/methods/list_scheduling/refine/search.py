@@ -13,7 +13,7 @@ from partitioner.methods.list_scheduling.refine.anneal import anneal
 from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.methods.method import Settings, meets
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.problem import Floats
 from partitioner.preprocess.tasks import Tasks
 
 MOST_MOVES, STEPS = 200_000, 6e8  # moves, and moves times tasks and edges
@@ -42,7 +42,7 @@ def refined(tasks: Tasks, found: Found, settings: Settings, bound: float = 0.0) 
     """
     search = _Search(tasks, found, settings, bound)
     search.run()
-    if search.value >= search.first or not _fits(tasks, search.best_device):
+    if search.value >= search.first or not tasks.hold(search.best_device):
         return replace(found, statistics={**found.statistics, "moves": float(search.moves)})
     figures = {**found.statistics, "unrefined": search.first, "moves": float(search.moves)}
     return replace(found, device=search.best_device, order=search.best_order, statistics=figures)
@@ -128,8 +128,3 @@ def _walk(tasks: Tasks, found: Found) -> Walk:
         members=np.argsort(tasks.group, kind="stable"),
         tail=bottom_level(tasks, least, np.zeros(len(tasks.cost))) - least,
     )
-
-
-def _fits(tasks: Tasks, device: Ints) -> bool:
-    """Does no device hold more than its memory, to the last bit?"""
-    return bool((np.bincount(device, tasks.size, len(tasks.limit)) <= tasks.limit).all())

@@ -10,8 +10,8 @@ from partitioner.demands import demands_of
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.preprocess.colocate import colocated_groups
 from partitioner.preprocess.fit import fit
-from partitioner.preprocess.flow import topological
 from partitioner.preprocess.tasks import Tasks, tasks_of
+from partitioner.topological import topological
 
 Edges = Mapping[str, float]
 

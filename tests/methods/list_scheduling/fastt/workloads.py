@@ -6,8 +6,8 @@ import numpy as np
 
 from partitioner import Devices, Graph, Transfers
 from partitioner.preprocess.colocate import colocated_groups
-from partitioner.preprocess.flow import topological
 from partitioner.preprocess.tasks import Tasks, tasks_of
+from partitioner.topological import topological
 from tests.random_workloads import fitted, uneven_workload
 
 
