@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from partitioner.compiled import njit
 from partitioner.preprocess.problem import Ints, Problem
 
 Ints32 = NDArray[np.int32]

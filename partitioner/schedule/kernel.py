@@ -7,7 +7,8 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
+
+from partitioner.compiled import njit
 
 IN, COMPUTE, OUT, SYNC = range(4)
 

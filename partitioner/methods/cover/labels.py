@@ -8,8 +8,8 @@ another one at its state has no larger load and no smaller weight.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.preprocess.problem import Floats, Ints
 
 FULL, NOTHING = -2, -1

@@ -89,7 +89,7 @@ class SetOracle:
         best = np.empty(len(self.rest))
 
         def bound(price: float) -> float:
-            return priced(*self.ways, weight, price, best) + price * self.threshold
+            return float(priced(*self.ways, weight, price, best)) + price * self.threshold
 
         low, high = 0.0, max(4 * self.price, 1e-12)
         while bound(high) < bound(high / 2):

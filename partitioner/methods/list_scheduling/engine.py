@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.errors import OptionError, shown
 from partitioner.methods.list_scheduling.choice import CHOOSERS, EARLIEST_START, FILL, Choice
 from partitioner.methods.list_scheduling.found import Found

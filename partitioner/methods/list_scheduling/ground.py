@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.graph import Bools
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
@@ -171,7 +171,7 @@ def earliest_start(ground: Ground, state: State, v: int, d: int) -> float:
     """When task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
     ready, end = ready_time(ground, state, v, d), state.end[d]
     count = state.idle_count[d] if ground.insertion and ready < end else 0
-    return first_slot(state.idle_from, state.idle_to, d, count, ready, ground.time[d, v], end)
+    return float(first_slot(state.idle_from, state.idle_to, d, count, ready, ground.time[d, v], end))
 
 
 @njit(cache=True, nogil=True)

@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 

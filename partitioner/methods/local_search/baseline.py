@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.local_search.method import outcome_of
 from partitioner.methods.local_search.rounds import Search
 from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_debt

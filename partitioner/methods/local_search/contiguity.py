@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from partitioner.compiled import njit
 
 
 @njit(cache=True)

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.proposals import draw_unit, propose
 from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_debt

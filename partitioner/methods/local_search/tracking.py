@@ -9,8 +9,8 @@ more than all that the function does.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.local_search.arrays import (
     BUSY,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.graph import Bools, Floats
 from partitioner.methods.pipedream.model import stage_time, stashed_bytes, transfer_time
 

@@ -124,6 +124,6 @@ def _stages(states: States, pieces: Sequence[Piece]) -> tuple[Stage, ...]:
 def _data_parallel_time(layers: Layers, levels: Sequence[Level]) -> float:
     time, weights, below = float(layers.time.sum()), float(layers.parameters.sum()), 1
     for machines, bandwidth in levels:
-        time = stage_time.py_func(time, weights, machines, bandwidth, below)  # type: ignore[no-untyped-call]
+        time = stage_time.py_func(time, weights, machines, bandwidth, below)
         below = machines
     return time

@@ -16,8 +16,8 @@ the states' numbers of stages counted from what is behind the segment.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.pipeline.stage_kernel import (
     INTO,

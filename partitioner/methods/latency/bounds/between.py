@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from partitioner.compiled import njit
 from partitioner.preprocess.problem import Floats
 
 Bits = NDArray[np.uint64]

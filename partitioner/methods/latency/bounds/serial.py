@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.latency.bounds.blocks import Block, block_of
 from partitioner.methods.latency.bounds.flow import Flow
 from partitioner.methods.latency.bounds.spine import Spine, with_passengers

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.local_search.proposals import draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0

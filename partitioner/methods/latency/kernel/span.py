@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.latency.kernel.arrays import BUSY, INTO, OUT
 
 SEQUENTIAL, OVERLAPPED = 0, 1

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from partitioner.compiled import njit
 from partitioner.methods.latency.kernel.arrays import BUSY, INTO, OUT
 
 

@@ -8,8 +8,8 @@ the end, so that both passes grow in the same direction.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.latency.sequence.sequence_kernel import enter, half_length, leave
 
 SAME = 1e-12

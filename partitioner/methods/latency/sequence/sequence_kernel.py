@@ -8,8 +8,8 @@ c a vector of counts by kind in mixed radix. Helpers take plain arrays and are i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.devices import COMMUNICATION_MODELS
 
 SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")

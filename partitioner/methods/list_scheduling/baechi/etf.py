@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.baechi.queues import (
     Queues,
     enqueue_readers,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from partitioner.compiled import njit
 from partitioner.preprocess.problem import Floats, Ints
 
 

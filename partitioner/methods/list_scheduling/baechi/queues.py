@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.baechi.heaps import pop, push, replace_top
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time, start_times

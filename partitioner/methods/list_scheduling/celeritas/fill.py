@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State, book, fits
 from partitioner.preprocess.problem import Ints
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from partitioner.compiled import njit
 from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Share
 from partitioner.methods.list_scheduling.fastt.edges import consumers, producers

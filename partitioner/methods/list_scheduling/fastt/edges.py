@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT
 from partitioner.methods.list_scheduling.ground import Ground
 from partitioner.preprocess.problem import Ints

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.fastt.block import output_cost
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, SPLIT, Share
 from partitioner.methods.list_scheduling.ground import Ground
@@ -23,7 +23,7 @@ def least_times(ground: Ground) -> Floats:
 @njit(cache=True, nogil=True)
 def heads(ground: Ground, role: Ints, lines: Floats) -> Floats:
     """Shape (n,): when each task ends at the earliest; `lines` as in :func:`transfer_lines`."""
-    least = least_times(ground)
+    least: Floats = least_times(ground)
     head = np.zeros_like(least)
     for v in range(len(head)):
         row = ground.before[ground.before_start[v] : ground.before_start[v + 1]]
@@ -42,7 +42,7 @@ def heads(ground: Ground, role: Ints, lines: Floats) -> Floats:
 @njit(cache=True, nogil=True)
 def tails(ground: Ground, role: Ints, lines: Floats) -> Floats:
     """Shape (n,): the least time from the end of each task to the end of all."""
-    least = least_times(ground)
+    least: Floats = least_times(ground)
     tail = np.zeros_like(least)
     for v in range(len(tail) - 1, -1, -1):
         begin, end = ground.after_start[v], ground.after_start[v + 1]

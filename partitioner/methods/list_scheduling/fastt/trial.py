@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.fastt.block import rewritten, roles, spliced
 from partitioner.methods.list_scheduling.fastt.critical import OFF, along
 from partitioner.methods.list_scheduling.fastt.draft import Share

@@ -57,7 +57,7 @@ class Trials:
         if least_makespan(ground, lines, *self.around, v, share) >= cutoff:
             return np.inf
         if not tasks.contention:
-            return trial(ground, self.draft.role, tasks.limit, lines, v, share, cutoff)
+            return float(trial(ground, self.draft.role, tasks.limit, lines, v, share, cutoff))
         split = split_task(self.draft, v, share).tasks
         found = dpos(split, self.reserve)
         return np.inf if found is None else makespan(split, found.device, found.order)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground
 from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.pipeline.ground import PipelineGround
 from partitioner.methods.pipeline.levels.aim import Outside
 from partitioner.methods.pipeline.levels.layout import Layout

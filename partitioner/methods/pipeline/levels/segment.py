@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
+from partitioner.compiled import njit
 from partitioner.methods.dp.weights import remaining_weights, weights_above
 from partitioner.methods.pipeline.arrays import Bools, Burden, Costs, Hunt, Ints32, States, Table
 from partitioner.methods.pipeline.ground import SLACK, new_table
