@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
+
+from partitioner.clock import METER
 
 Function = Callable[..., Any]
 
@@ -63,6 +66,28 @@ def temporary_folder() -> Path | None:
     return folder if private and stat.S_ISDIR(state.st_mode) else None
 
 
+class _Compilations(event.Listener):
+    """Tells the meter when numba compiles a kernel of this package; loading one from the cache is none."""
+
+    def on_start(self, event: event.Event) -> None:
+        if _is_ours(event):
+            METER.begin()
+
+    def on_end(self, event: event.Event) -> None:
+        if _is_ours(event):
+            METER.end()
+
+
+def _is_ours(happened: event.Event) -> bool:
+    module: str = happened.data["dispatcher"].py_func.__module__
+    return module.startswith(__name__.partition(".")[0] + ".")
+
+
+_compilations = _Compilations()
+METER.connect(
+    lambda: event.register("numba:compile", _compilations),  # type: ignore[no-untyped-call]
+    lambda: event.unregister("numba:compile", _compilations),  # type: ignore[no-untyped-call]
+)
 _elsewhere: list[str] = []  # kernels for whose cache numba found no place
 
 

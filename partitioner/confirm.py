@@ -29,14 +29,14 @@ def confirm(evaluation: Evaluation, outcome: Outcome, devices: Devices) -> None:
         raise ContradictionError(claim)
     if evaluation.violations:
         raise ContradictionError("the method's plan breaks a rule: " + evaluation.violations[0])
-    misshapen = _misshapen(evaluation, outcome.problem, devices)
-    if misshapen:
-        raise ContradictionError(f"the method's plan is {misshapen}")
+    form = misshapen(evaluation, outcome.problem, devices)
+    if form:
+        raise ContradictionError(f"the method's plan is {form}")
     if outcome.bound > evaluation.value * (1 + TOLERANCE):
         raise ContradictionError(f"the bound {outcome.bound!r} exceeds the value {evaluation.value!r}")
 
 
-def _misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str:
+def misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str:
     """In what the placement is not of the shape asked for; empty if it is."""
     shape = evaluation.shape
     if problem.objective == "latency":

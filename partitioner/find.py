@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from partitioner.clock import METER, Clock
 from partitioner.confirm import confirm, no_plan
 from partitioner.devices import Devices
+from partitioner.first_plan import FirstPlan, find_first_plan, given_up
 from partitioner.graph import Graph
-from partitioner.interrupt import Interruption
+from partitioner.interrupt import CompilationStopped, Interruption, StopEvent
 from partitioner.methods.expand import expand, expand_subgraphs
-from partitioner.methods.method import Progress, Settings
+from partitioner.methods.info import MethodInfo
+from partitioner.methods.method import Outcome, Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.options import check_fares, read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
+from partitioner.preprocess.problem import Problem
 from partitioner.request import Request, plain
 from partitioner.warm_start import start_from
 from partitioner.workload import Workload
@@ -37,13 +42,14 @@ def find_plan(
     workers: int | None = None,
     warm_start: Plan | Mapping[Any, str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    stop: StopEvent | None = None,
     **method_options: Any,
 ) -> Plan:
     """Check, contract, solve, expand, evaluate: :func:`partitioner.solve` for all that a method knows.
 
     Parameters, errors and result are as there.
     """
-    started = time.perf_counter()
+    clock = Clock(math.inf if time_limit is None else time_limit)
     workload = Workload(graph, devices)
     split = split_for(objective, split, method)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
@@ -53,10 +59,10 @@ def find_plan(
     request = Request(workload, objective, split, info, options, layer)
     problem = request.problem()
     incumbent, subgraph = start_from(problem, graph, devices, warm_start, options.regime)
-    interruption = Interruption()
+    first = find_first_plan(request, problem, incumbent, subgraph)
     settings = Settings(
         gap=gap,
-        deadline=None if time_limit is None else started + time_limit,
+        clock=clock,
         seed=seed,
         memory_budget=options.memory_budget,
         step_limit=options.step_limit,
@@ -65,13 +71,12 @@ def find_plan(
         incumbent_subgraph=subgraph,
         backend=backend,
         workers=workers or os.cpu_count() or 1,
-        interruption=interruption,
+        interruption=Interruption(stop),
         report=on_progress,
-        started=started,
+        started=clock.started,
         placing=options.placing,
     )
-    with interruption:
-        outcome = info.load()(problem, settings)
+    outcome = _found(info, problem, settings, first)
     placement = expand(graph, devices, outcome)
     if placement is None:
         raise no_plan(request.fitted(), devices, outcome, request.relief(settings))
@@ -88,14 +93,14 @@ def find_plan(
         stop_reason=outcome.stop_reason,
         method=info.name,
         backend=outcome.backend or info.backends[0],
-        runtime_seconds=time.perf_counter() - started,
+        runtime_seconds=time.perf_counter() - clock.started,
         devices=evaluation.loads,
         stages=placement.order if split == "chain" else evaluation.shape.order,
         placement=placement.device,
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *outcome.notes),
+        notes=(*notes, *outcome.notes, *notes_on_kernels(clock)),
         statistics={name: x for name, x in outcome.statistics.items() if math.isfinite(x)},
         native_status=outcome.native_status,
         subgraphs=subgraphs,
@@ -103,3 +108,36 @@ def find_plan(
         replicas=placement.replicas,
         execution_order=placement.sequence,
     )
+
+
+def _found(info: MethodInfo, problem: Problem, settings: Settings, first: FirstPlan | None) -> Outcome:
+    """What the method finds, or the first plan where the method was ended before it found a better one."""
+    with settings.interruption, METER.watched(settings.on_compile):
+        if first is not None:
+            settings.tell("first plan", 0, 0, first.outcome.value, 0.0)
+        outcome = _run(info, problem, settings, first is not None)
+    ended = outcome.stop_reason in ("time_limit", "interrupted")
+    if first is None or not ended or outcome.infeasible or outcome.value <= first.outcome.value:
+        return outcome
+    return first.in_place_of(outcome)
+
+
+def _run(info: MethodInfo, problem: Problem, settings: Settings, dispensable: bool) -> Outcome:
+    """Run the method; one that is dispensable is not even loaded once the run should end."""
+    try:
+        method = None if dispensable and settings.expired else info.load()
+        if method is None or (dispensable and settings.expired):
+            return given_up(problem, settings)
+        return method(problem, settings)
+    except CompilationStopped:
+        return given_up(problem, settings)
+
+
+def notes_on_kernels(clock: Clock) -> tuple[str, ...]:
+    """How long kernels were compiled during a run, and where they are kept if that is an unusual place."""
+    compiled = sys.modules.get("partitioner.compiled")  # loaded only with a method that has kernels
+    where = "" if compiled is None else compiled.cache_note()
+    if not clock.compiled:
+        return (where,) if where else ()
+    once = f"compiled kernels for {clock.compiled:.1f} s, which the time limit leaves out"
+    return (f"{once}; {where}",) if where else (f"{once} and which is done once on a machine",)

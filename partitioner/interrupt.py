@@ -1,10 +1,23 @@
-"""Ctrl-C as a wish to stop: the run ends at its next look, with what it has."""
+"""Requests to stop, by Ctrl-C or by the caller: the run ends at its next check with what it has."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from types import FrameType, TracebackType
+from typing import Protocol
+
+
+class StopEvent(Protocol):
+    """What tells a run to stop, such as a ``threading.Event``."""
+
+    def is_set(self) -> bool:
+        """Whether the run should stop."""
+        ...
+
+
+class CompilationStopped(Exception):  # noqa: N818 - not an error
+    """The run was asked to stop when it was about to compile a kernel."""
 
 
 class Interruption:
@@ -13,15 +26,20 @@ class Interruption:
     An exception in the middle of compiled code would lose the plan in hand. Outside the main thread,
     or where the program has a handler of its own, nothing is caught.
 
-    Attributes
+    Parameters
     ----------
-    asked
-        True once Ctrl-C was pressed.
+    stop
+        The caller's own request to stop; None if there is none.
     """
 
-    def __init__(self) -> None:
-        self.asked = False
-        self._catching = False
+    def __init__(self, stop: StopEvent | None = None) -> None:
+        self.stop = stop
+        self._pressed = self._catching = False
+
+    @property
+    def asked(self) -> bool:
+        """True once Ctrl-C was pressed or the caller's event is set."""
+        return self._pressed or (self.stop is not None and self.stop.is_set())
 
     def __enter__(self) -> Interruption:
         main = threading.current_thread() is threading.main_thread()
@@ -39,7 +57,7 @@ class Interruption:
         self._release()
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
+        self._pressed = True
         self._release()
 
     def _release(self) -> None:

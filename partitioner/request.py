@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from partitioner.clock import Clock
 from partitioner.constraints import Constraints
 from partitioner.demands import Demands, demands_of
 from partitioner.evaluate import evaluate
@@ -113,8 +113,7 @@ class Request:
 
         def has_plan(fewer: Regime, seconds: float) -> bool:
             easier = replace(self, options=replace(self.options, regime=fewer)).problem()
-            end = time.perf_counter() + seconds
-            easy = replace(settings, gap=ANY_PLAN, deadline=end, incumbent=None, report=None)
+            easy = replace(settings, gap=ANY_PLAN, clock=Clock(seconds), incumbent=None, report=None)
             return method(easier, easy).parts is not None
 
         return lambda: relieving(self.options.regime, has_plan)

@@ -37,10 +37,11 @@ def start_from(
         return None, None
     order = evaluation.shape.order or [load.name for load in evaluation.loads if load.nodes]
     parts = parts_of(problem, graph, devices, _placement(warm_start), order, _replicas(warm_start))
-    return parts, _subgraphs(problem, graph, evaluation.schedule)
+    return parts, subgraphs_of(problem, graph, evaluation.schedule)
 
 
-def _subgraphs(problem: Problem, graph: Graph, schedule: Schedule | None) -> Ints | None:
+def subgraphs_of(problem: Problem, graph: Graph, schedule: Schedule | None) -> Ints | None:
+    """Shape (n,): the index of every supernode's subgraph; None without a schedule."""
     if schedule is None:
         return None
     slot = np.zeros(problem.n, dtype=np.int64)

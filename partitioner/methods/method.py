@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
-from partitioner.interrupt import Interruption
+from partitioner.clock import Clock
+from partitioner.interrupt import CompilationStopped, Interruption
 from partitioner.placing import USUAL, Placing
 from partitioner.preprocess.problem import Ints, Problem
 
 ROUNDING = 1e-12
+COMPILING = "compiling"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +65,8 @@ class Settings:
     ----------
     gap
         Stop once the value is proven within this fraction of the optimum.
-    deadline
-        Reading of ``time.perf_counter`` at which to stop; None for no limit.
+    clock
+        How much time the run has; compiling kernels takes none of it.
     seed
         Seed of everything random.
     memory_budget
@@ -88,7 +90,7 @@ class Settings:
     """
 
     gap: float = 0.0
-    deadline: float | None = None
+    clock: Clock = field(default_factory=Clock)
     seed: int = 0
     memory_budget: int = 4 * 2**30
     step_limit: int = 2_000_000_000
@@ -103,10 +105,30 @@ class Settings:
     placing: Placing = USUAL
 
     @property
+    def deadline(self) -> float | None:
+        """Reading of ``time.perf_counter`` at which to stop, later while kernels compile; None: no limit."""
+        return self.clock.deadline
+
+    @property
     def expired(self) -> bool:
         """True once the deadline has passed or the user wants the run to end."""
-        late = self.deadline is not None and time.perf_counter() >= self.deadline
-        return late or self.interruption.asked
+        return self.clock.expired or self.interruption.asked
+
+    def within(self, seconds: float) -> Settings:
+        """The settings with a deadline in so many seconds, if it is not sooner already."""
+        return replace(self, clock=self.clock.at_most(seconds))
+
+    def on_compile(self) -> None:
+        """Report that a kernel is about to be compiled.
+
+        Raises
+        ------
+        CompilationStopped
+            If the user wants the run to end.
+        """
+        if self.interruption.asked:
+            raise CompilationStopped
+        self.tell(COMPILING, 0, 0, np.inf, 0.0)
 
     @property
     def stop_reason(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -107,6 +106,5 @@ def _max_ideals(problem: Problem, settings: Settings, model: Model) -> int:
     each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
     limit = settings.memory_budget // each
     if settings.deadline is not None:
-        left = settings.deadline - time.perf_counter()
-        limit = min(limit, int(left * IDEALS_PER_SECOND))
+        limit = min(limit, int(settings.clock.left * IDEALS_PER_SECOND))
     return max(0, min(limit, (2**31 - 1) // COVERS_PER_IDEAL))

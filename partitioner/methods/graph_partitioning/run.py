@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Sequence
 
 from partitioner.methods.method import Settings
@@ -27,7 +26,7 @@ def run(name: str, words: Sequence[str], settings: Settings) -> None:
     Ended
         If it does not end in time, or fails.
     """
-    left = None if settings.deadline is None else settings.deadline - time.perf_counter()
+    left = None if settings.deadline is None else settings.clock.left
     try:
         if left is not None and left <= 0:
             raise subprocess.TimeoutExpired(words, left)

@@ -184,8 +184,7 @@ class Race:
 
     def _left(self) -> float:
         """Seconds for a solver, less what it takes to hand over its answer."""
-        deadline = self.search.settings.deadline
-        left = np.inf if deadline is None else deadline - time.perf_counter()
+        left = self.search.settings.clock.left
         return max(left - min(2.0, 0.1 + 0.02 * left), 0.01) if np.isfinite(left) else left
 
     def _known(self) -> tuple[float, float, int]:

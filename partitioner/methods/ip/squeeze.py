@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
-import numpy as np
-
 from partitioner.methods.cover.bound import Covering
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import Search as Annealing
@@ -43,11 +41,11 @@ def squeeze(search: SplitSearch, relaxation: Relaxation) -> None:
 
 def cover(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve the bound alone; it holds for any limits on parts, which local search knows nothing of."""
-    end = Descent(search).end
+    clock = Descent(search).clock
 
     def stop() -> bool:
         search.look()
-        return search.over or time.perf_counter() > end
+        return search.over or clock.expired
 
     covering = Covering(search.problem, relaxation)
     covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
@@ -89,13 +87,12 @@ class Descent:
         self.leaving = False
         self.size = search.problem.n * min(1.0, search.problem.n / SMALL)
         self.began = self.moved = time.perf_counter()
-        deadline = search.settings.deadline
-        self.end = np.inf if deadline is None else self.began + SHARE * (deadline - self.began)
+        self.clock = search.settings.clock.at_most(SHARE * search.settings.clock.left)
 
     @property
     def late(self) -> bool:
         """True once its share of the time is over."""
-        return time.perf_counter() > self.end
+        return self.clock.expired
 
     @property
     def idle(self) -> bool:
@@ -107,7 +104,7 @@ class Descent:
     def run(self) -> None:
         """Search until told to leave."""
         problem, settings = self.search.problem, self.search.settings
-        seconds = min(POLISH * self.size, self.end - time.perf_counter())
+        seconds = min(POLISH * self.size, self.clock.left)
         found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)
         if found is not None:
             self._keep(*found)

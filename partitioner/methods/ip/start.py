@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -42,9 +41,7 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
 
 def within(settings: Settings, share: float, seconds: float) -> Settings:
     """The settings with a deadline of `seconds`, or of a share of the time that is left."""
-    now = time.perf_counter()
-    left = np.inf if settings.deadline is None else max(settings.deadline - now, 0.0)
-    return replace(settings, deadline=now + min(share * left, seconds))
+    return settings.within(min(share * settings.clock.left, seconds))
 
 
 def lifted(problem: Problem, chain: Outcome) -> list[Part] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -10,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.clock import Clock
 from partitioner.methods.ip.backends.backend import Capability
 from partitioner.methods.ip.backends.catalogue import BACKENDS, candidates, pick
 from partitioner.methods.ip.crew import Crew
@@ -69,10 +69,10 @@ def _starts(search: LayoutSearch, annealing: Annealing) -> Iterator[Layout]:
 
 
 def _annealed(search: LayoutSearch, annealing: Annealing, seconds: float) -> Iterator[Layout]:
-    end = time.perf_counter() + seconds
+    clock = Clock(seconds)
     if search.best is not None:
         annealing.offer(search.best)
-    annealing.run(lambda: time.perf_counter() < end and _goes_on(search, annealing))
+    annealing.run(lambda: not clock.expired and _goes_on(search, annealing))
     yield from [annealing.layout] if annealing.layout is not None else []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -66,9 +65,8 @@ def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]
     for name, placer in placers().items():
         if some and settings.expired:
             return
-        end = min(settings.deadline or np.inf, time.perf_counter() + PATIENCE)
         try:
-            found = placer.place(tasks, replace(settings, deadline=end))
+            found = placer.place(tasks, settings.within(PATIENCE))
         except BackendUnavailable:
             continue
         if found is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from partitioner.clock import Clock
 from partitioner.methods.local_search.rounds import Search
 from partitioner.methods.method import Part, Settings
 from partitioner.preprocess.problem import Problem
@@ -48,10 +48,10 @@ def improve(
     search = Search(problem, seed)
     if start is not None:
         search.offer(start)
-    end = time.perf_counter() + seconds
+    clock = Clock(seconds)
 
     def go_on() -> bool:
-        late = time.perf_counter() >= end or settings.expired
+        late = clock.expired or settings.expired
         return not late and search.value > floor
 
     search.run(go_on, moves)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
+from partitioner.clock import Clock
 from partitioner.methods.list_scheduling.first_fit import place_first_fit
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.heft import place_heft
@@ -91,6 +90,6 @@ def test_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_stops_at_the_bound_and_at_the_deadline() -> None:
     tasks, start = large()
-    late = Settings(deadline=time.perf_counter())
+    late = Settings(clock=Clock(0.0))
     assert refined(tasks, start, late).statistics["moves"] == 0
     assert refined(tasks, start, Settings(), value_of(tasks, start)).statistics["moves"] == 0

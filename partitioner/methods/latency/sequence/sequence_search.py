@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -191,7 +190,6 @@ class SequenceSearch:
         states = len(states_of(self.problem, self.subgraphs, MOST_STATES).following)
         limit = self.settings.memory_budget // (BYTES_PER_STATE * states + 8 * COVERS_PER_IDEAL + 50)
         if self.settings.deadline is not None:
-            left = self.settings.deadline - time.perf_counter()
-            limit = min(limit, max(0, int(left * IDEALS_PER_SECOND)))
+            limit = min(limit, int(self.settings.clock.left * IDEALS_PER_SECOND))
         limit = min(limit, MOST_IDEALS)
         return ideal_lattice(ground.chain, limit, COVERS_PER_IDEAL * limit)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 
 import numpy as np
@@ -36,7 +35,7 @@ def optimum(program: Program, settings: Settings) -> tuple[float, Floats] | None
 
 
 def _here(program: Program, settings: Settings) -> Answer:
-    left = None if settings.deadline is None else max(settings.deadline - time.perf_counter(), 0.0)
+    left = None if settings.deadline is None else settings.clock.left
     return solve_highs(program, Limits(left), lambda values, bound: None)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from ortools.linear_solver import pywraplp
 
+from partitioner.clock import Clock
 from partitioner.methods.list_scheduling.baechi.events import place_by_events
 from partitioner.methods.list_scheduling.baechi.favourites import Links, favourite_children, links_of, rounded
 from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
@@ -98,7 +97,7 @@ def test_without_time_there_are_no_favourites_and_a_note() -> None:
     """Then m-SCT is m-ETF."""
     same = 0
     for _, tasks in some_tasks(3000, 20):
-        late = Settings(deadline=time.perf_counter() - 1.0)
+        late = Settings(clock=Clock(0.0))
         favourites = favourite_children(tasks, late)
         assert (favourites.child == NOWHERE).all()
         assert len(favourites.notes) == 1 and "not solved in time" in favourites.notes[0]

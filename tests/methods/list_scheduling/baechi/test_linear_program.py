@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, Transfers
+from partitioner.clock import Clock
 from partitioner.interrupt import Interruption
 from partitioner.methods.list_scheduling.baechi import linear_program
 from partitioner.methods.list_scheduling.baechi.favourites import favourite_children, links_of, relaxation
@@ -35,11 +36,12 @@ def test_a_deadline_and_ctrl_c_end_it() -> None:
     tasks = large_tasks()
     assert len(links_of(tasks).tail) > SMALL
     began = time.perf_counter()
-    late = favourite_children(tasks, Settings(deadline=began + 1.0))
+    late = favourite_children(tasks, Settings(clock=Clock(1.0)))
     assert 1.0 <= time.perf_counter() - began < 1.0 + AT_ONCE
     assert len(late.notes) == 1 and "not solved in time" in late.notes[0]
-    interruption = Interruption()
-    ctrl_c = threading.Timer(1.0, setattr, (interruption, "asked", True))
+    stop = threading.Event()
+    interruption = Interruption(stop)
+    ctrl_c = threading.Timer(1.0, stop.set)
     began = time.perf_counter()
     ctrl_c.start()
     assert len(favourite_children(tasks, Settings(interruption=interruption)).notes) == 1

@@ -1,0 +1,145 @@
+"""Plans to choose a first one from, the most promising first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain as chained
+
+import numpy as np
+
+from partitioner.clock import Clock
+from partitioner.methods.first_plan.cuts import Cut, Cutter
+from partitioner.methods.first_plan.line import Line, line_of, line_of_tasks
+from partitioner.methods.first_plan.packing import packed
+from partitioner.methods.first_plan.stages import StageRules, stage_counts
+from partitioner.methods.loads import value_of
+from partitioner.methods.method import Outcome, Part, part_numbers
+from partitioner.methods.pipeline.loads import pipeline_value
+from partitioner.methods.places import device_kinds
+from partitioner.preprocess.orders import reverse_postorder
+from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.tasks import Tasks
+
+SECONDS = 0.3  # after which no further number of stages and no further order is begun
+FEW = 10_000  # supernodes times devices for which more than one order is tried
+Parts = Sequence[Part]
+
+
+def candidates(problem: Problem) -> Iterator[Outcome]:
+    """Everything on one device, chains over some orders, and what fits where no chain does.
+
+    The value of each is an estimate. Whether they obey every rule, the caller must see.
+    """
+    if problem.objective == "makespan" and problem.tasks is not None:
+        yield from _of_tasks(problem, problem.tasks)
+        return
+    chain = problem if problem.chain is None else problem.chain
+    outcomes = [_outcome(problem, chain, parts) for parts in (*_single(chain), *_cut(chain))]
+    yield from sorted(outcomes, key=lambda outcome: outcome.value)
+    if problem.split != "chain":
+        kind = device_kinds(problem)
+        place = packed(problem.work()[kind], problem.size, problem.memory[kind])
+        yield from [] if place is None else [_outcome(problem, problem, _parts(kind, place))]
+
+
+def _single(problem: Problem) -> Iterator[Parts]:
+    """Everything on one device of a kind."""
+    able = (problem.count > 0) & problem.allowed.all(axis=1) & (problem.size.sum() <= problem.memory)
+    for k in np.flatnonzero(able).tolist():
+        yield [Part(k, np.arange(problem.n))]
+
+
+def _cut(problem: Problem) -> Iterator[Parts]:
+    """Chains over some orders: balanced, and with as few devices as memory allows."""
+    if not problem.n:
+        return
+    number = np.arange(problem.n)
+    orders = [number]
+    if problem.n * problem.count.sum() <= FEW:
+        orders += [reverse_postorder(problem.successors, sign * number.astype(float)) for sign in (1, -1)]
+    pipeline, devices = problem.pipeline, int(problem.count.sum())
+    clock = Clock(SECONDS)
+    for order in orders:
+        rules = None if pipeline is None else StageRules(problem, pipeline, order)
+        exact = pipeline is not None and (pipeline.limits.stages > 0 or pipeline.limits.all_devices)
+        cutter = Cutter(line_of(problem, order), rules, exact)
+        for most in stage_counts(problem, devices):
+            cuts = cutter.balanced(most)
+            yield from [] if cuts is None else [_stages(cutter.line, cuts)]
+            if clock.expired or (pipeline is None and problem.objective != "batch"):
+                break
+        cuts = cutter.filled(np.inf, devices)
+        yield from [] if cuts is None else [_stages(cutter.line, cuts)]
+        if clock.expired:
+            return
+
+
+def _stages(line: Line, cuts: Sequence[Cut]) -> Parts:
+    return [Part(cut.k, np.sort(line.order[cut.begin : cut.end])) for cut in cuts]
+
+
+def _outcome(problem: Problem, chain: Problem, parts: Parts) -> Outcome:
+    """The parts of a contraction of the problem, with their value where it is known without a simulation."""
+    if problem.objective == "latency":
+        node = part_numbers(parts, chain.n)[chain.member]
+        place = np.empty(problem.n, dtype=np.int64)
+        place[problem.member] = node
+        moved = [replace(part, nodes=np.flatnonzero(place == i)) for i, part in enumerate(parts)]
+        return _found(problem, moved, 0.0)
+    value = pipeline_value if chain.pipeline is not None and problem.split == "chain" else value_of
+    return _found(chain, parts, value(chain, parts))
+
+
+def _found(problem: Problem, parts: Parts, value: float, order: Ints | None = None) -> Outcome:
+    return Outcome(problem, parts, value, 0.0, "heuristic", order=order)
+
+
+def _of_tasks(problem: Problem, tasks: Tasks) -> Iterator[Outcome]:
+    """Everything on one device of a class, the groups in order over a number of devices, and what fits."""
+    classes = _classes(tasks)
+    line = line_of_tasks(tasks, classes)
+    cutter = Cutter(line)
+    able = (line.barred[:, 0] == line.n) & (line.held[-1] <= line.memory)
+    singles = [[Cut(k, 0, line.n)] for k in np.flatnonzero(able).tolist()]
+    most = len(tasks.limit)
+    balanced = [cutter.balanced(count) for count in sorted({min(2, most), most})]
+    order = np.arange(tasks.n)
+    for cuts in chained(singles, balanced):
+        if cuts is not None:
+            home = np.empty(line.n, dtype=np.int64)
+            used = [0] * len(classes)
+            for cut in cuts:
+                home[line.order[cut.begin : cut.end]] = classes[cut.k][used[cut.k]]
+                used[cut.k] += 1
+            yield _found(problem, _task_parts(tasks, home[tasks.group]), 0.0, order)
+    time = np.array([np.bincount(tasks.group, row, line.n) for row in tasks.time])
+    place = packed(time, tasks.group_size, tasks.limit)
+    if place is not None:
+        yield _found(problem, _task_parts(tasks, place[tasks.group]), 0.0, order)
+
+
+def _classes(tasks: Tasks) -> list[Ints]:
+    """The devices of each kind, or each by itself where tasks take another time on some."""
+    kinds = [np.flatnonzero(tasks.kind == k) for k in np.unique(tasks.kind)]
+    return [
+        each
+        for devices in kinds
+        for each in (
+            [devices]
+            if all(np.array_equal(tasks.time[d], tasks.time[devices[0]]) for d in devices)
+            else np.split(devices, len(devices))
+        )
+    ]
+
+
+def _task_parts(tasks: Tasks, device: Ints) -> Parts:
+    """The tasks of every device in use."""
+    return [
+        Part(int(tasks.kind[d]), np.flatnonzero(device == d), devices=(int(tasks.index[d]),))
+        for d in np.unique(device).tolist()
+    ]
+
+
+def _parts(kind: Ints, place: Ints) -> Parts:
+    return [Part(int(kind[d]), np.flatnonzero(place == d)) for d in np.unique(place).tolist()]

@@ -1,0 +1,112 @@
+"""Cuts of a line into intervals whose largest load is small, by bisection."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.methods.first_plan.line import Line
+from partitioner.methods.first_plan.stages import StageRules
+
+ROWS = 1000  # intervals to look at
+FEWEST, MOST = 4, 12  # halvings of the bracket
+FIRST_STEP = 0.05
+
+
+class Cut(NamedTuple):
+    """An interval of the line for a device of a class."""
+
+    k: int
+    begin: int
+    end: int
+
+
+class Cutter:
+    """Cuts one line.
+
+    Parameters
+    ----------
+    line
+        What to cut.
+    rules
+        What intervals must obey beyond memory; None if there is nothing.
+    exact
+        Whether there must be as many intervals as asked for, rather than at most as many.
+    """
+
+    def __init__(self, line: Line, rules: StageRules | None = None, exact: bool = False) -> None:
+        self.line, self.rules, self.exact = line, rules, exact
+
+    def balanced(self, most: int) -> list[Cut] | None:
+        """At most so many intervals with a small largest load; None if no cut is found at any load."""
+        best = self.filled(np.inf, most)
+        low = self.line.least()
+        if best is None or low <= 0:
+            return best
+        step = FIRST_STEP
+        while (found := self.filled(low * (1 + step), most)) is None and step < 1e15:
+            step *= 2
+        best, low, high = found or best, low * (1 + step / 2 * (step > FIRST_STEP)), low * (1 + step)
+        rows = most * int((self.line.count > 0).sum())
+        for _ in range(int(np.clip(ROWS // rows, FEWEST, MOST))):
+            middle = (low + high) / 2
+            found = self.filled(middle, most)
+            best, low, high = (best, middle, high) if found is None else (found, low, middle)
+        return best
+
+    def filled(self, target: float, most: int) -> list[Cut] | None:
+        """Give each device as much as it takes at a load of `target`, first those that take most."""
+        left = self.line.count.copy()
+        cuts: list[Cut] = []
+        taken: set[tuple[int, int]] = set()
+        begin = 0
+        while begin < self.line.n and len(cuts) < most:
+            behind = most - len(cuts) - 1
+            cut = self._widest(np.flatnonzero(left).tolist(), begin, target, behind, taken)
+            if cut.end == begin:
+                return None
+            cuts.append(cut)
+            if self.rules is not None:
+                taken |= self.rules.devices(*cut)
+            left[cut.k] -= 1
+            begin = cut.end
+        return cuts if begin == self.line.n and (not self.exact or len(cuts) == most) else None
+
+    def _widest(
+        self, classes: list[int], begin: int, target: float, behind: int, taken: set[tuple[int, int]]
+    ) -> Cut:
+        """The widest interval that a device of some class can take; empty if none can take anything."""
+        best = Cut(0, begin, begin)
+        ends = {k: self._limit(k, begin, target, behind) for k in classes}
+        for k in sorted(classes, key=lambda k: -ends[k]):
+            if ends[k] > best.end:
+                end = self._end(k, begin, ends[k], target, behind, taken)
+                best = Cut(k, begin, end) if end > best.end else best
+        return best
+
+    def _limit(self, k: int, begin: int, target: float, behind: int) -> int:
+        """Where the interval of a device of class `k` ends at the latest, by times and sizes alone."""
+        line = self.line
+        return min(
+            int(line.barred[k, begin]),
+            _last(line.elapsed[k], line.elapsed[k, begin] + target),
+            _last(line.held, (line.held[begin] + line.memory[k]) * (1 + 1e-12)),
+            line.n - behind * self.exact,
+        )
+
+    def _end(
+        self, k: int, begin: int, end: int, target: float, behind: int, taken: set[tuple[int, int]]
+    ) -> int:
+        """The last place up to `end` where the interval can end; `begin` if there is none."""
+        line = self.line
+        fits = line.loads(k, begin, end) <= target
+        if self.rules is not None:
+            fits &= self.rules.allow(k, begin, end, behind, taken)
+        good = np.flatnonzero(fits)
+        return begin + int(good[-1]) + 1 if len(good) else begin
+
+
+def _last(sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]], limit: float) -> int:
+    """The last place whose sum is within the limit."""
+    return int(np.searchsorted(sums, limit, side="right")) - 1
