@@ -63,7 +63,8 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     hidden = len(evaluation.violations) - SHOWN_FLAWS
     broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
     tables = _tables(evaluation.loads, evaluation.shape.order, evaluation.schedule, width, by_operator)
-    return render([Text(f"{head}\n{shape}"), *tables, *map(Text, broken)], width)
+    notes = [f"note: {note}" for note in evaluation.notes]
+    return render([Text(f"{head}\n{shape}"), *tables, *map(Text, broken), *map(Text, notes)], width)
 
 
 def _tables(

@@ -55,6 +55,8 @@ class Timeline:
         Shape (d,): the most samples, in passes of a stage, whose activations a device held at once.
     bound
         The largest load of a device: no schedule of this placement takes less time a sample.
+    notes
+        What a reader should know: what the workload leaves open.
     """
 
     schedule: str
@@ -66,6 +68,7 @@ class Timeline:
     memory_limit: Floats
     in_flight: Ints
     bound: float
+    notes: tuple[str, ...] = ()
 
     @property
     def devices(self) -> tuple[str, ...]:
