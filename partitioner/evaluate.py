@@ -20,6 +20,7 @@ from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.demands import demand_violations
 from partitioner.evaluation.latency import latency_of
 from partitioner.evaluation.makespan import makespan_of
+from partitioner.evaluation.notes import notes_on, notes_on_replicas
 from partitioner.evaluation.order import in_order, order_violations, read_order
 from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed, read_placement
@@ -29,6 +30,7 @@ from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.evaluation.violations import violations_of
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
+from partitioner.pass_order import with_pass_order
 from partitioner.transfers import BY_FARE, Transfers
 
 OBJECTIVES = ("throughput", "gpipe", "latency", "batch", "makespan")
@@ -147,6 +149,8 @@ def evaluate(
     if split not in (None, *SPLITS):
         raise OptionError(f"split {shown(split)} is unknown; choose from {', '.join(SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    notes = notes_on(graph, objective, schedule)
+    graph = with_pass_order(graph) if objective == "makespan" else graph
     placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
     if objective == "makespan":
@@ -157,6 +161,7 @@ def evaluate(
         found = _pipeline(placed, objective, copies, ordered, schedule, microbatches)
     else:
         found = _plain(placed, objective)
+    found = replace(found, notes=notes + notes_on_replicas(placed, copies))
     if constraints is None or constraints.empty:
         return found
     chain = split in (None, "chain") and found.shape.name == "chain"

@@ -100,7 +100,7 @@ def find_plan(
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *outcome.notes, *notes_on_kernels(clock)),
+        notes=(*notes, *outcome.notes, *evaluation.notes, *notes_on_kernels(clock)),
         statistics={name: x for name, x in outcome.statistics.items() if math.isfinite(x)},
         native_status=outcome.native_status,
         subgraphs=subgraphs,

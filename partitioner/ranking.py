@@ -86,7 +86,7 @@ def solve_makespan(
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=notes,
+        notes=(*notes, *best.evaluation.notes),
         statistics=ranking.statistics,
         replicas=best.replicas,
     )

@@ -16,7 +16,7 @@ from rich.text import Text
 from partitioner.critical_table import critical_table
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluation.verdict import DeviceLoad, Evaluation
-from partitioner.figures import amount, figure
+from partitioner.figures import amount, figure, nearness
 from partitioner.timetable import timetable
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ CRITICAL = "* is on the critical path; after: the line whose output or device it
 
 def plan_table(plan: Plan, width: int | None = None) -> str:
     """The plan as text: what it is worth, then a line for each device in pipeline order."""
-    proof = "optimal" if plan.status == "optimal" else f"within {plan.gap:.2%} of the optimum"
+    proof = "optimal" if plan.status == "optimal" else nearness(plan.value, plan.bound)
     by_operator = plan.execution_order is not None
     unit = unit_of(plan.objective if by_operator or plan.objective != "makespan" else "batch")
     head = (
@@ -63,7 +63,8 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     hidden = len(evaluation.violations) - SHOWN_FLAWS
     broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
     tables = _tables(evaluation.loads, evaluation.shape.order, evaluation.schedule, width, by_operator)
-    return render([Text(f"{head}\n{shape}"), *tables, *map(Text, broken)], width)
+    notes = [f"note: {note}" for note in evaluation.notes]
+    return render([Text(f"{head}\n{shape}"), *tables, *map(Text, broken), *map(Text, notes)], width)
 
 
 def _tables(
@@ -87,8 +88,9 @@ def certificate_text(certificate: Certificate) -> str:
     best = certificate.best
     better = f"\na better one is known: {best.value:.6g}" if best.value < certificate.value else ""
     return (
-        f"no {best.split} split is better than {certificate.bound:.6g}: this one is within "
-        f"{certificate.gap:.2%} of the best (method {best.method}, {best.runtime_seconds:.3g} s){better}"
+        f"no {best.split} split is better than {certificate.bound:.6g}: this one is "
+        f"{nearness(certificate.value, certificate.bound, 'best')} "
+        f"(method {best.method}, {best.runtime_seconds:.3g} s){better}"
     )
 
 

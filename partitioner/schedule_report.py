@@ -26,7 +26,8 @@ def timeline_table(timeline: Timeline, width: int | None = None) -> str:
         for name, fits in zip(timeline.devices, timeline.fits.tolist(), strict=True)
         if not fits
     ]
-    return render([Text(head), _device_table(timeline, width), *map(Text, tight)], width)
+    notes = [f"note: {note}" for note in timeline.notes]
+    return render([Text(head), _device_table(timeline, width), *map(Text, [*tight, *notes])], width)
 
 
 def comparison_table(comparison: Comparison, width: int | None = None) -> str:
@@ -45,7 +46,8 @@ def comparison_table(comparison: Comparison, width: int | None = None) -> str:
     for one in comparison.ranked:
         table.add_row(*map(Text, _ranked_row(one, wide)))
     against = [f"{one.schedule} cannot be used: {one.against}" for one in comparison.ranked if one.against]
-    return render([Text(head), table, *map(Text, against)], width)
+    notes = [f"note: {note}" for note in comparison.notes]
+    return render([Text(head), table, *map(Text, [*against, *notes])], width)
 
 
 def _device_table(timeline: Timeline, width: int | None) -> Table:

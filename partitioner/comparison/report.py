@@ -7,7 +7,7 @@ from rich.text import Text
 
 from partitioner.comparison.methods import MethodComparison
 from partitioner.comparison.runs import BUG, CANNOT_RUN, INFEASIBLE, Compared
-from partitioner.figures import amount, figure
+from partitioner.figures import amount, figure, gap_cell
 from partitioner.report import BAR_WIDTH, WIDE, columns, fullness, render, unit_of
 
 FIGURES = ("value", "gap", "bound", "seconds", "memory", "full")
@@ -47,14 +47,16 @@ def _head(comparison: MethodComparison) -> str:
     return (
         f"{comparison.objective}: {best.value:.6g} per {unit_of(comparison.objective)} "
         f"by {best.method} ({best.split} split){limit}\n"
-        "gap: to the bound, the best that any method proved for the split or a freer one"
+        "gap: to the bound, the best that any method proved for the split or a freer one; above 10 % "
+        "how many times the bound the value is"
     )
 
 
 def _cells(comparison: MethodComparison, one: Compared, wide: bool) -> list[str]:
     assert one.plan is not None and one.fullest is not None and comparison.best is not None
+    near = gap_cell(one.value, comparison.bounds[one.split])
     cells = [
-        *(one.method, one.split, figure(one.value), f"{comparison.gap(one):.2%}"),
+        *(one.method, one.split, figure(one.value), near),
         *(figure(comparison.bounds[one.split]), f"{one.seconds:.2f}"),
         *(amount(one.fullest.memory), fullness(one.fullest)),
     ]

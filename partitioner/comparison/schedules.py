@@ -81,11 +81,14 @@ class Comparison:
         How many samples pass through.
     bound
         The largest load of a device: no schedule takes less time a sample.
+    notes
+        What a reader should know: what the workload leaves open.
     """
 
     ranked: tuple[Ranked, ...]
     microbatches: int
     bound: float
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> Ranked | None:
@@ -100,7 +103,8 @@ class Comparison:
 
     def to_json(self) -> str:
         """The schedules and their figures as one JSON object."""
-        record = {"microbatches": self.microbatches, "bound": self.bound}
+        record: dict[str, Any] = {"microbatches": self.microbatches, "bound": self.bound}
+        record |= {"notes": list(self.notes)} if self.notes else {}
         return json.dumps(record | {"schedules": [one.as_dict() for one in self.ranked]}, indent=1)
 
 
@@ -156,7 +160,8 @@ def compare_schedules(
             else:
                 found.append(_judged(timeline, memory))
     ranked = sorted(found, key=lambda one: (not one.feasible, one.makespan))
-    return Comparison(tuple(ranked), microbatches, base.bound)
+    notes = dict.fromkeys(note for one in ranked if one.timeline for note in one.timeline.notes)
+    return Comparison(tuple(ranked), microbatches, base.bound, tuple(notes))
 
 
 def bubble_share(timeline: Timeline) -> float:

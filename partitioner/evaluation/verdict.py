@@ -70,6 +70,8 @@ class Evaluation:
         Chain, convex or free, and the order of the devices if it is a chain.
     schedule
         For latency and makespans what runs when; None if there is no order in which all can run.
+    notes
+        What a reader of the value should know: what the workload leaves open.
     """
 
     objective: str
@@ -78,6 +80,7 @@ class Evaluation:
     violations: tuple[str, ...]
     shape: Shape
     schedule: Schedule | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def feasible(self) -> bool:

@@ -11,13 +11,16 @@ import numpy as np
 
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.files import read_json
-from partitioner.formats.record import Record, RuleBrokenError, amount, text
+from partitioner.formats.record import Record, RuleBrokenError, amount, text, texts
 from partitioner.formats.timeline_rows import Row, filled, no_others, optional_count, read_row
 from partitioner.schedule.as_json import FORMAT
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Timeline
 
-FIELDS = ("format", "schedule", "microbatches", "at_once", "bound", "makespan", "time_per_sample", "devices")
+FIELDS = (
+    *("format", "schedule", "microbatches", "at_once", "bound", "makespan", "time_per_sample", "devices"),
+    "notes",
+)
 
 
 def load_timeline(path: str | os.PathLike[str]) -> Timeline:
@@ -55,6 +58,7 @@ def _timeline(top: Record) -> Timeline:
         memory_limit=np.array([row.limit for row in rows]),
         in_flight=np.array([row.in_flight for row in rows], dtype=np.int64),
         bound=top.take("bound", amount, 0.0),
+        notes=tuple(top.take("notes", texts, [], required=False)),
     )
     if not top.flaws:
         _check_figures(top, timeline)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 WIDTH = 10.0
 LANE, FLOOR = 0.82, 0.42
 TOO_HIGH = 4.0
+LINE = 100  # characters of a note in a line
 
 
 def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
@@ -35,7 +38,8 @@ def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
     -------
     Axes
         With one filled area for each device, in another colour for those that hold more than they may.
-        A limit more than four times as high as any device's peak is only written beside the lane.
+        A limit more than four times as high as any device's peak is only written beside the lane. Notes of
+        the timeline are written below the axis.
 
     Raises
     ------
@@ -48,7 +52,7 @@ def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
     drawn = limit <= TOO_HIGH * peak.max(initial=0.0)
     scale = LANE / (max(peak.max(initial=0.0), limit[drawn].max(initial=0.0)) or 1.0)
     ax.set_xlim(0, timeline.makespan or 1.0)
-    ax.set_xlabel("time")
+    ax.set_xlabel("\n".join(["time", *chain.from_iterable(wrap(note, LINE) for note in timeline.notes)]))
     _fill(ax, timeline, order, scale)
     _draw_limits(ax, limit, drawn, scale)
     beside(ax, [_words(*pair) for pair in zip(peak.tolist(), limit.tolist(), strict=True)])

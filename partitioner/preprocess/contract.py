@@ -8,6 +8,7 @@ import numpy as np
 
 from partitioner.devices import Devices
 from partitioner.graph import Graph
+from partitioner.pass_order import with_pass_order
 from partitioner.preprocess.colocate import colocated_groups
 from partitioner.preprocess.flow import flow_of
 from partitioner.preprocess.free_nodes import merge_free_nodes
@@ -83,6 +84,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         is contracted: nodes of a group share a device, but run one by one on a CPU, and for makespans on
         any device; for makespans the tensors are those of `tasks`.
     """
+    graph = with_pass_order(graph) if goal.objective == "makespan" else graph
     group = colocated_groups(graph, goal.classes)
     if goal.transfers is None:
         return _contracted(graph, devices, group, goal)

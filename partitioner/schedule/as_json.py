@@ -31,7 +31,7 @@ def timeline_json(timeline: Timeline) -> str:
         "time_per_sample": timeline.time_per_sample,
         "devices": devices,
     }
-    return json.dumps(record)
+    return json.dumps(record | ({"notes": list(timeline.notes)} if timeline.notes else {}))
 
 
 def _device(timeline: Timeline, device: int) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class Passes:
     lag
         How many rounds after a pass those on other devices run that wait for it: 1, or 3 where transfers
         run beside the processing, each in a round of its own (paper, Appendix H.1).
+    notes
+        What the workload leaves open of these times.
     """
 
     names: tuple[str, ...]
@@ -68,6 +70,7 @@ class Passes:
     before: Ints
     paired: bool
     lag: int = 1
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.device)

@@ -11,6 +11,7 @@ import numpy as np
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, OptionError, shown
 from partitioner.evaluation.costs import loads_of
+from partitioner.evaluation.notes import notes_on_memory
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
 from partitioner.schedule.check import check
@@ -113,6 +114,7 @@ def simulate(
         memory_limit=_limits(devices, table.devices),
         in_flight=np.array([use.in_flight for use in uses]),
         bound=float(max(_loads(passes, devices).values())),
+        notes=(*notes_on_memory(graph, kind.name), *passes.notes),
     )
 
 

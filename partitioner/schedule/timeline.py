@@ -55,6 +55,8 @@ class Timeline:
         Shape (d,): the most samples, in passes of a stage, whose activations a device held at once.
     bound
         The largest load of a device: no schedule of this placement takes less time a sample.
+    notes
+        What a reader should know: what the workload leaves open.
     """
 
     schedule: str
@@ -66,6 +68,7 @@ class Timeline:
     memory_limit: Floats
     in_flight: Ints
     bound: float
+    notes: tuple[str, ...] = ()
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -107,7 +110,9 @@ class Timeline:
         The time before its first pass and after its last one counts, as usual: for p equal stages and m
         microbatches it is (p - 1) / (m + p - 1) on every device under GPipe and 1F1B.
         """
-        return 1 - self.busy / self.makespan if self.makespan > 0 else np.zeros(len(self.devices))
+        if self.makespan <= 0:
+            return np.zeros(len(self.devices))
+        return np.asarray(np.clip(1 - self.busy / self.makespan, 0.0, 1.0))  # rounding never goes below 0
 
     @property
     def fits(self) -> Bools:
@@ -141,10 +146,11 @@ class Timeline:
         write_text(path, self.to_json() + "\n")
 
     def _covered(self, device: int) -> float:
-        """The length of the union of the device's intervals."""
+        """Return the length of the union of the device's intervals, run by run of those that touch."""
         row = slice(self.table.start[device], self.table.start[device + 1])
         begin, end = self.begin[row].ravel(), self.end[row].ravel()
         order = np.argsort(begin, kind="stable")
-        begin, end = begin[order], end[order]
-        reached = np.concatenate(([0.0], np.maximum.accumulate(end)[:-1])) if len(end) else end
-        return float(np.maximum(0.0, end - np.maximum(begin, reached)).sum())
+        begin, reached = begin[order], np.maximum.accumulate(end[order])
+        first = np.append(True, begin[1:] > reached[:-1])[: len(begin)]
+        last = np.append(first[1:], True)[: len(begin)]
+        return float((reached[last] - begin[first]).sum())

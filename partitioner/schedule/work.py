@@ -6,6 +6,7 @@ import numpy as np
 
 from partitioner.evaluation.costs import tensors
 from partitioner.evaluation.links import Links, exchange_times, links_of
+from partitioner.evaluation.notes import notes_on_replicas
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.graph import Floats, Graph, Ints
@@ -49,6 +50,7 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         before=before,
         paired=paired,
         lag=1 if placed.devices.communication == "sequential" else 3,
+        notes=notes_on_replicas(placed, copies),
     )
 
 

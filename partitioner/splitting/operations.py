@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from partitioner.devices import Devices
 from partitioner.graph import Graph, NodeId
+from partitioner.pass_order import with_pass_order
 from partitioner.plan import Plan
 from partitioner.solve import solve
 from partitioner.splitting.ranges import check_ranges
@@ -123,6 +124,7 @@ def split_operations(
     Workload(graph, devices)
     most = len(devices.names) if largest_split is None else largest_split
     check_ranges(split_time, concatenate_time, gradient_cost, time_limit, largest_split, data_parallel)
+    graph = with_pass_order(graph)
     start, along = start_of(graph, devices, checked(graph, dimensions), data_parallel, gradient_cost)
     splitter = Splitter(start, devices, split_time, concatenate_time)
     search = os_dpos(

@@ -1,0 +1,107 @@
+"""What a workload leaves open is said wherever a value depends on it: activations, bandwidths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from partitioner import DeviceKind, Devices, Graph, compare_schedules, evaluate, load_timeline, solve
+from partitioner.cli import main
+from partitioner.plots import plot_memory
+from partitioner.report import evaluation_table
+from partitioner.schedule import simulate
+from partitioner.schedule_report import comparison_table, timeline_table
+from tests.plots.reading import assert_readable
+
+UNKNOWN = "activations are not known, the graph gives only `size`"
+SILENT = "the exchange of weights among replicas is not counted: device kind 'gpu' has no bandwidth"
+PLACEMENT = {0: "gpu0", 1: "gpu1", 2: "gpu1", 3: "gpu0"}
+
+
+def training(**parts: float) -> Graph:
+    return Graph.from_arrays(
+        {"gpu": [1.0, 1.0, 2.0, 2.0]},
+        [(0, 1), (1, 2), (2, 3)],
+        backward=[False, False, True, True],
+        color=[0, 1, 1, 0],
+        **({"size": 3.0} if not parts else parts),
+    )
+
+
+def gpus(count: int = 2, bandwidth: float | None = None) -> Devices:
+    return Devices((DeviceKind("gpu", count, memory=50.0, bandwidth=bandwidth),))
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "1f1b_async"])
+def test_schedules_of_graphs_with_size_alone(schedule: str) -> None:
+    """Plans, evaluations, simulations and comparisons say that activations are not known."""
+    asked = {"schedule": schedule, "microbatches": 4}
+    plan = solve(training(), gpus(), **asked)
+    found = evaluate(training(), gpus(), PLACEMENT, **asked)  # type: ignore[arg-type]
+    timeline = simulate(training(), gpus(), PLACEMENT, schedule, 4)
+    for notes in (plan.notes, found.notes, timeline.notes):
+        assert [note for note in notes if note.startswith(UNKNOWN)] == list(notes[-1:])
+    assert UNKNOWN in plan.summary(200) and UNKNOWN in evaluation_table(found, 200)
+    assert UNKNOWN in timeline_table(timeline, 200)
+    ranked = solve(training(), gpus(), "makespan", **asked)
+    assert any(note.startswith(UNKNOWN) for note in ranked.notes)
+
+
+def test_comparisons_of_schedules_say_it_once() -> None:
+    found = compare_schedules(training(), gpus(), PLACEMENT, 4)
+    assert len(found.notes) == 1 and found.notes[0].startswith(UNKNOWN)
+    assert comparison_table(found, 200).count(UNKNOWN) == 1 and UNKNOWN in found.to_json()
+
+
+def test_nothing_is_said_where_activations_are_known_or_one_sample_is_held() -> None:
+    known = training(parameters=1.0, activations=1.0)
+    assert evaluate(known, gpus(), PLACEMENT, schedule="1f1b").notes == ()
+    assert simulate(known, gpus(), PLACEMENT, "1f1b", 4).notes == ()
+    assert evaluate(training(), gpus(), PLACEMENT).notes == ()
+    assert simulate(training(), gpus(), PLACEMENT, "single_stream", 4).notes == ()
+    assert evaluate(training(), gpus(), PLACEMENT, schedule="inference").notes == ()
+
+
+def test_graphs_with_other_parts_but_no_activations() -> None:
+    (note,) = evaluate(training(parameters=2.0), gpus(), PLACEMENT, schedule="1f1b").notes
+    assert note.startswith("activations are not known, the graph gives no `activations`")
+
+
+def test_timelines_and_pictures_keep_the_note(tmp_path: Path) -> None:
+    timeline = simulate(training(), gpus(), PLACEMENT, "1f1b", 4)
+    timeline.save(tmp_path / "timeline.json")
+    assert load_timeline(tmp_path / "timeline.json").notes == timeline.notes
+    ax = plot_memory(timeline)
+    assert UNKNOWN in ax.get_xlabel().replace("\n", " ")
+    assert_readable(ax)
+
+
+def test_replicas_without_a_bandwidth() -> None:
+    """Weights that nobody pays for are no optimum without a word."""
+    plan = solve(training(parameters=4.0), gpus(3), replicas=3)
+    assert plan.replicas and SILENT in plan.notes
+    given = {"replicas": {"gpu1": ["gpu2"]}}
+    assert evaluate(training(parameters=4.0), gpus(3), PLACEMENT, **given).notes == (SILENT,)  # type: ignore[arg-type]
+    timeline = simulate(training(parameters=4.0, activations=1.0), gpus(3), PLACEMENT, "1f1b", 4, **given)  # type: ignore[arg-type]
+    assert timeline.notes == (SILENT,)
+
+
+def test_replicas_that_exchange_or_have_no_weights_need_no_note() -> None:
+    given = {"replicas": {"gpu1": ["gpu2"]}}
+    paid = evaluate(training(parameters=4.0), gpus(3, 2.0), PLACEMENT, **given)  # type: ignore[arg-type]
+    assert paid.notes == () and paid.loads[1].sync > 0
+    assert evaluate(training(size=0.0), gpus(3), PLACEMENT, **given).notes == ()  # type: ignore[arg-type]
+    assert evaluate(training(parameters=4.0), gpus(3), PLACEMENT).notes == ()
+
+
+def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`solve`, `evaluate` and `simulate` of a published graph with sizes alone."""
+    workload, plan = "instances/bert24_training.json", str(tmp_path / "plan.json")
+    asked = ["--schedule", "1f1b", "--microbatches", "4"]
+    assert main(["solve", workload, *asked, "--output", plan]) == 0
+    assert "activations are not known" in capsys.readouterr().out
+    assert main(["evaluate", workload, plan, *asked]) == 0
+    assert "activations are not known" in capsys.readouterr().out
+    assert main(["simulate", workload, plan, *asked]) == 0
+    assert "activations are not known" in capsys.readouterr().out
