@@ -40,7 +40,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_model(parser, None, OBJECTIVES)
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
-    parser.add_argument("--split", choices=SHAPES, help="chain; for latency convex")
+    parser.add_argument("--split", choices=SHAPES, help="chain; latency: convex; gpipe, makespan: free")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
     parser.add_argument(
         "--contiguous-backward", action="store_true", help="convex: the backward part must be contiguous too"

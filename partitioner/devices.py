@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.errors import Flaw, WorkloadError, one_of, shown
 from partitioner.levels import LEVELS_RULE, Level, level_flaws
 
 COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
@@ -127,7 +127,7 @@ class Devices:
         flaws = _kind_flaws(self.kinds)
         for name, known in (("communication", COMMUNICATION_MODELS), ("synchronisation", SYNCHRONISATIONS)):
             if getattr(self, name) not in known:
-                rule = f"must be one of {', '.join(known)}"
+                rule = f"must be {one_of(getattr(self, name), known)}"
                 flaws.append(Flaw("devices", name, shown(getattr(self, name)), rule))
         flaws = flaws or level_flaws(self.kinds, self.levels)
         if flaws:
