@@ -15,6 +15,7 @@ from partitioner.certify import Certificate, certify
 from partitioner.comparison.command import compare_all
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
+from partitioner.files import check_writable
 from partitioner.formats.by_node import load_execution_order, load_subgraphs
 from partitioner.formats.placement import load_placement
 from partitioner.formats.replicas import load_order, load_replicas
@@ -71,6 +72,7 @@ def _fail(message: str, code: int) -> int:
 
 
 def _solve(options: argparse.Namespace) -> None:
+    check_writable(options.output)
     workload = read_workload(options)
     constraints = read_constraints(options, workload.graph)
     chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
@@ -95,7 +97,7 @@ def _solve(options: argparse.Namespace) -> None:
             **{name: value for name, value in chosen.items() if value is not None},
         )
     print(plan.to_json() if options.format == "json" else plan.summary())
-    if options.output:
+    if options.output is not None:
         plan.save(options.output)
 
 
