@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -103,8 +104,10 @@ def check_writable(*paths: str | os.PathLike[str] | None) -> None:
 
 def _try_to_write(target: Path) -> None:
     try:
+        if target.is_dir() or (_is_stream(target) and not os.access(target, os.W_OK)):
+            code = errno.EISDIR if target.is_dir() else errno.EACCES
+            raise OSError(code, os.strerror(code))
         if _is_stream(target):
-            target.open("ab").close()
             return
         handle, name = _beside(target)
         os.close(handle)

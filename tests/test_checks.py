@@ -31,7 +31,7 @@ def test_a_kind_without_times_is_a_flaw() -> None:
     graph = Graph.from_arrays({"gpu": [1.0], "npu": [1.0]})
     text = (
         "devices: kind = 'tpu': the graph has no times for this kind, only for gpu, npu; "
-        '"times" of a kind can name one of these'
+        '"times" of a kind can name one'
     )
     assert one_flaw(graph, Devices((DeviceKind("tpu", 1),))) == text
 
