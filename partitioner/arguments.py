@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 
+from partitioner import __version__
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.evaluate import OBJECTIVES
 from partitioner.evaluation.shape import SHAPES
@@ -25,12 +26,13 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="partitioner", description="Split a neural network's graph over devices, with a proof."
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     words = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_solve(words.add_parser("solve", help="find the best split of a workload"))
     _add_evaluate(words.add_parser("evaluate", help="compute and check a given placement"))
     _add_simulate(words.add_parser("simulate", help="run a schedule with the times of a plan"))
     _add_compare(words.add_parser("compare", help="run all methods on a workload and rank their plans"))
-    _add_format(words.add_parser("methods", help="list the methods, what each guarantees, and the backends"))
+    _add_methods(words.add_parser("methods", help="list the methods, what each guarantees, and the backends"))
     _add_plot(words.add_parser("plot", help="draw a plan or its schedule into a file"))
     for name, command in commands.items():
         words.choices[name].set_defaults(run=command)
@@ -40,7 +42,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_model(parser, None, OBJECTIVES)
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
-    parser.add_argument("--split", choices=SHAPES, help="chain; for latency convex")
+    parser.add_argument("--split", choices=SHAPES, help="chain; latency: convex; gpipe, makespan: free")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
     parser.add_argument(
         "--contiguous-backward", action="store_true", help="convex: the backward part must be contiguous too"
@@ -122,6 +124,12 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csv", metavar="FILE.csv", help="write the schedule for torch")
     _add_devices(parser.add_argument_group("devices, in place of those of the workload"))
     _add_profile(parser.add_argument_group("PipeDream's profiles"))
+    _add_format(parser)
+
+
+def _add_methods(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="all that is known of this method")
+    parser.add_argument("--long", action="store_true", help="all that is known of every method")
     _add_format(parser)
 
 

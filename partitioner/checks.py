@@ -41,7 +41,8 @@ def device_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     present = [kind for kind in devices.kinds if kind.count]
     unknown = [kind for kind in present if kind.row not in graph.kinds]
     if unknown:
-        rule = f"the graph has no times for this kind, only for {', '.join(graph.kinds) or 'none'}"
+        known = ", ".join(graph.kinds) or "none"
+        rule = f'the graph has no times for this kind, only for {known}; "times" of a kind can name one'
         return [Flaw("devices", "kind", shown(kind.row), rule) for kind in unknown]
     rows = [graph.kinds.index(kind.row) for kind in present]
     allowed = graph.allowed[rows]

@@ -15,16 +15,16 @@ from partitioner.certify import Certificate, certify
 from partitioner.comparison.command import compare_all
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
+from partitioner.files import check_writable
 from partitioner.formats.by_node import load_execution_order, load_subgraphs
 from partitioner.formats.placement import load_placement
 from partitioner.formats.replicas import load_order, load_replicas
 from partitioner.graph import Graph, NodeId
 from partitioner.inputs import read_constraints, read_transfers, read_workload
-from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
-from partitioner.methods.registry import METHODS
+from partitioner.methods_command import list_methods
 from partitioner.plots.command import run_plot
 from partitioner.progress import ProgressLine
-from partitioner.report import backends_table, certificate_text, evaluation_table, methods_table
+from partitioner.report import certificate_text, evaluation_table
 from partitioner.simulate_command import simulate_plan
 from partitioner.solve import solve
 from partitioner.workload import Workload
@@ -71,6 +71,7 @@ def _fail(message: str, code: int) -> int:
 
 
 def _solve(options: argparse.Namespace) -> None:
+    check_writable(options.output)
     workload = read_workload(options)
     constraints = read_constraints(options, workload.graph)
     chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
@@ -95,7 +96,7 @@ def _solve(options: argparse.Namespace) -> None:
             **{name: value for name, value in chosen.items() if value is not None},
         )
     print(plan.to_json() if options.format == "json" else plan.summary())
-    if options.output:
+    if options.output is not None:
         plan.save(options.output)
 
 
@@ -174,21 +175,13 @@ def _certificate(
         )
 
 
-def _methods(options: argparse.Namespace) -> None:
-    if options.format == "json":
-        print(json.dumps([asdict(info) for info in METHODS.values()], indent=1))
-    else:
-        print(methods_table(list(METHODS.values())))
-        print(backends_table(list(BACKENDS.values()), missing_backends()))
-
-
 COMMANDS: dict[str, Command] = {
     "solve": _solve,
     "evaluate": _evaluate,
     "simulate": simulate_plan,
     "compare": compare_all,
     "plot": run_plot,
-    "methods": _methods,
+    "methods": list_methods,
 }
 
 

@@ -22,7 +22,8 @@ class Constraints:
     Parameters
     ----------
     pin
-        For a pattern the kind of device, or the device, that its nodes must be on.
+        For a pattern the kind of device, or the device, that its nodes must be on. A name that means a
+        kind and a device means the kind; ``kind:index``, such as ``"gpu:10"``, always means the device.
     forbid
         For a pattern the kinds of device that its nodes must not be on.
     together

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.constraints import Constraints
-from partitioner.devices import Devices
+from partitioner.devices import SEPARATOR, Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Bools, Graph, Ints
 
@@ -103,10 +103,13 @@ def _target(devices: Devices, target: str) -> tuple[int | None, int | None]:
     names = [kind.name for kind in devices.kinds]
     if target in names:
         return names.index(target), None
-    if target in devices.names:
-        found = devices.kind_of(target)
-        return (None if found is None else found[0]), devices.names.index(target)
-    return None, None
+    position = {name: i for i, name in enumerate(devices.names)}
+    spelled = {
+        f"{kind.name}{SEPARATOR}{i}": kind.device(i) for kind in devices.kinds for i in range(kind.count)
+    }
+    name = target if target in position else spelled.get(target, "")
+    found = devices.kind_of(name) if name in position else None
+    return (None, None) if found is None else (found[0], position[name])
 
 
 def _known(devices: Devices, what: str) -> str:

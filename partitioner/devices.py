@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.errors import Flaw, WorkloadError, one_of, shown
 from partitioner.levels import LEVELS_RULE, Level, level_flaws
 
 COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
@@ -15,6 +15,7 @@ SYNCHRONISATIONS = ("added", "overlapped")
 MAX_COUNT = 65_536
 MEMORY_TOLERANCE = 1e-9
 SMALLEST, LARGEST = 1e-100, 1e100
+SEPARATOR = ":"
 KINDS_RULE = "must be a sequence of DeviceKind"
 
 
@@ -25,7 +26,8 @@ class DeviceKind:
     Parameters
     ----------
     name
-        The kind's name; a graph gives the time of every node by kind name.
+        The kind's name, such as ``"accelerator"`` or ``"A100"``; a graph gives the time of every node by
+        kind name.
     count
         How many there are, 0 to 65,536.
     memory
@@ -66,9 +68,20 @@ class DeviceKind:
         """Largest total size that fits, infinity without a limit, widened by rounding."""
         return math.inf if self.memory is None else self.memory * (1 + MEMORY_TOLERANCE)
 
+    @property
+    def prefix(self) -> str:
+        """What the names of its devices begin with; a kind whose name ends in a digit adds a colon."""
+        return f"{self.name}{SEPARATOR}" if self.name[-1].isdigit() else self.name
+
     def device(self, index: int) -> str:
-        """The name of device `index` of this kind, e.g. ``accelerator0``."""
-        return f"{self.name}{index}"
+        """Return the name of device `index` of this kind.
+
+        Examples
+        --------
+        >>> DeviceKind("accelerator", 2).device(0), DeviceKind("A100", 2).device(0)
+        ('accelerator0', 'A100:0')
+        """
+        return f"{self.prefix}{index}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +127,7 @@ class Devices:
         flaws = _kind_flaws(self.kinds)
         for name, known in (("communication", COMMUNICATION_MODELS), ("synchronisation", SYNCHRONISATIONS)):
             if getattr(self, name) not in known:
-                rule = f"must be one of {', '.join(known)}"
+                rule = f"must be {one_of(getattr(self, name), known)}"
                 flaws.append(Flaw("devices", name, shown(getattr(self, name)), rule))
         flaws = flaws or level_flaws(self.kinds, self.levels)
         if flaws:
@@ -145,7 +158,7 @@ class Devices:
         The index may lie beyond the kind's count: whether it exists is for the caller to judge.
         """
         for position, kind in enumerate(self.kinds):
-            index = device.removeprefix(kind.name)
+            index = device.removeprefix(kind.prefix)
             if _is_index(index) and index != device:
                 return position, int(index)
         return None
@@ -161,9 +174,8 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
         return flaws
     for kind in kinds:
         where = f"device kind {kind.name}"
-        if not isinstance(kind.name, str) or not kind.name or kind.name[-1].isdigit():
-            rule = "must be a text that does not end in a digit"
-            flaws.append(Flaw("devices", "name", shown(kind.name), rule))
+        if not isinstance(kind.name, str) or not kind.name:
+            flaws.append(Flaw("devices", "name", shown(kind.name), "must be a text that is not empty"))
         if isinstance(kind.count, bool) or not isinstance(kind.count, int):
             flaws.append(Flaw(where, "count", shown(kind.count), "must be an integer"))
         elif not 0 <= kind.count <= MAX_COUNT:
@@ -175,6 +187,11 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
     flaws += [
         Flaw("devices", "name", shown(name), "is given to two kinds")
         for name in sorted({str(name) for name in names if names.count(name) > 1})
+    ]
+    flaws += [
+        Flaw("devices", "name", shown(name), f"must differ from the name of another kind without {SEPARATOR}")
+        for name in names
+        if isinstance(name, str) and name.endswith(SEPARATOR) and name[:-1] in names and name[-2:-1].isdigit()
     ]
     if not flaws and sum(kind.count for kind in kinds) == 0:
         flaws.append(Flaw("devices", "count", "0", "there must be at least one device"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 SHOWN_FLAWS = 20
 
@@ -43,6 +44,24 @@ def shown(value: object, width: int = 60) -> str:
     except RecursionError:
         text = "a deeply nested value"
     return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def one_of(value: object, known: Iterable[str]) -> str:
+    """Return the known words as a rule for `value`, with the nearest one if it looks like a slip.
+
+    Examples
+    --------
+    >>> one_of("chian", ("chain", "convex", "free"))
+    "one of chain, convex, free; did you mean 'chain'?"
+    """
+    words = list(known)
+    return f"one of {', '.join(words)}{nearest(value, words)}"
+
+
+def nearest(value: object, known: Sequence[str]) -> str:
+    """Return a question that names the known word nearest to `value`; empty if none is near."""
+    near = get_close_matches(value, known, 1) if isinstance(value, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class PartitionerError(Exception):

@@ -14,7 +14,7 @@ import numpy as np
 
 from partitioner.constraints import Constraints
 from partitioner.devices import Devices
-from partitioner.errors import OptionError, shown
+from partitioner.errors import OptionError, one_of, shown
 from partitioner.evaluation.asked import check_extensions, check_operators, check_subgraphs
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.demands import demand_violations
@@ -141,13 +141,13 @@ def evaluate(
     4.0
     """
     if objective not in OBJECTIVES:
-        raise OptionError(f"objective {shown(objective)} cannot be evaluated; known: {', '.join(OBJECTIVES)}")
+        raise OptionError(f"objective = {shown(objective)}: must be {one_of(objective, OBJECTIVES)}")
     check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
     check_operators(objective, transfers, execution_order)
     extensions = {"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches}
     check_extensions(objective, devices, constraints, **extensions)
     if split not in (None, *SPLITS):
-        raise OptionError(f"split {shown(split)} is unknown; choose from {', '.join(SPLITS)}")
+        raise OptionError(f"split = {shown(split)}: must be {one_of(split, SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     notes = notes_on(graph, objective, schedule)
     graph = with_pass_order(graph) if objective == "makespan" else graph

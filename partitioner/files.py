@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -70,10 +71,10 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """
     target = Path(path)
     try:
-        if target.exists() and not target.is_file():  # a terminal, a pipe, /dev/null
+        if _is_stream(target):
             target.write_bytes(content)
             return
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, name = _beside(target)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -84,6 +85,45 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
             raise
     except (OSError, ValueError) as error:  # a ValueError for a name that no file can have
         raise PartitionerError(f"{target}: cannot be written: {_reason(error)}") from error
+
+
+def check_writable(*paths: str | os.PathLike[str] | None) -> None:
+    """Refuse paths that :func:`write_bytes` could not write, before the work whose result they shall hold.
+
+    Nothing stays behind. None is no path.
+
+    Raises
+    ------
+    PartitionerError
+        Naming the first path that cannot be written, and why.
+    """
+    for path in paths:
+        if path is not None:
+            _try_to_write(Path(path))
+
+
+def _try_to_write(target: Path) -> None:
+    try:
+        if target.is_dir() or (_is_stream(target) and not os.access(target, os.W_OK)):
+            code = errno.EISDIR if target.is_dir() else errno.EACCES
+            raise OSError(code, os.strerror(code))
+        if _is_stream(target):
+            return
+        handle, name = _beside(target)
+        os.close(handle)
+        Path(name).unlink()
+    except (OSError, ValueError) as error:
+        raise PartitionerError(f"{target}: cannot be written: {_reason(error)}") from error
+
+
+def _is_stream(target: Path) -> bool:
+    """Whether it is a terminal, a pipe or /dev/null, or a folder, which refuses to be written."""
+    return target.exists() and not target.is_file()
+
+
+def _beside(target: Path) -> tuple[int, str]:
+    """Open a new file in the folder of the target."""
+    return tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
 
 
 def _reason(error: Exception) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from partitioner.constraints import NONE, Constraints
 from partitioner.devices import Devices
-from partitioner.errors import OptionError, shown
+from partitioner.errors import OptionError, one_of, shown
+from partitioner.evaluate import OBJECTIVES
+from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
 from partitioner.placing import GROUPERS, Placer, Placing
@@ -33,7 +35,7 @@ DEFAULTS = {
 }
 PLACING = tuple(field.name for field in fields(Placing))
 REGIME = ("replicas", "schedule", "microbatches", "constraints")
-SPLITS = {"latency": "convex", "makespan": "free"}
+SPLITS = {"gpipe": "free", "latency": "convex", "makespan": "free"}
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,9 @@ def read_options(
     _require("workers", workers, "an integer of at least 1", lambda v: v is None or _is_whole(v, 1))
     unknown = [name for name in method_options if name not in DEFAULTS]
     if unknown:
-        raise OptionError(f"option {unknown[0]!r} is unknown; known are {', '.join(DEFAULTS)}")
+        raise OptionError(f"option {unknown[0]!r} is unknown: must be {one_of(unknown[0], DEFAULTS)}")
     given = {**DEFAULTS, **method_options}
-    granularities = " or ".join(GRANULARITIES)
-    _require("granularity", given["granularity"], granularities, lambda value: value in GRANULARITIES)
+    check_word("granularity", given["granularity"], GRANULARITIES)
     for name in ("memory_budget", "step_limit", "orders", "subgraphs_per_accelerator", "replicas"):
         _require(name, given[name], "an integer of at least 1", lambda value: _is_whole(value, 1))
     limit = given["subgraphs_per_accelerator"]
@@ -96,7 +97,7 @@ def _placing(given: Mapping[str, Any]) -> Placing:
         _require(
             name, given[name], f"a {wanted.__name__}", lambda value, kind=wanted: isinstance(value, kind)
         )
-    _require("grouper", given["grouper"], " or ".join(GROUPERS), lambda value: value in GROUPERS)
+    check_word("grouper", given["grouper"], GROUPERS)
     _require(
         "sct_threshold",
         given["sct_threshold"],
@@ -110,8 +111,9 @@ def _placing(given: Mapping[str, Any]) -> Placing:
 
 
 def _regime(objective: str, given: Mapping[str, Any]) -> Regime:
-    schedules = ", ".join(SCHEDULES)
-    _require("schedule", given["schedule"], f"None or one of {schedules}", lambda v: v in (None, *SCHEDULES))
+    schedule = given["schedule"]
+    rule = f"None or {one_of(schedule, SCHEDULES)}"
+    _require("schedule", schedule, rule, lambda v: v in (None, *SCHEDULES))
     _require(
         "constraints", given["constraints"], "a Constraints", lambda value: isinstance(value, Constraints)
     )
@@ -141,17 +143,41 @@ def check_fares(objective: str, devices: Devices) -> None:
         )
 
 
-def split_for(objective: str, split: str | None, method: str = "auto") -> str:
-    """The split asked for, by default chains, and for latency convex subgraphs.
+def check_words(objective: object, split: object, method: object) -> None:
+    """Refuse an objective, a split or a method that does not exist.
 
-    A method that places operators knows no chains: by default it makes the split that it can.
+    Raises
+    ------
+    OptionError
+        Naming the option, its value, the known words and the nearest of them.
+    """
+    check_word("objective", objective, OBJECTIVES)
+    check_word("method", method, ("auto", *METHODS))
+    if split is not None:
+        check_word("split", split, SHAPES)
+
+
+def check_word(name: str, value: object, known: Collection[str]) -> None:
+    """Refuse a value that is none of the known words.
+
+    Raises
+    ------
+    OptionError
+        Naming the option, its value, the known words and the nearest of them.
+    """
+    _require(name, value, one_of(value, known), lambda word: word in known)
+
+
+def split_for(objective: str, split: str | None, method: str = "auto") -> str:
+    """Return the split to make: the one given, else the objective's default if the method can make it.
+
+    A method that cannot makes the first of its splits for that objective.
     """
     if split is not None:
         return split
-    info = METHODS.get(method) if isinstance(method, str) else None
-    if info is not None and info.places_operators:
-        return info.splits_for(objective)[0]
-    return SPLITS.get(objective, "chain")
+    default = SPLITS.get(objective, "chain")
+    info = METHODS.get(method)
+    return default if info is None or default in info.splits_for(objective) else info.splits_for(objective)[0]
 
 
 def _require(name: str, value: object, rule: str, holds: Any) -> None:

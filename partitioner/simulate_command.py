@@ -10,6 +10,7 @@ from partitioner.comparison.schedules import Comparison, compare_schedules
 from partitioner.errors import OptionError
 from partitioner.exports.chrome_trace import save_chrome_trace
 from partitioner.exports.torch_schedule import save_torch_schedule
+from partitioner.files import check_writable
 from partitioner.formats.placement import load_placement
 from partitioner.formats.replicas import load_order, load_replicas
 from partitioner.formats.torch_schedule import load_torch_schedule
@@ -33,6 +34,7 @@ def simulate_plan(options: argparse.Namespace) -> None:
     """
     if options.compare and (options.output or options.csv) and not options.schedule:
         raise OptionError("--output and --csv are about one schedule: --compare needs --schedule with them")
+    check_writable(options.output, options.trace, options.csv)
     workload = read_workload(options)
     given = _given(options, workload)
     comparison = _compared(options, workload, given) if options.compare else None
@@ -80,12 +82,12 @@ def _ranks(workload: Workload, given: dict[str, Any]) -> list[str]:
 
 def _write(options: argparse.Namespace, timeline: Timeline | None, comparison: Comparison | None) -> None:
     """The files asked for; a trace shows every schedule that was compared."""
-    if options.trace:
+    if options.trace is not None:
         runs = {} if timeline is None else {timeline.schedule: timeline}
         if comparison is not None:
             runs = {one.schedule: one.timeline for one in comparison.ranked if one.timeline} | runs
         save_chrome_trace(runs, options.trace)
-    if timeline is not None and options.output:
+    if timeline is not None and options.output is not None:
         timeline.save(options.output)
-    if timeline is not None and options.csv:
+    if timeline is not None and options.csv is not None:
         save_torch_schedule(timeline.table, options.csv)

@@ -12,6 +12,7 @@ from partitioner.find import find_plan
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.methods.method import Progress
+from partitioner.options import check_words
 from partitioner.plan import Plan
 from partitioner.ranking import MAKESPAN, PIPED, solve_makespan
 
@@ -52,7 +53,8 @@ def solve(
         A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
     split
         ``"chain"``: a pipeline of stages; ``"convex"``: the forward part of every device is contiguous
-        (Definition 3.1); ``"free"``: anything. By default chains; for latency every subgraph is convex.
+        (Definition 3.1); ``"free"``: anything. By default chains, for latency convex subgraphs, and for
+        ``"gpipe"`` and ``"makespan"`` free splits; a method that cannot make these makes its first one.
     backend
         The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
     time_limit
@@ -104,6 +106,7 @@ def solve(
     >>> plan.value, plan.status, plan.stages
     (3.5, 'optimal', ('accelerator0', 'accelerator1'))
     """
+    check_words(objective, split, method)
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     piped = method == PIPED or any(method_options.get(name) for name in ("schedule", "microbatches"))
     answer = solve_makespan if objective == MAKESPAN and piped else find_plan

@@ -131,6 +131,7 @@ def test_methods_are_listed(capsys: Captured) -> None:
     assert code == 0 and all(name in text for name in METHODS)
     code, out, _ = run(capsys, "methods", "--format", "json")
     records = json.loads(out)
+    assert json.loads(run(capsys, "methods", "dp", "--format", "json")[1]) == records[:1]
     assert code == 0 and [record["name"] for record in records] == list(METHODS)
     assert all(record["guarantee"] and record["objectives"] and record["splits"] for record in records)
 
@@ -165,7 +166,8 @@ def test_bad_input_exits_with_2(
 def test_a_plan_that_cannot_be_written_is_still_printed(
     capsys: Captured, workload_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long run is not lost for a wrong folder: the plan is on standard output, the exit code is 2."""
+    """A long run is not lost for a folder that vanishes: the plan is printed, the exit code is 2."""
+    monkeypatch.setattr(partitioner.cli, "check_writable", lambda path: None)
     monkeypatch.chdir(workload_file.parent)
     code, out, err = run(capsys, "solve", workload_file, "--format", "json", "--output", "missing/plan.json")
     assert code == 2 and json.loads(out)["status"] == "optimal"
@@ -197,7 +199,6 @@ def test_a_broken_workload_names_every_flaw(capsys: Captured, tmp_path: Path) ->
         ["solve", "a.json", "--seed", "x"],
         ["solve", "a.json", "--time-limit", "soon"],
         ["evaluate", "a.json"],
-        ["methods", "a.json"],
     ],
 )
 def test_wrong_usage_exits_with_2(capsys: Captured, arguments: list[str]) -> None:
@@ -275,3 +276,23 @@ def test_evaluate_takes_the_pipeline_of_a_plan(capsys: Captured, workload_file: 
     path.write_text(json.dumps({"placement": split, "stages": ["accelerator1", "accelerator0"]}))
     _, out, _ = run(capsys, "evaluate", workload_file, path, "--schedule", "1f1b")
     assert "broken: accelerator0 comes after accelerator1 in the order" in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "{w}", "--output", "{f}/no/plan.json"),
+        ("simulate", "{w}", "{p}", "--microbatches", "4", "--output", "{f}/no/t.json"),
+        ("simulate", "{w}", "{p}", "--microbatches", "4", "--trace", "{f}/no/t.json"),
+        ("simulate", "{w}", "{p}", "--microbatches", "4", "--csv", "{f}/no/t.csv"),
+        ("plot", "{w}", "{p}", "--output", "{f}/no/p.svg"),
+        ("solve", "{w}", "--output", "{f}"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(
+    capsys: Captured, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """The workload and the plan do not even exist."""
+    given = {"w": tmp_path / "missing.json", "p": tmp_path / "missing_plan.json", "f": tmp_path}
+    code, out, err = run(capsys, *(word.format(**given) for word in words))
+    assert (code, out) == (2, "") and ": cannot be written: " in err and err.count("\n") == 1

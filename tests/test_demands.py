@@ -66,3 +66,19 @@ def test_what_means_nothing(constraints: Constraints, message: str) -> None:
     with pytest.raises(WorkloadError) as error:
         demands_of(GRAPH, DEVICES, constraints)
     assert message in str(error.value)
+
+
+def test_kind_and_index_pin_to_a_device_where_its_name_is_that_of_a_kind() -> None:
+    """Device 10 of kind A and kind A10 are both called A10: the kind is meant, A:10 is the device."""
+    kinds = (DeviceKind("A", 11), DeviceKind("A10", 1))
+    graph = Graph.from_arrays({"A": [1.0], "A10": [1.0]}, ids=["n"])
+    found = {
+        target: demands_of(graph, Devices(kinds), Constraints(pin={"n": target}))
+        for target in ("A10", "A:10", "A10:0")
+    }
+    assert [demands.device.tolist() for demands in found.values()] == [[-1], [10], [11]]
+    assert [demands.may[:, 0].tolist() for demands in found.values()] == [
+        [False, True],
+        [True, False],
+        [False, True],
+    ]

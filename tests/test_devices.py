@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def kind(**changes: Any) -> tuple[DeviceKind, ...]:
         (kind(memory=10**400), "memory", "1e+100"),
         (kind(memory="16 GB"), "memory", "finite number"),
         (kind(memory=True), "memory", "finite number"),
-        (kind(name="gpu1"), "name", "not end in a digit"),
+        (kind(name="A1") + kind(name="A1:"), "name", "without :"),
         (kind(name=""), "name", "text"),
         (kind(name=7), "name", "text"),
         (kind() + kind(), "name", "two kinds"),
@@ -89,3 +90,27 @@ def test_an_unknown_model_of_communication_is_refused() -> None:
 def test_pickle_gives_an_equal_set() -> None:
     devices = Devices.accelerated(2, memory=5.0, cpus=1, communication="overlapped")
     assert pickle.loads(pickle.dumps(devices)) == devices
+
+
+def test_kinds_may_end_in_a_digit() -> None:
+    """The index of their devices stands behind a colon; names of other kinds stay as they were."""
+    devices = Devices((DeviceKind("A100", 2), DeviceKind("MI300X", 1), DeviceKind("gpu", 1)))
+    assert devices.names == ("A100:0", "A100:1", "MI300X0", "gpu0")
+
+
+def test_every_name_means_one_device() -> None:
+    """Every set of up to three kinds with similar names: no two devices share a name, each is found again."""
+    letters = ("A", "A1", "A10", "A1:", "A:", "A:1", "A:10", "1", "A1A")
+    checked = 0
+    for names in [*combinations(letters, 1), *combinations(letters, 2), *combinations(letters, 3)]:
+        kinds = tuple(DeviceKind(name, 12) for name in names)
+        if {"A1", "A1:"} <= set(names):
+            with pytest.raises(WorkloadError, match="must differ"):
+                Devices(kinds)
+            continue
+        devices = Devices(kinds)
+        assert len(set(devices.names)) == 12 * len(kinds)
+        found = [devices.kind_of(name) for name in devices.names]
+        assert found == [(kind, index) for kind in range(len(kinds)) for index in range(12)]
+        checked += 1
+    assert checked == 9 + 36 + 84 - 1 - 7

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from partitioner import PartitionerError, WorkloadError
-from partitioner.files import read_json, write_text
+from partitioner.files import check_writable, read_json, write_text
 from tests.instances import write
 
 
@@ -102,3 +102,18 @@ def test_what_is_no_regular_file_is_written_to_directly() -> None:
     """The null device is not replaced by a file."""
     write_text(os.devnull, "text")
     assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.parametrize("name", ["missing/file.json", ".", "file.json/x", "x" * 300, "a\0b"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file.json").write_text("old", encoding="utf-8")
+    with pytest.raises(PartitionerError, match="cannot be written: "):
+        check_writable(tmp_path / "good.json", tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_checking_a_place_changes_nothing(tmp_path: Path) -> None:
+    old = tmp_path / "old.json"
+    old.write_text("old", encoding="utf-8")
+    check_writable(old, tmp_path / "new.json", "/dev/null", None)
+    assert list(tmp_path.iterdir()) == [old] and old.read_text(encoding="utf-8") == "old"

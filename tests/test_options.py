@@ -87,8 +87,8 @@ def test_values_at_the_edge_are_taken(name: str, value: Any) -> None:
         ("seed", None, "an integer of at least 0"),
         ("workers", 0, "an integer of at least 1"),
         ("workers", 2.0, "an integer of at least 1"),
-        ("granularity", "node", "operator or layer"),
-        ("granularity", [], "operator or layer"),
+        ("granularity", "node", "one of operator, layer"),
+        ("granularity", [], "one of operator, layer"),
         ("memory_budget", 0, "an integer of at least 1"),
         ("memory_budget", "4 GiB", "an integer of at least 1"),
         ("step_limit", -5, "an integer of at least 1"),
@@ -107,7 +107,9 @@ def test_a_number_too_long_to_print_is_refused_too() -> None:
 
 
 def test_an_unknown_option_is_named_with_the_known_ones() -> None:
-    with pytest.raises(OptionError, match="option 'granuarity' is unknown; known are granularity, memory"):
+    with pytest.raises(
+        OptionError, match="option 'granuarity' is unknown: must be one of granularity, memory"
+    ):
         read(granuarity="layer")
 
 

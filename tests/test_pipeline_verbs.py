@@ -96,11 +96,22 @@ def test_a_plan_with_replicas_is_written_and_read(tmp_path: object) -> None:
         (GPUS, {"schedule": "zigzag"}, "schedule = 'zigzag': must be None or one of inference, gpipe, 1f1b"),
         (GPUS, {"schedule": "gpipe"}, "schedule 'gpipe' needs microbatches"),
         (GPUS, {"objective": "batch"}, "objective 'batch' needs microbatches"),
-        (GPUS, {"split": "free", "replicas": 2}, "replicas mean nothing to method ip, only to pipeline"),
-        (GPUS, {"split": "free", "replicas": 2}, "auto takes it for objective 'throughput' and split 'free'"),
-        (GPUS, {"objective": "gpipe", "replicas": 2}, "only throughput, batch; auto takes it for replicas"),
+        (
+            GPUS,
+            {"split": "free", "replicas": 2},
+            "replicas mean nothing for objective 'throughput' with split 'free', only for throughput, batch,",
+        ),
+        (
+            GPUS,
+            {"objective": "gpipe", "replicas": 2},
+            "replicas mean nothing for objective 'gpipe' with split 'free', only for throughput,",
+        ),
         (GPUS, {"constraints": {"stages": 2}}, "constraints = {'stages': 2}: must be a Constraints"),
-        (GPUS, {"objective": "latency", "schedule": "1f1b"}, "schedules mean nothing to method latency_ip"),
+        (
+            GPUS,
+            {"objective": "latency", "schedule": "1f1b"},
+            "schedules mean nothing for objective 'latency'",
+        ),
         (
             Devices((DeviceKind("gpu", 4),), levels=(Level("server", {"gpu": 2}, 2.0),)),
             {"method": "dpl"},

@@ -146,7 +146,7 @@ def test_every_backend_is_in_its_table_with_what_is_missing(monkeypatch: pytest.
     lines = backends_table(list(BACKENDS.values()), ["gurobi"]).splitlines()
     rows = {line.split()[0]: line for line in lines if line.split()}
     assert set(BACKENDS) <= set(rows)
-    assert 'no: pip install "partitioner[gurobi]"' in rows["gurobi"]
+    assert 'no: pip install "dnn-partitioner[gurobi]"' in rows["gurobi"]
     assert " yes " in rows["cbc"]
 
 

@@ -204,11 +204,11 @@ def test_progress_is_told() -> None:
         ({"gap": 2}, "gap = 2: must be a fraction"),
         ({"seed": "x"}, "seed = 'x': must be an integer"),
         ({"workers": 0}, "workers = 0: must be an integer"),
-        ({"granularity": "block"}, "granularity = 'block': must be operator or layer"),
+        ({"granularity": "block"}, "granularity = 'block': must be one of operator, layer"),
         ({"colour": 1}, "option 'colour' is unknown"),
-        ({"method": "magic"}, "method 'magic' is unknown; choose from auto, dp, ip, dpl"),
-        ({"method": "dp", "objective": "profit"}, "objective 'profit' is not available"),
-        ({"method": "dp", "split": "diagonal"}, "split 'diagonal' is not available"),
+        ({"method": "magic"}, "method = 'magic': must be one of auto, dp, ip, dpl"),
+        ({"method": "dp", "objective": "profit"}, "objective = 'profit': must be one of throughput"),
+        ({"method": "dp", "split": "diagonal"}, "split = 'diagonal': must be one of chain"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options: dict[str, Any], text: str) -> None:

@@ -16,21 +16,20 @@ from partitioner.errors import (
     NoPlanFound,
     OptionError,
     PartitionerError,
-    shown,
 )
-from partitioner.evaluate import OBJECTIVES
 from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.graph import Graph
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
-from partitioner.options import SPLITS, split_for
+from partitioner.options import SPLITS, check_word, check_words, split_for
 from partitioner.plan import Plan
 from partitioner.solve import solve
 
 INFEASIBLE, NO_PLAN, CANNOT_RUN, BUG, NOT_RUN = "infeasible", "no plan", "cannot run", "bug", "not run"
 CHAIN = SHAPES[0]
+ONE_SPLIT = ("latency", "makespan")
 AGAINST = {
     InfeasibleError: INFEASIBLE,
     NoPlanFound: NO_PLAN,
@@ -86,13 +85,11 @@ def runs_of(
 
     The placer made of the user's own parts is run if it is named or if there are such parts.
     """
-    for name, value, known in (("objective", objective, OBJECTIVES), ("split", split, (None, *SHAPES))):
-        if value not in known:
-            raise OptionError(f"{name} = {shown(value)}: must be one of {', '.join(map(str, known))}")
-    unknown = [name for name in methods or () if name not in METHODS]
-    if unknown or (methods is not None and not methods):
-        what = f"method {shown(unknown[0])} is unknown" if unknown else "no method is named"
-        raise OptionError(f"{what}; choose from {', '.join(METHODS)}")
+    for name in () if methods is None else methods:
+        check_word("method", name, METHODS)
+    check_words(objective, split, "auto")
+    if methods is not None and not methods:
+        raise OptionError(f"no method is named; choose from {', '.join(METHODS)}")
     usual = [name for name in METHODS if composed or name != USERS_OWN]
     wanted = usual if methods is None else dict.fromkeys(methods)
     named = methods is not None
@@ -104,7 +101,7 @@ def runs_of(
 
 def _splits(info: MethodInfo, objective: str, split: str | None, named: bool) -> tuple[str, ...]:
     """The splits on which to run a method; none if it cannot do what is asked and was not named."""
-    asked = split or SPLITS.get(objective)
+    asked = split or (SPLITS[objective] if objective in ONE_SPLIT else None)
     known = [shape for shape in SHAPES if shape in info.splits_for(objective) and asked in (None, shape)]
     if objective not in info.objectives or not known:
         return (split_for(objective, split),) if named else ()

@@ -20,7 +20,7 @@ from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.files import read_json
-from partitioner.formats.msr_nodes import Nodes, read_nodes
+from partitioner.formats.msr_nodes import NAMELESS, Nodes, read_nodes
 from partitioner.formats.record import (
     Record,
     identifier,
@@ -157,6 +157,9 @@ def _graph(nodes: Nodes, edges: list[tuple[NodeId, NodeId]], cost: list[float], 
 
 
 def _in_words_of_the_file(flaw: Flaw) -> Flaw:
+    if flaw.where.startswith(f"node '{NAMELESS}["):
+        place = flaw.where.removeprefix(f"node '{NAMELESS}").removesuffix("'")
+        flaw = replace(flaw, where=f"nodes{place}")
     if flaw.field == "allowed":
         return replace(flaw, field="supportedOnFpga", value="false")
     if (flaw.where, flaw.field) in DEVICE_FIELD:

@@ -12,6 +12,7 @@ from partitioner.formats.record import Record, RuleBrokenError, flag, identifier
 from partitioner.graph import NodeId
 
 NODE_FIELDS = ("id", "name", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode")
+NAMELESS = "nodes without an id"
 OPTIONAL_NODE_FIELDS = ("colorClass", "layerId", "size", "times", *MEMORY_PARTS)
 
 
@@ -40,7 +41,7 @@ def read_nodes(records: Sequence[Any], flaws: list[Flaw]) -> Nodes:
         given = data.get("id") if isinstance(data, dict) else None
         where = f"node {shown(given)}" if isinstance(given, int | str) else f"nodes[{place}]"
         record = Record(data, where, flaws)
-        node = record.take("id", identifier, f"nodes[{place}] without an id")
+        node = record.take("id", identifier, f"{NAMELESS}[{place}]")
         nodes.ids.append(node)
         nodes.names.append(record.take("name", text, str(node), required=False))
         nodes.supported.append(record.take("supportedOnFpga", flag, True))

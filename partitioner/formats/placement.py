@@ -49,7 +49,12 @@ def load_placement(
     by_text = known(graph, placement, "", flaws)
     kinds = ", ".join(kind.name for kind in devices.kinds)
     flaws += [
-        Flaw("placement", "device", shown(name), f"must be a kind ({kinds}) and a number")
+        Flaw(
+            "placement",
+            "device",
+            shown(name),
+            f"must be a kind ({kinds}) and a number, such as {devices.names[0]}",
+        )
         for name in dict.fromkeys(placement.values())
         if devices.kind_of(name) is None
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from partitioner.errors import BackendUnavailable, OptionError
+from partitioner.errors import BackendUnavailable, OptionError, nearest, one_of, shown
 from partitioner.methods.catalogue import PLACERS, PLANNERS
 from partitioner.methods.info import MethodInfo
 
@@ -40,9 +40,10 @@ def choose(
     """
     name = _strongest(objective, split, features) if method == "auto" else method
     if not isinstance(name, str) or name not in METHODS:
-        raise OptionError(f"method {method!r} is unknown; choose from auto, {', '.join(METHODS)}")
+        raise OptionError(f"method = {shown(method)}: must be {one_of(method, ('auto', *METHODS))}")
     info = METHODS[name]
-    chosen = f"; auto takes it for {_reasons(objective, split, features)}" if method == "auto" else ""
+    if method == "auto":
+        _check_auto(info, objective, split, features)
     for wanted, offered, word in (
         (objective, info.objectives, "objective"),
         (split, info.splits_for(objective), "split"),
@@ -50,14 +51,15 @@ def choose(
         if wanted not in offered:
             known = ", ".join(offered)
             where = f"{name} for {objective}" if word == "split" and offered != info.splits else name
-            raise OptionError(f"{word} {wanted!r} is not available with method {where}, only {known}{chosen}")
+            raise OptionError(f"{word} {wanted!r} is not available with method {where}, only {known}")
     for feature in features:
-        if feature not in info.features or (info.places_operators and objective != "makespan"):
+        if not _offers(info, feature, objective):
             able = ", ".join(other.name for other in ALL if feature in other.features)
-            raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}{chosen}")
+            raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}")
     if backend not in ("auto", *info.backends):
         known = ", ".join(info.backends)
-        raise BackendUnavailable(f"method {name} does not run on {backend!r}, only on {known}")
+        meant = nearest(backend, info.backends)
+        raise BackendUnavailable(f"method {name} does not run on {shown(backend)}, only on {known}{meant}")
     return info
 
 
@@ -73,8 +75,35 @@ def _extended(objective: str, split: str, features: Sequence[str]) -> bool:
     return split == "chain" and bool(features) and objective != "makespan"
 
 
-def _reasons(objective: str, split: str, features: Sequence[str]) -> str:
-    """What decides which method is the strongest, in words."""
-    if _extended(objective, split, features):
-        return ", ".join(FEATURES[feature] for feature in features)
-    return f"objective {objective!r} and split {split!r}"
+def _check_auto(info: MethodInfo, objective: str, split: str, features: Sequence[str]) -> None:
+    """Refuse what no automatic choice can do, in words that name the user's own options."""
+    known = objective in info.objectives
+    for feature in features:
+        if not known or not _offers(info, feature, objective):
+            pair = f"objective {objective!r} with split {split!r}"
+            raise OptionError(f"{FEATURES[feature]} mean nothing for {pair}, only for {_where(feature)}")
+    if split not in info.splits_for(objective):
+        offered = ", ".join(info.splits_for(objective))
+        able = [other.name for other in ALL if _makes(other, objective, split)]
+        rest = f"; such a split is made by method {', '.join(able)}" if able else ""
+        words = f"split {split!r} is not available for objective {objective!r} with method auto"
+        raise OptionError(f"{words}, only {offered}{rest}")
+
+
+def _offers(info: MethodInfo, feature: str, objective: str) -> bool:
+    """Whether the method takes account of the feature; list schedulers do for makespans only."""
+    return feature in info.features and (objective == "makespan" or not info.places_operators)
+
+
+def _makes(info: MethodInfo, objective: str, split: str) -> bool:
+    return objective in info.objectives and split in info.splits_for(objective)
+
+
+def _where(feature: str) -> str:
+    """Return the objectives and splits for which some method takes account of the feature."""
+    found: dict[str, list[str]] = {}
+    for info in ALL:
+        for objective in info.objectives if feature in info.features else ():
+            for split in info.splits_for(objective) if _offers(info, feature, objective) else ():
+                found.setdefault(split, []).append(objective)
+    return "; ".join(f"{', '.join(dict.fromkeys(able))} with split {split}" for split, able in found.items())

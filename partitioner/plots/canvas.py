@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from partitioner.distribution import remedy
 from partitioner.errors import BackendUnavailable
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise BackendUnavailable('pictures need matplotlib: pip install "partitioner[plots]"') from error
+        raise BackendUnavailable(f"pictures need matplotlib: {remedy('plots')}") from error
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 

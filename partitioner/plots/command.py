@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from partitioner.distribution import remedy
 from partitioner.errors import BackendUnavailable, OptionError
 from partitioner.evaluate import evaluate
 from partitioner.evaluation.verdict import Evaluation
-from partitioner.files import read_json, write_bytes
+from partitioner.files import check_writable, read_json, write_bytes
 from partitioner.formats.placement import load_placement
 from partitioner.formats.plan import load_plan
 from partitioner.formats.replicas import load_order, load_replicas
@@ -64,6 +65,7 @@ def run_plot(options: argparse.Namespace) -> None:
     scheduled = options.what in ("timeline", "memory")
     if not scheduled and (options.schedule is not None or options.microbatches is not None):
         raise OptionError("--schedule and --microbatches are for --what timeline and memory")
+    check_writable(options.output)
     write_bytes(options.output, _drawn(PICTURES[options.what], options, suffix))
 
 
@@ -73,7 +75,7 @@ def _drawn(picture: Callable[[argparse.Namespace], Axes], options: argparse.Name
         import matplotlib
         from matplotlib import pyplot, style
     except ImportError as error:
-        raise BackendUnavailable('pictures need matplotlib: pip install "partitioner[plots]"') from error
+        raise BackendUnavailable(f"pictures need matplotlib: {remedy('plots')}") from error
     pyplot.switch_backend("agg")
     content = io.BytesIO()
     styles = ["dark_background"] if options.dark else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
 from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.figures import figure
 from partitioner.graph import Floats, Graph, Ints
@@ -91,7 +91,7 @@ def plot_graph(
 
 def _places(graph: Graph, layout: str) -> Floats:
     if layout not in LAYOUTS:
-        raise OptionError(f"layout {shown(layout)} is unknown; choose from {', '.join(LAYOUTS)}")
+        raise OptionError(f"layout = {shown(layout)}: must be {one_of(layout, LAYOUTS)}")
     one_pass = not graph.backward.any() or bool(graph.backward.all())
     found = by_dot(graph) if layout == "dot" or (layout == "auto" and one_pass) else None
     if found is None and layout == "dot":

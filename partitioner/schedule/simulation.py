@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, OptionError, shown
+from partitioner.errors import Flaw, OptionError, one_of, shown
 from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.notes import notes_on_memory
 from partitioner.formats.networkx_graph import from_networkx
@@ -141,7 +141,7 @@ def table_for(kind: Kind, passes: Passes, microbatches: int | None) -> Table:
 
 def _check_options(links: object, input_share: object) -> None:
     if links not in LINKS:
-        raise OptionError(f"links = {shown(links)}: must be one of {', '.join(LINKS)}")
+        raise OptionError(f"links = {shown(links)}: must be {one_of(links, LINKS)}")
     number = isinstance(input_share, int | float) and not isinstance(input_share, bool)
     if not number or not 0 <= input_share <= 1:  # type: ignore[operator]
         raise OptionError(f"input_share = {shown(input_share)}: must be a number from 0 to 1")

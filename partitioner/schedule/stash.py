@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from partitioner.errors import OptionError, shown
+from partitioner.errors import OptionError, one_of, shown
 
 SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")
 RULES = (*SCHEDULES, "zb-h1", "zb-h2", "pipedream", "interleaved")
@@ -124,7 +124,7 @@ def check_schedule(schedule: object, microbatches: object = None, known: Sequenc
     OptionError
         Naming the option, its value and what it may be.
     """
-    _require("schedule", schedule, schedule in known, f"must be one of {', '.join(known)}")
+    _require("schedule", schedule, schedule in known, f"must be {one_of(schedule, known)}")
     if microbatches is None:
         _require("microbatches", None, schedule != "gpipe", "schedule 'gpipe' needs it")
     else:

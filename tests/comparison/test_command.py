@@ -28,7 +28,7 @@ def test_text_and_json_say_the_same(capsys: Captured, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--methods", "magic"), 2, "method 'magic' is unknown"),
+        (("--methods", "magic"), 2, "method = 'magic': must be one of"),
         (("--methods", ","), 2, "no method is named"),
         (("--time-limit", "-1"), 2, "time_limit = -1"),
         (("--methods", "dp,single_device", "--memory", "4"), 3, "infeasible: "),

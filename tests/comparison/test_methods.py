@@ -225,7 +225,7 @@ def test_no_plan_fits() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"methods": ["dp", "magic"]}, "method 'magic' is unknown; choose from dp"),
+        ({"methods": ["dp", "magic"]}, "method = 'magic': must be one of dp"),
         ({"methods": []}, "no method is named; choose from dp"),
         ({"split": "round"}, "split = 'round': must be one of"),
         ({"objective": "beauty"}, "objective = 'beauty': must be one of"),

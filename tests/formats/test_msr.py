@@ -302,3 +302,12 @@ def test_published_node_counts_are_those_of_the_paper(
         row["workload"]: len(load(published / "throughput" / f"{row['workload']}.json").graph) for row in rows
     }
     assert found == {row["workload"]: row["nodes"] for row in rows}
+
+
+@pytest.mark.parametrize("given", [{"a": 1}, [1], None])
+def test_other_flaws_of_a_node_without_a_sound_id_name_its_place(given: object, tmp_path: Path) -> None:
+    path = write(tmp_path, changed(node(1, id=given, cpuLatency=-1.0)))
+    with pytest.raises(WorkloadError) as caught:
+        load(path)
+    assert [flaw.where for flaw in caught.value.flaws] == ["nodes[1]", "nodes[1]"]
+    assert [flaw.value for flaw in caught.value.flaws] == [repr(given), "-1.0"]

@@ -46,7 +46,11 @@ def test_auto_takes_the_exact_program() -> None:
 @pytest.mark.parametrize(
     ("words", "error", "text"),
     [
-        (("gurobi", "throughput", "chain", "auto"), OptionError, "unknown; choose from auto, dp"),
+        (
+            ("gurobi", "throughput", "chain", "auto"),
+            OptionError,
+            "method = 'gurobi': must be one of auto, dp",
+        ),
         (("dp", "latency", "chain", "auto"), OptionError, "objective 'latency' is not available"),
         (("dp", "throughput", "free", "auto"), OptionError, "split 'free' is not available"),
         (("dp", "throughput", "chain", "gurobi"), BackendUnavailable, "does not run on 'gurobi'"),

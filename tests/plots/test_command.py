@@ -104,6 +104,6 @@ def test_without_matplotlib(plan: Path, tmp_path: Path) -> None:
         f"sys.exit(main(['plot', {str(WORKLOAD)!r}, {str(plan)!r}, '--output', {str(tmp_path / 'a.png')!r}]))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    words = 'pictures need matplotlib: pip install "partitioner[plots]"'
+    words = 'pictures need matplotlib: pip install "dnn-partitioner[plots]"'
     assert done.returncode == 2
     assert done.stdout.strip() == words and words in done.stderr

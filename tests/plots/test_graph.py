@@ -107,7 +107,7 @@ def test_a_node_without_a_place_is_named() -> None:
 
 def test_unknown_layouts_are_refused() -> None:
     graph, placement = random_split(5, 1)
-    with pytest.raises(OptionError, match=r"layout 'round' is unknown; choose from auto, dot, layered"):
+    with pytest.raises(OptionError, match=r"layout = 'round': must be one of auto, dot, layered"):
         plot_graph(graph, placement, layout="round")
 
 

@@ -83,7 +83,7 @@ def test_reasons_stand_below(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     [
         (["nowhere"], "nowhere"),
         (["."], "no workload there"),
-        (["wide.json", "--methods", "magic"], "method 'magic' is unknown"),
+        (["wide.json", "--methods", "magic"], "method = 'magic': must be one of"),
     ],
 )
 def test_bad_input_is_code_2(

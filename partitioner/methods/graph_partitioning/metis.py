@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from partitioner.distribution import remedy
 from partitioner.errors import BackendUnavailable
 from partitioner.methods.graph_partitioning.method import Partitioner
 from partitioner.methods.graph_partitioning.run import run
@@ -18,7 +19,7 @@ from partitioner.methods.method import Settings
 from partitioner.preprocess.problem import Ints
 
 PROGRAM = Path(__file__).with_name("metis_program.py")
-REMEDY = 'pip install "partitioner[metis]"'
+REMEDY = remedy("metis")
 PER_MILLE = 1000
 LARGEST = 2**31 - 1  # C takes seed 0 for 1
 

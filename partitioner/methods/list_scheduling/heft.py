@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.errors import OptionError, shown
+from partitioner.errors import OptionError, one_of, shown
 from partitioner.methods.list_scheduling.choice import CHOOSERS
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.found import Found
@@ -38,7 +38,7 @@ def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
         ("choose", placer.choose, CHOOSERS),
     ):
         if not callable(value) and not (isinstance(value, str) and value in known):
-            raise OptionError(f"{name} {shown(value)} of placer is unknown; known: {', '.join(known)}")
+            raise OptionError(f"{name} {shown(value)} of placer is unknown: must be {one_of(value, known)}")
     rank = PRIORITIES[placer.priority] if isinstance(placer.priority, str) else placer.priority
     priority = _numbers(rank(tasks))
     if priority is None or priority.shape != (tasks.n,) or np.isnan(priority).any():

@@ -117,7 +117,8 @@ def _as_layout(problem: Problem, settings: Settings, found: Found, bound: float)
     if most >= problem.subgraphs:
         d = int(found.device[np.argmax(slot)])
         where = tasks.name[d] if tasks.name else f"device {d}"
-        note = f"its placement needs {most + 1} subgraphs on {where}, {problem.subgraphs} allowed"
+        allows = f"subgraphs_per_accelerator (--subgraphs-per-accelerator) allows {problem.subgraphs}"
+        note = f"its placement needs {most + 1} subgraphs on {where}, and {allows}"
         return Outcome(problem, None, np.inf, bound, "heuristic", notes=(note,))
     layout = Layout(found.device, slot)
     value = latency(problem, layout)

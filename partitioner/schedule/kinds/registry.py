@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.errors import OptionError, shown
+from partitioner.errors import OptionError, one_of, shown
 from partitioner.schedule.kinds.gpipe import GPipe
 from partitioner.schedule.kinds.inference import Inference
 from partitioner.schedule.kinds.interleaved import Interleaved
@@ -35,5 +35,5 @@ def kind_of(name: object) -> Kind:
         If there is none.
     """
     if not isinstance(name, str) or name not in KINDS:
-        raise OptionError(f"schedule = {shown(name)}: must be a Table, or one of {', '.join(KINDS)}")
+        raise OptionError(f"schedule = {shown(name)}: must be a Table, or {one_of(name, KINDS)}")
     return KINDS[name]

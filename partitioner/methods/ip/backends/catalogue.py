@@ -7,6 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import cast
 
+from partitioner.distribution import remedy
 from partitioner.errors import BackendUnavailable
 from partitioner.methods.imported import imported
 from partitioner.methods.ip.backends.backend import Capability
@@ -21,7 +22,7 @@ _BACKENDS = (
         "gurobi",
         f"{_HERE}.gurobi:solve_gurobi",
         ("gurobipy",),
-        'pip install "partitioner[gurobi]"',
+        remedy("gurobi"),
         streams=True,
         parallel=True,
         licence=f"{_HERE}.gurobi:largest",
