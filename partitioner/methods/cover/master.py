@@ -16,6 +16,8 @@ import numpy as np
 from ortools.math_opt.python import mathopt
 
 from partitioner.methods.cover.pricing import Columns
+from partitioner.methods.ip.backends.backend import Answer
+from partitioner.methods.ip.backends.guard import guarded
 from partitioner.preprocess.problem import Floats, Ints
 
 SHRINK, GROW, WIDEN, WHOLE = 0.85, 1.5, 10.0, 10.0
@@ -80,8 +82,14 @@ class Master:
         low, high = np.maximum(self.centre - self.radius, 0.0), self.centre + self.radius
         for variable, least, most in zip(self.weights, low.tolist(), high.tolist(), strict=True):
             variable.lower_bound, variable.upper_bound = least, most
+        answer = guarded(self._solved)
+        if answer.values is None:
+            return None
+        weight = np.maximum(answer.values, 0.0)
+        return np.where(weight > 1e-7, weight, 0.0), answer.bound / self.n
+
+    def _solved(self) -> Answer:
         result = mathopt.solve(self.model, mathopt.SolverType.HIGHS)
         if not result.has_primal_feasible_solution():
-            return None
-        weight = np.maximum(np.array(result.variable_values(self.weights)), 0.0)
-        return np.where(weight > 1e-7, weight, 0.0), result.objective_value() / self.n
+            return Answer("infeasible")
+        return Answer("optimal", np.array(result.variable_values(self.weights)), result.objective_value())

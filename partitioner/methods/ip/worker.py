@@ -12,11 +12,11 @@ import queue
 import signal
 import sys
 import threading
-import traceback
 from typing import IO, Any
 
 from partitioner.methods.imported import imported
 from partitioner.methods.ip.backends.backend import Answer, Solver
+from partitioner.methods.ip.backends.guard import guarded
 from partitioner.methods.ip.messages import Job, News
 
 
@@ -30,11 +30,12 @@ def serve(jobs: IO[bytes], messages: IO[bytes]) -> None:
 
 def answer(job: Job, messages: IO[bytes]) -> Answer:
     """Run a job; an error becomes an answer with its last words."""
-    try:
+
+    def solved() -> Answer:
         solver: Solver = imported(job.solver)
         return solver(job.payload, job.limits, lambda values, bound: _send(messages, News(values, bound)))
-    except Exception:
-        return Answer("failed", native=traceback.format_exc().strip().splitlines()[-1])
+
+    return guarded(solved)
 
 
 def _read(jobs: IO[bytes], waiting: queue.Queue[Job]) -> None:

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.packing import packed
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.method import Settings
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
+
+
+FALLBACK = (
+    "the placer's own rules found no placement within the memory: the groups were packed into the devices by "
+    "their sizes instead, in the order of the upward rank"
+)
+
+
+def place_within_memory(tasks: Tasks, settings: Settings) -> tuple[Found | None, bool]:
+    """Return a placement that fits, or None, and whether it is proven that there is none.
+
+    First fit is tried before a solver packs the groups.
+    """
+    found = place_first_fit(tasks, settings)
+    if found is not None:
+        return replace(found, notes=(FALLBACK,)), False
+    home, impossible = packed(tasks, settings)
+    if home is None:
+        return None, impossible
+    return Found(home[tasks.group], ordered(tasks, upward_rank(tasks)), notes=(FALLBACK,)), False
 
 
 def place_first_fit(tasks: Tasks, settings: Settings) -> Found | None:

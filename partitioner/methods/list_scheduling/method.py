@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import PlaceTasks
 from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
 from partitioner.methods.method import Method, Outcome, Settings, no_split
@@ -21,16 +22,28 @@ class ListMethod:
     place: PlaceTasks
 
     def __call__(self, problem: Problem, settings: Settings) -> Outcome:
-        """Place the tasks; value the placement, or improve it if that is asked for."""
+        """Place the tasks; value the placement, or improve it if that is asked for.
+
+        Where the placer's own rules find no room for all, any placement that fits is taken.
+        """
         assert problem.tasks is not None
         bound = bound_of(problem)
         if np.isinf(bound):
             return no_split(problem)
         found = self.place(problem.tasks, settings)
         if found is None:
-            return Outcome(problem, None, np.inf, bound, settings.stop_reason, notes=(FULL,))
+            found, impossible = place_within_memory(problem.tasks, settings)
+            if found is None:
+                return no_room(problem, settings, bound, impossible)
         value = improved if settings.placing.refine else worth
         return value(problem, settings, found, bound)
+
+
+def no_room(problem: Problem, settings: Settings, bound: float, impossible: bool) -> Outcome:
+    """Return the outcome where no placement was found, proven impossible or not."""
+    if impossible:
+        return no_split(problem)
+    return Outcome(problem, None, np.inf, bound, settings.stop_reason, notes=(FULL,))
 
 
 def as_method(place: PlaceTasks) -> Method:

@@ -10,9 +10,9 @@ import numpy as np
 
 from partitioner.errors import BackendUnavailable
 from partitioner.methods.catalogue import USERS_OWN
-from partitioner.methods.list_scheduling.first_fit import place_first_fit
+from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.method import FULL, ListMethod
+from partitioner.methods.list_scheduling.method import ListMethod, no_room
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
 from partitioner.methods.method import Outcome, Settings, meets, no_split
@@ -23,13 +23,13 @@ from partitioner.preprocess.tasks import Tasks
 
 LEFT_OUT = (USERS_OWN, "portfolio")
 PATIENCE = 5.0  # seconds for each placer
-FIRST_FIT, GIVEN = "first fit", "the given placement"
+FITTING, GIVEN = "a placement that fits", "the given placement"
 
 
 def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
     """Method ``portfolio``: the best of all placers that find a placement, improved by local search.
 
-    Where memory is too tight for every placer, first fit by decreasing size is tried.
+    Where memory is too tight for every placer, any placement that fits is taken.
     """
     tasks, bound = problem.tasks, bound_of(problem)
     assert tasks is not None
@@ -45,7 +45,11 @@ def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
         if meets(bound, best[0], settings.gap):
             break
     if best is None:
-        return Outcome(problem, None, np.inf, bound, settings.stop_reason, notes=(FULL,))
+        found, impossible = place_within_memory(tasks, settings)
+        if found is None:
+            return no_room(problem, settings, bound, impossible)
+        tried.append(FITTING)
+        best = np.inf, FITTING, found
     outcome = improved(problem, settings, best[2], bound)
     note = f"started from {best[1]}, the best of {len(tried)} placers: {', '.join(tried)}"
     return replace(outcome, notes=(*outcome.notes, note))
@@ -72,9 +76,6 @@ def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]
         if found is not None:
             some = True
             yield name, found
-    fitted = None if some else place_first_fit(tasks, settings)
-    if fitted is not None:
-        yield FIRST_FIT, fitted
 
 
 def placers() -> dict[str, ListMethod]:

@@ -17,6 +17,7 @@ from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 ROUNDING = 1e-7  # what the solver may be off
+HUGE = 1e5  # a transfer that takes longer than all tasks by this factor is not told apart from a longer one
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,8 @@ def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
     """
     began = time.perf_counter()
     links = links_of(tasks)
-    answer = optimum(relaxation(tasks, links), settings)
+    unit = unit_of(tasks, links)
+    answer = optimum(relaxation(tasks, links, unit), settings)
     spent = time.perf_counter() - began
     if answer is None:
         why = "was not solved in time" if settings.expired else "could not be solved"
@@ -70,7 +72,7 @@ def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
     value, x = answer
     child = rounded(links, x[: len(links.tail)], tasks.n, settings.placing.sct_threshold)
     chosen = float((child != NOWHERE).sum())
-    return Favourites(child, (), {"lp_value": value, "lp_seconds": spent, "favourites": chosen})
+    return Favourites(child, (), {"lp_value": value * unit, "lp_seconds": spent, "favourites": chosen})
 
 
 def links_of(tasks: Tasks) -> Links:
@@ -83,21 +85,29 @@ def links_of(tasks: Tasks) -> Links:
     return Links(tasks.after.owners()[first[order]], tasks.after.items[first[order]], cost[order])
 
 
-def relaxation(tasks: Tasks, links: Links) -> Program:
+def unit_of(tasks: Tasks, links: Links) -> float:
+    """Return the time that is 1 to the solver, a power of two: solvers have absolute tolerances."""
+    longest = largest_time(tasks).max(initial=0.0) or links.cost.max(initial=0.0)
+    return float(2.0 ** np.ceil(np.log2(longest))) if longest > 0 else 1.0
+
+
+def relaxation(tasks: Tasks, links: Links, unit: float = 1.0) -> Program:
     """The program: when do all tasks end at best, if devices are many and memory is no matter?
 
     Columns are x of each link (0: its head is the favourite child of its tail, and they need no transfer),
     the start of each task, and the end of all. On links without cost x is 1, which leaves most to the
-    others. A task takes its largest time over the devices.
+    others. A task takes its largest time over the devices. Times are counted in `unit`.
     """
-    builder, length = Builder(), largest_time(tasks)
+    builder, length, cost = Builder(), largest_time(tasks) / unit, links.cost / unit
+    if length.any():
+        cost = np.minimum(cost, HUGE * length.sum())
     x = builder.variables(len(links.tail), 1.0, lower=links.cost == 0)
     start = builder.variables(tasks.n, np.inf)
     end = builder.variables(1, np.inf)
     rows = builder.new_rows(len(x), length[links.tail], np.inf)
     builder.add(rows, start[links.head], 1.0)
     builder.add(rows, start[links.tail], -1.0)
-    builder.add(rows, x, -links.cost)
+    builder.add(rows, x, -cost)
     for side in (links.tail, links.head):
         _all_but_one(builder, x, side)
     rows = builder.new_rows(tasks.n, length, np.inf)

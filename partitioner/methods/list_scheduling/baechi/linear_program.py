@@ -8,6 +8,7 @@ import numpy as np
 
 from partitioner.methods.ip.backends.backend import Answer, Limits
 from partitioner.methods.ip.backends.catalogue import BACKENDS
+from partitioner.methods.ip.backends.guard import guarded
 from partitioner.methods.ip.backends.highs import solve_highs
 from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.messages import Job
@@ -36,7 +37,7 @@ def optimum(program: Program, settings: Settings) -> tuple[float, Floats] | None
 
 def _here(program: Program, settings: Settings) -> Answer:
     left = None if settings.deadline is None else settings.clock.left
-    return solve_highs(program, Limits(left), lambda values, bound: None)
+    return guarded(lambda: solve_highs(program, Limits(left), lambda values, bound: None))
 
 
 def _elsewhere(program: Program, settings: Settings) -> Answer | None:

@@ -1,0 +1,67 @@
+"""Groups packed into devices by a solver, for memory that is too tight for simple rules."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from partitioner.methods.ip.backends.backend import Answer, Limits
+from partitioner.methods.ip.backends.guard import guarded
+from partitioner.methods.method import Settings
+from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.tasks import Tasks
+
+UNITS = 2.0**40  # of memory, in the largest that counts
+EFFORT = 5.0  # CP-SAT's deterministic seconds
+LARGEST = 200_000  # pairs of a group and a device that the model may have
+
+
+def packed(tasks: Tasks, settings: Settings) -> tuple[Ints | None, bool]:
+    """Return the device of every group, shape (groups,), or None, and whether it is proven that there is none.
+
+    Sizes are rounded down to whole units, so what CP-SAT refutes is refuted; what it finds is checked.
+    """
+    pairs = int(tasks.group_allowed.sum())
+    if settings.expired or pairs > LARGEST:
+        return None, False
+    left = None if settings.deadline is None else settings.deadline - time.perf_counter()
+    answer = guarded(lambda: _solved(tasks, Limits(left, seed=settings.seed)))
+    if answer.values is None:
+        return None, answer.stop == "infeasible"
+    return (answer.values, False) if tasks.hold(answer.values[tasks.group]) else (None, False)
+
+
+def _solved(tasks: Tasks, limits: Limits) -> Answer:
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    size, room = _whole(tasks)
+    on = [
+        {d: model.new_bool_var("") for d in np.flatnonzero(tasks.group_allowed[:, g]).tolist()}
+        for g in range(len(size))
+    ]
+    for may in on:
+        model.add_exactly_one(may.values())
+    for d in np.flatnonzero(np.isfinite(tasks.limit)).tolist():
+        model.add(sum(int(size[g]) * may[d] for g, may in enumerate(on) if d in may) <= int(room[d]))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = limits.seed % 2**31
+    solver.parameters.max_deterministic_time = EFFORT
+    if limits.seconds is not None:
+        solver.parameters.max_time_in_seconds = limits.seconds
+    status = solver.solve(model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Answer("infeasible" if status == cp_model.INFEASIBLE else "time_limit")
+    return Answer(
+        "optimal", np.array([next(d for d, x in may.items() if solver.boolean_value(x)) for may in on])
+    )
+
+
+def _whole(tasks: Tasks) -> tuple[Floats, Floats]:
+    """Sizes of the groups rounded down, and limits rounded up, in units of the largest finite limit."""
+    finite = tasks.limit[np.isfinite(tasks.limit)]
+    unit = max(float(finite.max(initial=0.0)), 1e-300) / UNITS
+    size = np.minimum(np.floor(tasks.group_size / unit), 2 * UNITS)  # what fits nowhere need not be larger
+    return size, np.ceil(np.where(np.isfinite(tasks.limit), tasks.limit, 0.0) / unit)
