@@ -89,7 +89,9 @@ def objective_value(
     microbatches: int,
 ) -> float:
     """The largest load; for GPipe the largest of each pass, added; for a batch with filling and draining."""
-    loads, forward, backward = [], [], []
+    loads: list[float] = []
+    forward: list[float] = []
+    backward: list[float] = []
     for d, kind in enumerate(kinds):
         shares = [device_share(graph, kind, d, tensors, placed, late) for late in (False, True)]
         both = [sum(pair) for pair in zip(*shares, strict=True)]

@@ -28,12 +28,15 @@ class Trial:
         What is wrong; empty if nothing is.
     paste
         What a person runs to see it again.
+    seconds
+        Wall and processor seconds, if it was another process that took them.
     """
 
     row: str
     outcome: str
     wrong: str = ""
     paste: str = ""
+    seconds: tuple[float, float] | None = None
 
 
 @dataclass
@@ -48,8 +51,8 @@ class Campaign:
 
     total: int
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    seconds: Counter[str] = field(default_factory=Counter)
-    processor: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    processor: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     wrong: int = 0
 
     def __post_init__(self) -> None:
@@ -79,8 +82,9 @@ class Campaign:
     def _count(self, trial: Trial) -> None:
         now = time.perf_counter(), time.process_time()
         self.counts[trial.row][trial.outcome] += 1
-        self.seconds[trial.row] += now[0] - self._clocks[0]  # type: ignore[assignment]
-        self.processor[trial.row] += now[1] - self._clocks[1]  # type: ignore[assignment]
+        spent = trial.seconds or (now[0] - self._clocks[0], now[1] - self._clocks[1])
+        self.seconds[trial.row] += spent[0]
+        self.processor[trial.row] += spent[1]
         self._clocks = now
         if trial.wrong:
             self.wrong += 1

@@ -10,12 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
 
 import numpy as np
 
 from partitioner.methods.ip import solve as ip
+from partitioner.methods.ip.crew import Crew
 from tests.methods.inline_crew import InlineCrew
 from trials.campaign import Campaign, Trial, campaign_parser
 from trials.question import tried
@@ -44,15 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def trials(first: int, count: int, only: str | None = None) -> Iterator[Trial]:
     """One trial a seed."""
-    crew = ip.Crew
-    try:
-        for seed in range(first, first + count):
-            rng = np.random.default_rng(seed)
-            name = _sort(rng) if only is None else only
-            ip.Crew = crew if rng.random() < IN_PROCESSES else InlineCrew  # type: ignore[misc, assignment]
+    for seed in range(first, first + count):
+        rng = np.random.default_rng(seed)
+        name = _sort(rng) if only is None else only
+        crew = Crew if rng.random() < IN_PROCESSES else InlineCrew
+        with patch.object(ip, "Crew", crew):
             yield trial(name, rng, seed)
-    finally:
-        ip.Crew = crew  # type: ignore[misc]
 
 
 def trial(name: str, rng: np.random.Generator, seed: int) -> Trial:
