@@ -90,13 +90,22 @@ def _method(objective: str, extension: Mapping[str, Any], rng: np.random.Generat
 def warm_up() -> None:
     """Call every method once, so that all of them are loaded and compiled."""
     graph, devices = some_graph("training", 6, np.random.default_rng(0)), pt.Devices.accelerated(2, cpus=1)
-    scheduled = {"method": "simulated", "schedule": "1f1b", "microbatches": 2}
     calls: list[tuple[str, dict[str, Any]]] = [
-        (o, {"method": m.name}) for m in METHODS.values() for o in m.objectives if m.name != "simulated"
+        ("makespan", {"method": "simulated", "schedule": "1f1b", "microbatches": 2}),
+        ("batch", {"microbatches": 2}),
+        *((objective, {"method": info.name}) for info in METHODS.values() for objective in info.objectives),
     ]
-    for objective, options in [*calls, ("makespan", scheduled), ("batch", {"microbatches": 2})]:
+    for objective, options in calls:
         with suppress(pt.PartitionerError):
             pt.solve(graph, devices, objective, time_limit=0.1, **options)
+
+
+def answer(seed: int | None, most: int) -> dict[str, Any]:
+    """The record of the call of a seed, for :mod:`trials.worker`; None: load and compile everything."""
+    if seed is None:
+        warm_up()
+        return {}
+    return answered(call_of(seed, most))
 
 
 def answered(call: Call) -> dict[str, Any]:

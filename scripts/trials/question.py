@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -65,6 +66,13 @@ def tried(question: Question, command: str) -> Trial:
 
 def judged(question: Question) -> tuple[str, str]:
     """How the call ended, and what is wrong with that; empty if nothing is."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        outcome, wrong = _ended(question)
+    return outcome, wrong or "; ".join(f"a warning: {warning.message}" for warning in shown)
+
+
+def _ended(question: Question) -> tuple[str, str]:
     try:
         plan = question.solved()
     except pt.ContradictionError as error:

@@ -20,10 +20,12 @@ import numpy as np
 from trials.campaign import Campaign, Trial, campaign_parser
 from trials.limit_calls import GRACE, call_of
 from trials.limit_graphs import MOST
-from trials.limit_worker import Worker
+from trials.worker import Lost, Worker
 
 MODES = {"warm": 0.85, "fresh": 0.12, "cold": 0.03}
 AGAIN = 3
+CALL = "trials.limit_calls:answer"
+LOST = {"outcome": "lost", "processor": 0.0, "compiling": 0.0}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,29 +52,24 @@ class Pool:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._warm: Worker | None = None
+        self._warm = Worker(CALL)
 
     def ask(self, seed: int, mode: str) -> dict[str, Any]:
         """The record of a call."""
-        if mode == "warm":
-            return self._warm_one().ask(seed)
-        worker = Worker(self.most, cold=mode == "cold")
+        worker = self._warm if mode == "warm" else Worker(CALL, cold=mode == "cold")
         try:
-            return worker.ask(seed)
+            if mode == "warm" and worker.fresh:
+                worker.ask(None, self.most)
+            return dict(worker.ask(seed, self.most))
+        except Lost as error:
+            return LOST | {"untrue": str(error), "wall": worker.patience}
         finally:
-            worker.close()
-
-    def _warm_one(self) -> Worker:
-        if self._warm is None or not self._warm.alive:
-            self.close()
-            self._warm = Worker(self.most)
-            self._warm.ask(None)
-        return self._warm
+            if mode != "warm":
+                worker.close()
 
     def close(self) -> None:
         """End the warm worker."""
-        if self._warm is not None:
-            self._warm.close()
+        self._warm.close()
 
 
 def trial(pool: Pool, seed: int, mode: str, most: int) -> Trial:
