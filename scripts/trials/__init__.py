@@ -1,0 +1,1 @@
+"""Campaigns of random trials: limits of time, oracles, broken inputs, endurance."""

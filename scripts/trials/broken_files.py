@@ -1,0 +1,211 @@
+"""Files of every format that the program reads, and ways to break them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import partitioner as pt
+from partitioner.exports.torch_schedule import torch_schedule
+from partitioner.formats.constraints import load_constraints
+from partitioner.formats.devices import load_devices, load_transfers
+from partitioner.formats.torch_schedule import load_torch_schedule
+from partitioner.schedule import simulate
+from tests.formats.test_fuzz import ODD, mutant
+from tests.instances import document, write
+
+DEVICES = {
+    "kinds": [
+        {"name": "accelerator", "count": 2, "memory": 2000.0, "bandwidth": 10.0},
+        {"name": "cpu", "count": 2, "pays_communication": False, "time_factor": 2.0},
+    ],
+    "communication": "overlapped",
+    "levels": [{"name": "server", "devices": {"accelerator": 1, "cpu": 1}, "slowdown": 2.0}],
+    "transfers": {"slope": 0.5, "intercept": 0.25, "contention": True},
+}
+CONSTRAINTS = {
+    "pin": {"1": "accelerator0", "layer 4": "accelerator"},
+    "forbid": {"2": ["cpu"]},
+    "together": [["3", "layer 2"]],
+    "nodes_per_stage": [1, None],
+    "layers_per_stage": [None, 5],
+    "stages": 2,
+    "neighbours_only": True,
+}
+SPLIT = {"fpgas": [{"nodes": [1, 6, 3]}, {"nodes": [2, 5, 4]}], "cpus": [{"nodes": []}]}
+PROFILE = "\n".join(
+    [
+        "node1 -- Input0 -- forward_compute_time=0.000, backward_compute_time=0.000, activation_size=38.0, "
+        "parameter_size=0.000",
+        "node2 -- Linear -- forward_compute_time=6.610, backward_compute_time=8.712, activation_size=82.0, "
+        "parameter_size=71.000",
+        "node3 -- ReLU -- forward_compute_time=1.0, backward_compute_time=2.0, activation_size=[8.0; 4.0], "
+        "parameter_size=0.000 -- stage_id=1",
+        "\tnode1 -- node2",
+        "\tnode2 -- node3",
+    ]
+)
+
+
+@cache
+def contents() -> dict[str, Any]:
+    """A sound document of every format: data for JSON, or a text."""
+    graph, devices = some_workload()
+    plan, latency = pt.solve(graph, devices), pt.solve(graph, devices, "latency", method="latency_dp")
+    makespan = pt.solve(graph, devices, "makespan", method="heft")
+    timeline = simulate(graph, devices, plan, "1f1b", 2)
+    return {
+        "workload": document(),
+        "devices": DEVICES,
+        "constraints": CONSTRAINTS,
+        "plan": json.loads(plan.to_json()),
+        "latency": json.loads(latency.to_json()),
+        "makespan": json.loads(makespan.to_json()),
+        "split": SPLIT,
+        "timeline": json.loads(timeline.to_json()),
+        "table": torch_schedule(timeline.table),
+        "profile": PROFILE,
+    }
+
+
+SUFFIX = {"table": ".csv", "profile": ".txt"}
+
+
+def file_name(kind: str) -> str:
+    """What a file of that format is called."""
+    return kind + SUFFIX.get(kind, ".json")
+
+
+def broken(kind: str, rng: random.Random) -> bytes:
+    """A document of that format, with something wrong."""
+    sound = contents()[kind]
+    data = mutant(rng, sound) if not isinstance(sound, str) else _broken_text(rng, sound)
+    return rng.choice(BYTES)(rng, data) if rng.random() < 0.15 else data
+
+
+def write_all(folder: Path, replaced: dict[str, bytes]) -> None:
+    """Write a file of every format; `replaced` has other contents for some."""
+    for kind, sound in contents().items():
+        write(folder, replaced.get(kind, sound), file_name(kind))
+
+
+def some_workload() -> tuple[pt.Graph, pt.Devices]:
+    """A small graph that trains, and devices for it."""
+    read = pt.Graph.from_arrays(
+        {"accelerator": [2.0, 3.0, 1.0, 2.5, 4.0, 3.0], "cpu": [20.0, 30.0, 10.0, 25.0, 40.0, 30.0]},
+        [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (5, 6)],
+        [0.5, 0.5, 0.25, 0.25, 0.0, 0.5],
+        ids=[1, 2, 3, 4, 5, 6],
+        size=[100.0 * i for i in range(1, 7)],
+        backward=[False] * 4 + [True] * 2,
+        color=[1, 2, 3, 4, 2, 1],
+    )
+    return read, pt.Devices.accelerated(2, memory=2000.0, cpus=1)
+
+
+def _broken_text(rng: random.Random, text: str) -> bytes:
+    lines = text.splitlines()
+    place = rng.randrange(len(lines))
+    line = lines[place]
+    words = line.replace(",", " ").split() or [""]
+    odd = str(rng.choice(ODD)) if rng.random() < 0.8 else "9" * 40
+    changes: list[list[str]] = [
+        [],
+        [line, line],
+        [line.replace(rng.choice(words), odd)],
+        [line[: rng.randrange(len(line) + 1)]],
+        [line + rng.choice(", \t;-=[]()")],
+        [line.swapcase()],
+    ]
+    lines[place : place + 1] = rng.choice(changes)
+    return "\n".join(lines).encode("utf-8", "surrogatepass")
+
+
+BYTES: tuple[Callable[[random.Random, bytes], bytes], ...] = (
+    lambda rng, data: b"",
+    lambda rng, data: b"\xef\xbb\xbf" + data,
+    lambda rng, data: data.decode("utf-8", "replace").encode("utf-16"),
+    lambda rng, data: data[: rng.randrange(len(data) + 1)],
+    lambda rng, data: rng.randbytes(40),
+    lambda rng, data: data.replace(b"\n", b"\r\n") + b"\x00",
+    lambda rng, data: b"[" * 100_000,
+)
+
+
+def read_workload(path: Path) -> None:
+    """Load and solve in two ways."""
+    workload = pt.load(path)
+    if len(workload.graph) <= 12:
+        pt.solve(workload.graph, workload.devices, time_limit=1.0).summary(80)
+        pt.solve(workload.graph, workload.devices, "makespan", method="heft", time_limit=0.3).to_json()
+
+
+def read_devices(path: Path) -> None:
+    """Load devices and transfers, and solve."""
+    graph, _ = some_workload()
+    devices, transfers = load_devices(path), load_transfers(path)
+    if sum(kind.count for kind in devices.kinds) <= 64:
+        pt.solve(graph, devices, time_limit=1.0).summary(80)
+        given = {} if transfers is None else {"transfers": transfers}
+        pt.solve(graph, devices, "makespan", method="heft", time_limit=0.3, **given)
+
+
+def read_constraints(path: Path) -> None:
+    """Load and solve."""
+    graph, devices = some_workload()
+    pt.solve(graph, devices, constraints=load_constraints(path, graph), time_limit=1.0)
+
+
+def read_plan(path: Path) -> None:
+    """Load as a plan, show, and evaluate as a placement."""
+    graph, devices = some_workload()
+    plan = pt.load_plan(path)
+    plan.summary(80)
+    plan.to_json()
+    pt.evaluate(graph, devices, pt.load_placement(path, graph, devices))
+    simulate(graph, devices, plan, "1f1b", 2)
+
+
+def read_split(path: Path) -> None:
+    """Load as a placement and evaluate."""
+    graph, devices = some_workload()
+    placement = pt.load_placement(path, graph, devices)
+    for objective in ("throughput", "latency", "makespan"):
+        pt.evaluate(graph, devices, placement, objective)
+
+
+def read_timeline(path: Path) -> None:
+    """Load and write again."""
+    pt.load_timeline(path).to_json()
+
+
+def read_table(path: Path) -> None:
+    """Load and simulate."""
+    graph, devices = some_workload()
+    placement = pt.solve(graph, devices)
+    simulate(graph, devices, placement, load_torch_schedule(path, devices.names[:2]), None)
+
+
+def read_profile(path: Path) -> None:
+    """Load with and without the backward pass and solve."""
+    for training in (True, False):
+        found = pt.load_pipedream(path, bandwidth=1e6, accelerators=2, training=training, trimmed=training)
+        pt.solve(found.graph, found.devices, time_limit=1.0)
+
+
+READERS: dict[str, Callable[[Path], None]] = {
+    "workload": read_workload,
+    "devices": read_devices,
+    "constraints": read_constraints,
+    "plan": read_plan,
+    "latency": read_plan,
+    "makespan": read_plan,
+    "split": read_split,
+    "timeline": read_timeline,
+    "table": read_table,
+    "profile": read_profile,
+}
