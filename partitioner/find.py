@@ -79,7 +79,8 @@ def find_plan(
     outcome = _found(info, problem, settings, first)
     placement = expand(graph, devices, outcome)
     if placement is None:
-        raise no_plan(request.fitted(), devices, outcome, request.relief(settings))
+        by_keyboard = settings.interruption.by_keyboard
+        raise no_plan(request.fitted(), devices, outcome, request.relief(settings), by_keyboard)
     subgraphs = expand_subgraphs(graph, outcome)
     evaluation = request.evaluated(placement, subgraphs)
     confirm(evaluation, outcome, devices)
