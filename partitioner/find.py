@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from partitioner.clock import METER, Clock
@@ -17,7 +18,7 @@ from partitioner.graph import Graph
 from partitioner.interrupt import CompilationStopped, Interruption, StopEvent
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.info import MethodInfo
-from partitioner.methods.method import Outcome, Progress, Settings
+from partitioner.methods.method import COMPILING, Outcome, Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.options import check_fares, read_options, split_for
 from partitioner.plan import Plan
@@ -72,7 +73,7 @@ def find_plan(
         backend=backend,
         workers=workers or os.cpu_count() or 1,
         interruption=Interruption(stop),
-        report=on_progress,
+        report=None if on_progress is None else BestSoFar(on_progress),
         started=clock.started,
         placing=options.placing,
     )
@@ -111,6 +112,19 @@ def find_plan(
     )
 
 
+class BestSoFar:
+    """Passes progress on with the smallest value told so far, whoever found it."""
+
+    def __init__(self, listener: Callable[[Progress], None]) -> None:
+        self.listener, self.value, self.bound = listener, math.inf, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Pass it on; of what compiles nothing new is known."""
+        self.value = min(self.value, progress.value)
+        self.bound = self.bound if progress.phase == COMPILING else progress.bound
+        self.listener(replace(progress, value=self.value, bound=self.bound))
+
+
 def _found(info: MethodInfo, problem: Problem, settings: Settings, first: FirstPlan | None) -> Outcome:
     """What the method finds, or the first plan where the method was ended before it found a better one."""
     with settings.interruption, METER.watched(settings.on_compile):
@@ -140,5 +154,6 @@ def notes_on_kernels(clock: Clock) -> tuple[str, ...]:
     where = "" if compiled is None else compiled.cache_note()
     if not clock.compiled:
         return (where,) if where else ()
-    once = f"compiled kernels for {clock.compiled:.1f} s, which the time limit leaves out"
-    return (f"{once}; {where}",) if where else (f"{once} and which is done once on a machine",)
+    spent = f"compiled kernels for {clock.compiled:.1f} s"
+    spent += "" if clock.deadline is None else ", which the time limit does not count"
+    return (f"{spent}; {where or 'they are kept for later runs on this machine'}",)
