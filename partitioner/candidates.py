@@ -148,6 +148,7 @@ class Ranking:
 
     def _timed(self, given: dict[str, Any]) -> dict[str, Any]:
         """Options of a call that may take half of the time that is left."""
+        given = given | {"fallback": self.best is None}
         if self.settings.deadline is None:
             return given
         return given | {"time_limit": max(1e-3, self.settings.clock.left / 2)}

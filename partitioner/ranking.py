@@ -12,7 +12,6 @@ from partitioner.candidates import TOLERANCE, Ranking
 from partitioner.clock import METER, Clock
 from partitioner.devices import Devices
 from partitioner.errors import ContradictionError, NoPlanFound, OptionError
-from partitioner.find import notes_on_kernels
 from partitioner.graph import Graph
 from partitioner.interrupt import CompilationStopped, Interruption, StopEvent
 from partitioner.methods.method import Progress, Settings, meets
@@ -21,6 +20,7 @@ from partitioner.options import read_options
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
 from partitioner.request import Request, plain
+from partitioner.run_method import notes_on_kernels
 from partitioner.workload import Workload
 
 MAKESPAN, PIPED = "makespan", "simulated"
@@ -109,7 +109,8 @@ def _search(
         if warm_start is not None:
             ranking.start_from(warm_start)
         problem = request.problem()
-        bound = ranking.first(request, problem)
+        if ranking.settings.deadline is not None or ranking.settings.expired:
+            bound = ranking.first(request, problem)
         if not ranking.expired:
             bound = max(bound, ranking.candidates(given))
             ranking.refine(problem)
