@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,10 +15,13 @@ from partitioner.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluate import evaluate
 from partitioner.evaluation.verdict import Evaluation
 from partitioner.find import find_plan
+from partitioner.first_plan import find_first_plan, lower_bound
 from partitioner.graph import Graph
+from partitioner.methods.method import Settings
 from partitioner.options import Options
 from partitioner.plan import Plan
 from partitioner.preprocess.problem import Ints, Problem
+from partitioner.request import Request
 from partitioner.schedule import simulate
 
 MOST_MOVES = 400
@@ -38,20 +40,28 @@ class Simulated:
 
 
 class Ranking:
-    """The search for a workload under a regime, until a deadline, if there is one."""
+    """The search for a workload under a regime, within the limits of the settings."""
 
-    def __init__(self, graph: Graph, devices: Devices, options: Options, deadline: float | None) -> None:
+    def __init__(self, graph: Graph, devices: Devices, options: Options, settings: Settings) -> None:
         self.graph = graph
         self.devices = devices
         self.options = options
-        self.deadline = deadline
+        self.settings = settings
         self.best: Simulated | None = None
         self.statistics = {"candidates": 0, "moves": 0, "improvements": 0}
 
     @property
     def expired(self) -> bool:
-        """Is the time over?"""
-        return self.deadline is not None and time.perf_counter() >= self.deadline
+        """Whether the search should end: the time is over, or the user wants it, and there is a plan."""
+        return self.best is not None and self.settings.expired
+
+    def first(self, request: Request, problem: Problem) -> float:
+        """Simulate the first plan for throughput; return a lower bound as :meth:`candidates` does."""
+        plan = find_first_plan(request, problem)
+        if plan is not None:
+            self.statistics["candidates"] += 1
+            self._try(plan.placement.device, plan.placement.order, plan.placement.replicas)
+        return (self.options.regime.microbatches or 1) * lower_bound(problem)
 
     def candidates(self, given: dict[str, Any]) -> float:
         """Simulate the best plans for throughput and batches, the latter with any number of stages.
@@ -62,14 +72,15 @@ class Ranking:
         regime = self.options.regime
         assert regime.microbatches is not None
         bound = 0.0
-        if not self.devices.levels:  # quick, and good where memory is plenty
+        if not self.devices.levels and not self.expired:  # quick, and good where memory is plenty
             fewer = {name: given[name] for name in given if name not in ("schedule", "replicas")}
             with suppress(InfeasibleError, NoPlanFound):
                 self.take(find_plan(self.graph, self.devices, "throughput", **self._timed(fewer)))
         with suppress(NoPlanFound):
-            first = find_plan(self.graph, self.devices, "throughput", **self._timed(given))
-            self.take(first)
-            bound = regime.microbatches * first.bound
+            if not self.expired:
+                best = find_plan(self.graph, self.devices, "throughput", **self._timed(given))
+                self.take(best)
+                bound = regime.microbatches * best.bound
         counts: list[int | None] = [regime.constraints.stages]
         if regime.constraints.stages is None:
             counts += range(1, len(self.devices.names) + 1)
@@ -137,6 +148,7 @@ class Ranking:
 
     def _timed(self, given: dict[str, Any]) -> dict[str, Any]:
         """Options of a call that may take half of the time that is left."""
-        if self.deadline is None:
+        given = given | {"fallback": self.best is None}
+        if self.settings.deadline is None:
             return given
-        return given | {"time_limit": max(1e-3, (self.deadline - time.perf_counter()) / 2)}
+        return given | {"time_limit": max(1e-3, self.settings.clock.left / 2)}

@@ -13,6 +13,7 @@ from partitioner.errors import Flaw, WorkloadError
 from partitioner.evaluate import evaluate
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
+from partitioner.interrupt import StopEvent
 from partitioner.methods.method import Progress
 from partitioner.plan import Plan
 from partitioner.ranking import MAKESPAN
@@ -58,6 +59,7 @@ def certify(
     time_limit: float | None = 60.0,
     gap: float = 0.0,
     on_progress: Callable[[Progress], None] | None = None,
+    stop: StopEvent | None = None,
     subgraphs_per_accelerator: int = 1,
     subgraphs: Mapping[Any, int] | None = None,
     transfers: Transfers | None = None,
@@ -80,8 +82,8 @@ def certify(
         Seconds for the search; the bound is what it has proven by then.
     gap
         Stop once the best plan is proven within this fraction.
-    on_progress
-        Called with a :class:`partitioner.Progress` from time to time.
+    on_progress, stop
+        How to follow and to end the search, as in :func:`partitioner.solve`.
     subgraphs_per_accelerator, subgraphs
         For latency, as in :func:`partitioner.evaluate`; a plan brings its subgraphs.
     transfers, execution_order
@@ -145,6 +147,7 @@ def certify(
         gap=gap,
         warm_start=placement,
         on_progress=on_progress,
+        stop=stop,
         subgraphs_per_accelerator=limit,
         **_asked(devices, {**pipeline, "transfers": transfers}),
     )

@@ -52,7 +52,11 @@ def misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str
 
 
 def no_plan(
-    graph: Graph, devices: Devices, outcome: Outcome, relief: Callable[[], tuple[str, ...]] = tuple
+    graph: Graph,
+    devices: Devices,
+    outcome: Outcome,
+    relief: Callable[[], tuple[str, ...]] = tuple,
+    by_keyboard: bool = True,
 ) -> BaseException:
     """What to raise when a method found nothing.
 
@@ -64,8 +68,10 @@ def no_plan(
         Of the method.
     relief
         Called if it is proven that there is no plan: finds demands without one of which there is.
+    by_keyboard
+        Whether it was Ctrl-C that interrupted the run, if it was interrupted.
     """
-    if outcome.stop_reason == "interrupted":
+    if outcome.stop_reason == "interrupted" and by_keyboard:
         return KeyboardInterrupt()
     if outcome.infeasible:
         return InfeasibleError(why_infeasible(graph, devices, outcome.problem.split, relief()))

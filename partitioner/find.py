@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any
 
-from partitioner.clock import METER, Clock
+from partitioner.clock import Clock
 from partitioner.confirm import confirm, no_plan
 from partitioner.devices import Devices
-from partitioner.first_plan import FirstPlan, find_first_plan, given_up
+from partitioner.first_plan import find_first_plan
 from partitioner.graph import Graph
-from partitioner.interrupt import CompilationStopped, Interruption, StopEvent
+from partitioner.interrupt import Interruption, StopEvent
 from partitioner.methods.expand import expand, expand_subgraphs
-from partitioner.methods.info import MethodInfo
-from partitioner.methods.method import Outcome, Progress, Settings
+from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.options import check_fares, read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
-from partitioner.preprocess.problem import Problem
 from partitioner.request import Request, plain
+from partitioner.run_method import notes_on_kernels, run_method
 from partitioner.warm_start import start_from
 from partitioner.workload import Workload
 
@@ -43,11 +42,12 @@ def find_plan(
     warm_start: Plan | Mapping[Any, str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     stop: StopEvent | None = None,
+    fallback: bool = True,
     **method_options: Any,
 ) -> Plan:
     """Check, contract, solve, expand, evaluate: :func:`partitioner.solve` for all that a method knows.
 
-    Parameters, errors and result are as there.
+    Parameters, errors and result are as there; with `fallback` False there is no plan but the method's.
     """
     clock = Clock(math.inf if time_limit is None else time_limit)
     workload = Workload(graph, devices)
@@ -59,7 +59,7 @@ def find_plan(
     request = Request(workload, objective, split, info, options, layer)
     problem = request.problem()
     incumbent, subgraph = start_from(problem, graph, devices, warm_start, options.regime)
-    first = find_first_plan(request, problem, incumbent, subgraph)
+    first = partial(find_first_plan, request, problem, incumbent, subgraph)
     settings = Settings(
         gap=gap,
         clock=clock,
@@ -76,10 +76,11 @@ def find_plan(
         started=clock.started,
         placing=options.placing,
     )
-    outcome = _found(info, problem, settings, first)
+    outcome = run_method(info, problem, settings, cache(first) if fallback else lambda: None)
     placement = expand(graph, devices, outcome)
     if placement is None:
-        raise no_plan(request.fitted(), devices, outcome, request.relief(settings))
+        by_keyboard = settings.interruption.by_keyboard
+        raise no_plan(request.fitted(), devices, outcome, request.relief(settings), by_keyboard)
     subgraphs = expand_subgraphs(graph, outcome)
     evaluation = request.evaluated(placement, subgraphs)
     confirm(evaluation, outcome, devices)
@@ -108,36 +109,3 @@ def find_plan(
         replicas=placement.replicas,
         execution_order=placement.sequence,
     )
-
-
-def _found(info: MethodInfo, problem: Problem, settings: Settings, first: FirstPlan | None) -> Outcome:
-    """What the method finds, or the first plan where the method was ended before it found a better one."""
-    with settings.interruption, METER.watched(settings.on_compile):
-        if first is not None:
-            settings.tell("first plan", 0, 0, first.outcome.value, 0.0)
-        outcome = _run(info, problem, settings, first is not None)
-    ended = outcome.stop_reason in ("time_limit", "interrupted")
-    if first is None or not ended or outcome.infeasible or outcome.value <= first.outcome.value:
-        return outcome
-    return first.in_place_of(outcome)
-
-
-def _run(info: MethodInfo, problem: Problem, settings: Settings, dispensable: bool) -> Outcome:
-    """Run the method; one that is dispensable is not even loaded once the run should end."""
-    try:
-        method = None if dispensable and settings.expired else info.load()
-        if method is None or (dispensable and settings.expired):
-            return given_up(problem, settings)
-        return method(problem, settings)
-    except CompilationStopped:
-        return given_up(problem, settings)
-
-
-def notes_on_kernels(clock: Clock) -> tuple[str, ...]:
-    """How long kernels were compiled during a run, and where they are kept if that is an unusual place."""
-    compiled = sys.modules.get("partitioner.compiled")  # loaded only with a method that has kernels
-    where = "" if compiled is None else compiled.cache_note()
-    if not clock.compiled:
-        return (where,) if where else ()
-    once = f"compiled kernels for {clock.compiled:.1f} s, which the time limit leaves out"
-    return (f"{once}; {where}",) if where else (f"{once} and which is done once on a machine",)

@@ -13,7 +13,7 @@ from partitioner.evaluation.verdict import Evaluation
 from partitioner.methods.expand import Placement, expand, expand_subgraphs
 from partitioner.methods.first_plan.candidates import candidates
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.method import Outcome, Part, Settings
+from partitioner.methods.method import Outcome, Part
 from partitioner.methods.pipeline.loads import least_value
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Ints, Problem
@@ -115,8 +115,3 @@ def lower_bound(problem: Problem) -> float:
     if problem.objective == "makespan":
         return max(relaxation.bound, longest_path(problem))
     return least_value(problem, relaxation)
-
-
-def given_up(problem: Problem, settings: Settings) -> Outcome:
-    """The outcome of a method that was not run, or whose kernels were not compiled to the end."""
-    return Outcome(problem, None, np.inf, 0.0, settings.stop_reason)

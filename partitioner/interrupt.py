@@ -30,16 +30,25 @@ class Interruption:
     ----------
     stop
         The caller's own request to stop; None if there is none.
+
+    Attributes
+    ----------
+    by_keyboard
+        True once Ctrl-C was pressed.
     """
 
     def __init__(self, stop: StopEvent | None = None) -> None:
         self.stop = stop
-        self._pressed = self._catching = False
+        self.by_keyboard = self._catching = False
 
     @property
     def asked(self) -> bool:
         """True once Ctrl-C was pressed or the caller's event is set."""
-        return self._pressed or (self.stop is not None and self.stop.is_set())
+        return self.by_keyboard or (self.stop is not None and self.stop.is_set())
+
+    def is_set(self) -> bool:
+        """Whether the run should stop, so that runs within this one can be given this as their event."""
+        return self.asked
 
     def __enter__(self) -> Interruption:
         main = threading.current_thread() is threading.main_thread()
@@ -57,7 +66,7 @@ class Interruption:
         self._release()
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
-        self._pressed = True
+        self.by_keyboard = True
         self._release()
 
     def _release(self) -> None:

@@ -37,8 +37,23 @@ class ProgressLine:
     def show(self, progress: Progress) -> None:
         """Show the state of the run."""
         if self._status is not None:
-            of = f" of {progress.total:,}" if progress.total else ""
-            self._status.update(
-                f"{progress.phase} {progress.done:,}{of}, value {progress.value:.6g}, "
-                f"bound {progress.bound:.6g}, {progress.seconds:.0f} s"
-            )
+            self._status.update(progress_text(progress))
+
+
+def progress_text(progress: Progress) -> str:
+    """How far a run has come, in one line.
+
+    Examples
+    --------
+    >>> from partitioner import Progress
+    >>> progress_text(Progress("ideals", 1200, 4800, 7.5, 6.25, 3.2))
+    'ideals 1,200 of 4,800, value 7.5, bound 6.25, 3 s'
+    >>> progress_text(Progress("compiling", 0, 0, float("inf"), 0.0, 1.0))
+    'compiling, once on this machine, 1 s'
+    """
+    if progress.phase == "compiling":
+        return f"compiling, once on this machine, {progress.seconds:.0f} s"
+    of = f" of {progress.total:,}" if progress.total else ""
+    done = f" {progress.done:,}{of}" if progress.done or progress.total else ""
+    known = f"value {progress.value:.6g}, bound {progress.bound:.6g}"
+    return f"{progress.phase}{done}, {known}, {progress.seconds:.0f} s"

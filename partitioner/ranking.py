@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from partitioner.candidates import TOLERANCE, Ranking
+from partitioner.clock import METER, Clock
 from partitioner.devices import Devices
 from partitioner.errors import ContradictionError, NoPlanFound, OptionError
 from partitioner.graph import Graph
-from partitioner.methods.method import Progress, meets
+from partitioner.interrupt import CompilationStopped, Interruption, StopEvent
+from partitioner.methods.method import Progress, Settings, meets
 from partitioner.methods.registry import METHODS, choose
 from partitioner.options import read_options
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
 from partitioner.request import Request, plain
+from partitioner.run_method import notes_on_kernels
 from partitioner.workload import Workload
 
 MAKESPAN, PIPED = "makespan", "simulated"
@@ -35,6 +40,7 @@ def solve_makespan(
     workers: int | None,
     warm_start: Plan | Mapping[Any, str] | None,
     on_progress: Callable[[Progress], None] | None,
+    stop: StopEvent | None,
     **method_options: Any,
 ) -> Plan:
     """Objective ``"makespan"`` of :func:`partitioner.solve`, which says what the arguments mean.
@@ -44,7 +50,7 @@ def solve_makespan(
     WorkloadError, OptionError, InfeasibleError, NoPlanFound
         As there; among others if schedule or microbatches are missing.
     """
-    started = time.perf_counter()
+    clock = Clock(math.inf if time_limit is None else time_limit)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
     regime = options.regime
     for name, value in (("schedule", regime.schedule), ("microbatches", regime.microbatches)):
@@ -56,37 +62,64 @@ def solve_makespan(
         PIPED if method == "auto" else method, objective, split or "chain", backend, regime.features(devices)
     )
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
-    ranking = Ranking(graph, devices, options, None if time_limit is None else started + time_limit)
-    if warm_start is not None:
-        ranking.start_from(warm_start)
-    shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress}
-    bound = ranking.candidates({**method_options, **shared})
+    interruption = Interruption(stop)
+    settings = Settings(
+        gap=gap, clock=clock, interruption=interruption, report=on_progress, started=clock.started
+    )
+    ranking = Ranking(graph, devices, options, settings)
     workload = Workload(graph, devices)
-    ranking.refine(Request(workload, "throughput", "chain", METHODS["pipeline"], options, layer).problem())
+    request = Request(workload, "throughput", "chain", METHODS["pipeline"], options, layer)
+    shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress, "stop": interruption}
+    with interruption, METER.watched(settings.on_compile):
+        bound = _search(ranking, request, warm_start, {**method_options, **shared})
     best = ranking.best
     if best is None:
-        raise NoPlanFound("no plan found: no candidate obeys the rules")
+        raise _no_plan(settings)
     if bound > best.makespan * (1 + TOLERANCE):
         raise ContradictionError(f"the bound {bound!r} exceeds the simulated makespan {best.makespan!r}")
     proven = meets(bound, best.makespan)
-    stop = "gap" if meets(bound, best.makespan, gap) else "time_limit" if ranking.expired else "heuristic"
     return Plan(
         objective=objective,
         split="chain",
         value=best.makespan,
         bound=best.makespan if proven else min(bound, best.makespan),
         status="optimal" if proven else "feasible",
-        stop_reason="optimal" if proven else stop,
+        stop_reason=settings.ended(bound, best.makespan),
         method=info.name,
         backend=info.backends[0],
-        runtime_seconds=time.perf_counter() - started,
+        runtime_seconds=time.perf_counter() - clock.started,
         devices=best.evaluation.loads,
         stages=best.order,
         placement=best.placement,
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *best.evaluation.notes),
+        notes=(*notes, *best.evaluation.notes, *notes_on_kernels(clock)),
         statistics=ranking.statistics,
         replicas=best.replicas,
     )
+
+
+def _search(
+    ranking: Ranking, request: Request, warm_start: Plan | Mapping[Any, str] | None, given: dict[str, Any]
+) -> float:
+    """Simulate what is given, a first plan, the candidates, and what lies near the best; return the bound."""
+    bound = 0.0
+    with suppress(CompilationStopped):
+        if warm_start is not None:
+            ranking.start_from(warm_start)
+        problem = request.problem()
+        if ranking.settings.deadline is not None or ranking.settings.expired:
+            bound = ranking.first(request, problem)
+        if not ranking.expired:
+            bound = max(bound, ranking.candidates(given))
+            ranking.refine(problem)
+    return bound
+
+
+def _no_plan(settings: Settings) -> BaseException:
+    """What to raise where no pipeline was found."""
+    if settings.interruption.by_keyboard:
+        return KeyboardInterrupt()
+    why = f" ({settings.stop_reason})" if settings.expired else ": no candidate obeys the rules"
+    return NoPlanFound(f"no plan found{why}")

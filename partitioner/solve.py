@@ -11,6 +11,7 @@ from partitioner.devices import Devices
 from partitioner.find import find_plan
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
+from partitioner.interrupt import StopEvent
 from partitioner.methods.method import Progress
 from partitioner.options import check_words
 from partitioner.plan import Plan
@@ -31,6 +32,7 @@ def solve(
     workers: int | None = None,
     warm_start: Plan | Mapping[Any, str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    stop: StopEvent | None = None,
     **method_options: Any,
 ) -> Plan:
     """Split a graph over devices as well as possible, with a proof of how good the split is.
@@ -58,7 +60,8 @@ def solve(
     backend
         The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
     time_limit
-        Seconds after which the best plan found so far is returned.
+        Seconds after which the best plan found so far is returned. Compiling kernels, which is done once on
+        a machine, is not counted; a note of the plan says how long it took.
     gap
         Stop once the plan is proven within this fraction of the optimum.
     seed
@@ -68,7 +71,11 @@ def solve(
     warm_start
         A plan or placement to start from; it is used if it is feasible and of the shape asked for.
     on_progress
-        Called with a :class:`partitioner.Progress` from time to time.
+        Called with a :class:`partitioner.Progress` from time to time. An exception that it raises ends the
+        run and is passed on to the caller; no process and no file is left behind.
+    stop
+        A ``threading.Event``, or any object with a method ``is_set``. Once it is set, the run ends at its
+        next check with the best plan found so far, whose `stop_reason` is then ``"interrupted"``.
     **method_options
         ``granularity``: ``"operator"`` or ``"layer"`` (keep the nodes of a layer together);
         ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps (two billion,
@@ -123,5 +130,6 @@ def solve(
         workers=workers,
         warm_start=warm_start,
         on_progress=on_progress,
+        stop=stop,
         **method_options,
     )

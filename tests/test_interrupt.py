@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, Progress, solve
-from partitioner.interrupt import Interruption
+from partitioner.interrupt import CompilationStopped, Interruption
 
 
 def wide_graph() -> Graph:
@@ -42,16 +42,25 @@ def test_the_plan_in_hand_is_returned() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_without_a_plan_it_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal before there is a plan is the KeyboardInterrupt that the caller expects."""
+def test_before_the_method_has_a_plan_it_is_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal before the method begins gives the plan that needs no method."""
 
     def entered(self: Interruption) -> Interruption:
-        self.asked = True
+        self.by_keyboard = True
         return self
 
     monkeypatch.setattr(Interruption, "__enter__", entered)
+    plan = solve(wide_graph(), Devices.accelerated(5))
+    assert plan.stop_reason == "interrupted"
+    assert plan.value >= plan.bound > 0
+    monkeypatch.setattr("partitioner.find.find_first_plan", lambda *_: None)
+    monkeypatch.setattr("partitioner.methods.dp.exact.best_linear", _nothing)
     with pytest.raises(KeyboardInterrupt):
         solve(wide_graph(), Devices.accelerated(5))
+
+
+def _nothing(*_: Any) -> None:
+    raise CompilationStopped
 
 
 def test_a_second_signal_interrupts_at_once() -> None:

@@ -16,6 +16,7 @@ from partitioner.devices import Devices
 from partitioner.evaluation.shape import SHAPES
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
+from partitioner.interrupt import StopEvent
 from partitioner.methods.method import Progress
 from partitioner.options import check_fares, read_options
 from partitioner.workload import Workload
@@ -106,6 +107,7 @@ def compare_methods(
     seed: int = 0,
     workers: int | None = None,
     on_progress: Report | None = None,
+    stop: StopEvent | None = None,
     **method_options: Any,
 ) -> MethodComparison:
     """Run the methods one after another and rank their plans.
@@ -123,6 +125,8 @@ def compare_methods(
         Seconds for each method.
     on_progress
         Called with a :class:`partitioner.Progress` from time to time.
+    stop
+        As for :func:`partitioner.solve`; methods whose turn comes after it is set are not run.
     **method_options
         As for :func:`partitioner.solve`; every method is given them.
 
@@ -145,15 +149,16 @@ def compare_methods(
     read_options(objective, time_limit, 0.0, seed, workers, method_options)
     check_fares(objective, devices)
     runs = runs_of(objective, split, methods, "placer" in method_options)
-    given = {"time_limit": time_limit, "seed": seed, "workers": workers, **method_options}
+    given = {"time_limit": time_limit, "seed": seed, "workers": workers, "stop": stop, **method_options}
     found: list[Compared] = []
     for number, (name, shape) in enumerate(runs, 1):
-        if any(_interrupted(one) for one in found):
+        if any(_interrupted(one) for one in found) or (stop is not None and stop.is_set()):
             found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
             continue
         tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
         found.append(run_method(graph, devices, objective, name, shape, {**given, "on_progress": tell}))
-    if any(_interrupted(one) for one in found) and all(one.plan is None for one in found):
+    stopped = stop is not None and stop.is_set()
+    if any(_interrupted(one) for one in found) and all(one.plan is None for one in found) and not stopped:
         raise KeyboardInterrupt
     bounds = _bounds(found, nested=not method_options.get("contiguous_backward"))
     ranked = sorted(found, key=lambda one: (one.plan is None, float(f"{one.value:.12g}")))

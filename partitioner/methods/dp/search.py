@@ -163,7 +163,8 @@ class Bracket:
                 raise Stopped
             if limit is not None and filling.ideal < last and filling.steps > limit:
                 raise _Costly
-            self.settings.tell("ideals", filling.ideal, last, self.value, self.bound)
+            done = min(filling.ideal, last)  # nothing goes on from the last ideal
+            self.settings.tell("ideals", done, last, self.value, self.bound)
         return filling.best()
 
     def _rise(self) -> None:

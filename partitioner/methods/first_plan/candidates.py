@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain as chained
+from itertools import count
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def _single(problem: Problem) -> Iterator[Parts]:
     """Everything on one device of a kind."""
     able = (problem.count > 0) & problem.allowed.all(axis=1) & (problem.size.sum() <= problem.memory)
     for k in np.flatnonzero(able).tolist():
-        yield [Part(k, np.arange(problem.n))]
+        yield [Part(k, np.arange(problem.n), devices=(0,))]
 
 
 def _cut(problem: Problem) -> Iterator[Parts]:
@@ -66,17 +67,26 @@ def _cut(problem: Problem) -> Iterator[Parts]:
         cutter = Cutter(line_of(problem, order), rules, exact)
         for most in stage_counts(problem, devices):
             cuts = cutter.balanced(most)
-            yield from [] if cuts is None else [_stages(cutter.line, cuts)]
+            yield from [] if cuts is None else [_stages(cutter.line, cuts, rules)]
             if clock.expired or (pipeline is None and problem.objective != "batch"):
                 break
         cuts = cutter.filled(np.inf, devices)
-        yield from [] if cuts is None else [_stages(cutter.line, cuts)]
+        yield from [] if cuts is None else [_stages(cutter.line, cuts, rules)]
         if clock.expired:
             return
 
 
-def _stages(line: Line, cuts: Sequence[Cut]) -> Parts:
-    return [Part(cut.k, np.sort(line.order[cut.begin : cut.end])) for cut in cuts]
+def _stages(line: Line, cuts: Sequence[Cut], rules: StageRules | None) -> Parts:
+    """The parts that the cuts make, on the devices that they are pinned to or else the lowest free ones."""
+    pinned = [set() if rules is None else rules.devices(*cut) for cut in cuts]
+    taken = set().union(*pinned)
+    parts = []
+    for cut, fixed in zip(cuts, pinned, strict=True):
+        free = (i for i in count() if (cut.k, i) not in taken)
+        device = next(iter(fixed)) if fixed else (cut.k, next(free))
+        taken.add(device)
+        parts.append(Part(cut.k, np.sort(line.order[cut.begin : cut.end]), devices=(device[1],)))
+    return parts
 
 
 def _outcome(problem: Problem, chain: Problem, parts: Parts) -> Outcome:
