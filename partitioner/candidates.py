@@ -17,6 +17,7 @@ from partitioner.evaluate import evaluate
 from partitioner.evaluation.verdict import Evaluation
 from partitioner.find import find_plan
 from partitioner.graph import Graph
+from partitioner.methods.method import ANY_DEVICES
 from partitioner.options import Options
 from partitioner.plan import Plan
 from partitioner.preprocess.problem import Ints, Problem
@@ -69,7 +70,8 @@ class Ranking:
         with suppress(NoPlanFound):
             first = find_plan(self.graph, self.devices, "throughput", **self._timed(given))
             self.take(first)
-            bound = regime.microbatches * first.bound
+            wide = first.statistics.get(ANY_DEVICES, first.bound)  # a warm start may use any devices
+            bound = regime.microbatches * min(wide, first.bound)
         counts: list[int | None] = [regime.constraints.stages]
         if regime.constraints.stages is None:
             counts += range(1, len(self.devices.names) + 1)
