@@ -105,8 +105,11 @@ def evaluate(
         For makespans: how tensors travel; None: as :class:`partitioner.Transfers` says by default.
     execution_order
         For makespans: all node ids, producers before consumers, in the order in which every device runs its
-        own. None: what is ready first runs first, ties in the order of the file, which is the simulator of
-        Baechi.
+        own. None: a free device runs what became ready first, ties by the place in the topological order
+        nearest to the file's; at one moment all that ends ends, and then the free device of the smallest
+        number starts one operator, again and again, so that operators that take no time end in between.
+        That is Baechi's simulator but for operators that take no time or tie, whose order its event queue
+        leaves to the history of the queue.
 
     Raises
     ------
