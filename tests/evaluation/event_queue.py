@@ -1,4 +1,4 @@
-"""Operators as a plain event queue, written from the rule in the docstring of `evaluate`, not from its code."""
+"""Operators as a plain event queue, written from the rule that `evaluate` states, not from its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best pipeline over levels when any devices may share a stage and stages lie anywhere, by enumeration."""
+"""The best pipeline over levels when any devices may share a stage and lie anywhere, by enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optima over levels are among stated pipelines: a note says so wherever a free choice of devices is better."""
+"""Optima over levels are among stated pipelines: a note says so where a free choice is better."""
 
 from __future__ import annotations
 
