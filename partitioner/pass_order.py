@@ -77,8 +77,8 @@ def _check_direction(graph: Graph) -> None:
         if pair in forward and pair[::-1] not in backward:
             where = " -> ".join(shown(graph.ids[v]) for v in graph.edges[i])
             rule = (
-                f"{UNKNOWN}a backward node, and this backward edge leads in the direction of the forward pass; "
-                "gradients flow against it"
+                f"{UNKNOWN}a backward node, and this backward edge leads in the direction of the forward "
+                "pass; gradients flow against it"
             )
             raise WorkloadError([Flaw(f"edge {where}", "", "", rule)])
 
