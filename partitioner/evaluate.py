@@ -20,7 +20,7 @@ from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.demands import demand_violations
 from partitioner.evaluation.latency import latency_of
 from partitioner.evaluation.makespan import makespan_of
-from partitioner.evaluation.notes import notes_on, notes_on_replicas
+from partitioner.evaluation.notes import notes_on, notes_on_replicas, notes_on_settings
 from partitioner.evaluation.order import in_order, order_violations, read_order
 from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed, read_placement
@@ -153,6 +153,7 @@ def evaluate(
         raise OptionError(f"split {shown(split)} is unknown; choose from {', '.join(SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     notes = notes_on(graph, objective, schedule)
+    notes += notes_on_settings(devices, objective, schedule, microbatches)
     graph = with_pass_order(graph) if objective == "makespan" else graph
     placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)

@@ -12,6 +12,7 @@ from partitioner.errors import ContradictionError, NoPlanFound, OptionError
 from partitioner.graph import Graph
 from partitioner.methods.method import Progress, meets
 from partitioner.methods.registry import METHODS, choose
+from partitioner.option_effects import Asked, notes_on_options
 from partitioner.options import read_options
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
@@ -55,10 +56,13 @@ def solve_makespan(
     info = choose(
         PIPED if method == "auto" else method, objective, split or "chain", backend, regime.features(devices)
     )
+    asked = Asked(objective, "chain", info.name, devices)
+    noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     ranking = Ranking(graph, devices, options, None if time_limit is None else started + time_limit)
     if warm_start is not None:
         ranking.start_from(warm_start)
+        noted += () if ranking.best else ("the warm start is not used: it breaks a rule, or it is no chain",)
     shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress}
     bound = ranking.candidates({**method_options, **shared})
     workload = Workload(graph, devices)
@@ -86,7 +90,7 @@ def solve_makespan(
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *best.evaluation.notes),
+        notes=(*notes, *noted, *best.evaluation.notes),
         statistics=ranking.statistics,
         replicas=best.replicas,
     )
