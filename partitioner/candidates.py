@@ -17,7 +17,7 @@ from partitioner.evaluation.verdict import Evaluation
 from partitioner.find import find_plan
 from partitioner.first_plan import find_first_plan, lower_bound
 from partitioner.graph import Graph
-from partitioner.methods.method import Settings
+from partitioner.methods.method import ANY_DEVICES, Settings
 from partitioner.options import Options
 from partitioner.plan import Plan
 from partitioner.preprocess.problem import Ints, Problem
@@ -78,9 +78,10 @@ class Ranking:
                 self.take(find_plan(self.graph, self.devices, "throughput", **self._timed(fewer)))
         with suppress(NoPlanFound):
             if not self.expired:
-                best = find_plan(self.graph, self.devices, "throughput", **self._timed(given))
-                self.take(best)
-                bound = regime.microbatches * best.bound
+                first = find_plan(self.graph, self.devices, "throughput", **self._timed(given))
+                self.take(first)
+                wide = first.statistics.get(ANY_DEVICES, first.bound)  # a warm start may use any devices
+                bound = regime.microbatches * min(wide, first.bound)
         counts: list[int | None] = [regime.constraints.stages]
         if regime.constraints.stages is None:
             counts += range(1, len(self.devices.names) + 1)

@@ -14,7 +14,7 @@ from partitioner.evaluate import evaluate
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.interrupt import StopEvent
-from partitioner.methods.method import Progress
+from partitioner.methods.method import ANY_DEVICES, Progress
 from partitioner.plan import Plan
 from partitioner.ranking import MAKESPAN
 from partitioner.solve import solve
@@ -40,8 +40,8 @@ class Certificate:
 
     @property
     def bound(self) -> float:
-        """No split of that shape has a smaller value."""
-        return min(self.best.bound, self.value)
+        """No split of that shape has a smaller value, whatever devices of a level it uses."""
+        return min(self.best.statistics.get(ANY_DEVICES, self.best.bound), self.best.bound, self.value)
 
     @property
     def gap(self) -> float:

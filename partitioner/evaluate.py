@@ -20,7 +20,7 @@ from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.demands import demand_violations
 from partitioner.evaluation.latency import latency_of
 from partitioner.evaluation.makespan import makespan_of
-from partitioner.evaluation.notes import notes_on, notes_on_replicas
+from partitioner.evaluation.notes import notes_on, notes_on_replicas, notes_on_settings
 from partitioner.evaluation.order import in_order, order_violations, read_order
 from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed, read_placement
@@ -105,8 +105,11 @@ def evaluate(
         For makespans: how tensors travel; None: as :class:`partitioner.Transfers` says by default.
     execution_order
         For makespans: all node ids, producers before consumers, in the order in which every device runs its
-        own. None: what is ready first runs first, ties in the order of the file, which is the simulator of
-        Baechi.
+        own. None: a free device runs what became ready first, ties by the place in the topological order
+        nearest to the file's; at one moment all that ends ends, and then the free device of the smallest
+        number starts one operator, again and again, so that operators that take no time end in between.
+        That is Baechi's simulator but for operators that take no time or tie, whose order its event queue
+        leaves to the history of the queue.
 
     Raises
     ------
@@ -150,6 +153,7 @@ def evaluate(
         raise OptionError(f"split = {shown(split)}: must be {one_of(split, SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     notes = notes_on(graph, objective, schedule)
+    notes += notes_on_settings(devices, objective, schedule, microbatches)
     graph = with_pass_order(graph) if objective == "makespan" else graph
     placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)

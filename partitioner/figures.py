@@ -4,6 +4,7 @@ from __future__ import annotations
 
 FAR = 0.1  # a gap above which a fraction of the value says little
 
+
 def figure(value: float) -> str:
     """A time in at most seven characters."""
     if value == 0 or 1 <= value < 999.95:

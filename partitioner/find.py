@@ -18,12 +18,13 @@ from partitioner.interrupt import Interruption, StopEvent
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
+from partitioner.option_effects import Asked, has_effect, notes_on_options
 from partitioner.options import check_fares, read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
 from partitioner.request import Request, plain
 from partitioner.run_method import notes_on_kernels, run_method
-from partitioner.warm_start import start_from
+from partitioner.warm_start import start_from, unused_start
 from partitioner.workload import Workload
 
 
@@ -55,10 +56,14 @@ def find_plan(
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
     check_fares(objective, devices)
     info = choose(method, objective, split, backend, options.regime.features(devices))
+    asked = Asked(objective, split, info.name, devices)
+    noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     request = Request(workload, objective, split, info, options, layer)
     problem = request.problem()
     incumbent, subgraph = start_from(problem, graph, devices, warm_start, options.regime)
+    if has_effect("warm_start", warm_start, asked):
+        noted += unused_start(devices, split, warm_start, incumbent)
     first = partial(find_first_plan, request, problem, incumbent, subgraph)
     settings = Settings(
         gap=gap,
@@ -101,7 +106,7 @@ def find_plan(
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *outcome.notes, *evaluation.notes, *notes_on_kernels(clock)),
+        notes=(*notes, *noted, *outcome.notes, *evaluation.notes, *notes_on_kernels(clock)),
         statistics={name: x for name, x in outcome.statistics.items() if math.isfinite(x)},
         native_status=outcome.native_status,
         subgraphs=subgraphs,

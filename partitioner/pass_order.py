@@ -19,7 +19,7 @@ ADDED = (
     "no edge leads from a forward to a backward node: each backward node waits for the forward nodes of its "
     "colour class"
 )
-UNKNOWN = "objective 'makespan' must know what the backward pass waits for: no edge leads from a forward to a "
+UNKNOWN = "objective 'makespan' must know what the backward pass waits for: no edge leads from a forward to "
 
 
 def order_is_open(graph: Graph) -> bool:
@@ -53,7 +53,7 @@ def with_pass_order(graph: Graph) -> Graph:
     _check_direction(graph)
     added = _pairs(graph)
     if not len(added):
-        rule = UNKNOWN + "backward node, and no colour class holds both"
+        rule = UNKNOWN + "a backward node, and no colour class holds both"
         raise WorkloadError([Flaw("graph", "edges", "", rule)])
     extras = graph.extras
     if extras.edges:
@@ -77,8 +77,8 @@ def _check_direction(graph: Graph) -> None:
         if pair in forward and pair[::-1] not in backward:
             where = " -> ".join(shown(graph.ids[v]) for v in graph.edges[i])
             rule = (
-                f"{UNKNOWN}backward node, and this backward edge leads in the direction of the forward pass; "
-                "gradients flow against it"
+                f"{UNKNOWN}a backward node, and this backward edge leads in the direction of the forward "
+                "pass; gradients flow against it"
             )
             raise WorkloadError([Flaw(f"edge {where}", "", "", rule)])
 

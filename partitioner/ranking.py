@@ -16,6 +16,7 @@ from partitioner.graph import Graph
 from partitioner.interrupt import CompilationStopped, Interruption, StopEvent
 from partitioner.methods.method import Progress, Settings, meets
 from partitioner.methods.registry import METHODS, choose
+from partitioner.option_effects import Asked, notes_on_options
 from partitioner.options import read_options
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
@@ -61,6 +62,8 @@ def solve_makespan(
     info = choose(
         PIPED if method == "auto" else method, objective, split or "chain", backend, regime.features(devices)
     )
+    asked = Asked(objective, "chain", info.name, devices)
+    noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     interruption = Interruption(stop)
     settings = Settings(
@@ -71,7 +74,8 @@ def solve_makespan(
     request = Request(workload, "throughput", "chain", METHODS["pipeline"], options, layer)
     shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress, "stop": interruption}
     with interruption, METER.watched(settings.on_compile):
-        bound = _search(ranking, request, warm_start, {**method_options, **shared})
+        noted += _start(ranking, warm_start)
+        bound = _search(ranking, request, {**method_options, **shared})
     best = ranking.best
     if best is None:
         raise _no_plan(settings)
@@ -94,20 +98,25 @@ def solve_makespan(
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *best.evaluation.notes, *notes_on_kernels(clock)),
+        notes=(*notes, *noted, *best.evaluation.notes, *notes_on_kernels(clock)),
         statistics=ranking.statistics,
         replicas=best.replicas,
     )
 
 
-def _search(
-    ranking: Ranking, request: Request, warm_start: Plan | Mapping[Any, str] | None, given: dict[str, Any]
-) -> float:
-    """Simulate what is given, a first plan, the candidates, and what lies near the best; return the bound."""
+def _start(ranking: Ranking, warm_start: Plan | Mapping[Any, str] | None) -> tuple[str, ...]:
+    """Simulate a warm start; return a note if it cannot be used."""
+    if warm_start is None:
+        return ()
+    with suppress(CompilationStopped):
+        ranking.start_from(warm_start)
+    return () if ranking.best else ("the warm start is not used: it breaks a rule, or it is no chain",)
+
+
+def _search(ranking: Ranking, request: Request, given: dict[str, Any]) -> float:
+    """Simulate a first plan, the candidates, and what lies near the best; return the bound."""
     bound = 0.0
     with suppress(CompilationStopped):
-        if warm_start is not None:
-            ranking.start_from(warm_start)
         problem = request.problem()
         if ranking.settings.deadline is not None or ranking.settings.expired:
             bound = ranking.first(request, problem)

@@ -17,6 +17,7 @@ from partitioner.critical_table import critical_table
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.figures import amount, figure, nearness
+from partitioner.methods.method import ANY_DEVICES
 from partitioner.timetable import timetable
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ NARROWEST = 80
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
 UNITS = {"batch": "batch", "makespan": "step"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
+AMONG = "optimal among the plans that a note describes"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
 
 def plan_table(plan: Plan, width: int | None = None) -> str:
     """The plan as text: what it is worth, then a line for each device in pipeline order."""
-    proof = "optimal" if plan.status == "optimal" else nearness(plan.value, plan.bound)
+    optimal = "optimal" if plan.statistics.get(ANY_DEVICES, plan.bound) >= plan.bound else AMONG
+    proof = optimal if plan.status == "optimal" else nearness(plan.value, plan.bound)
     by_operator = plan.execution_order is not None
     unit = unit_of(plan.objective if by_operator or plan.objective != "makespan" else "batch")
     head = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
 
 from partitioner.devices import Devices
 from partitioner.find import find_plan
-from partitioner.formats.networkx_graph import from_networkx
+from partitioner.formats.networkx_graph import from_networkx, unread_note
 from partitioner.graph import Graph
 from partitioner.interrupt import StopEvent
 from partitioner.methods.method import Progress
@@ -87,7 +88,8 @@ def solve(
         says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
         in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`. For
         operators one by one: the fields of :class:`partitioner.Placing`, such as ``transfers`` and
-        ``refine``.
+        ``refine``. An option that has no effect on the method, objective or split asked for is refused, or
+        noted in the plan where that does no harm.
 
     Returns
     -------
@@ -114,10 +116,13 @@ def solve(
     (3.5, 'optimal', ('accelerator0', 'accelerator1'))
     """
     check_words(objective, split, method)
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    unread: tuple[str, ...] = ()
+    if not isinstance(graph, Graph):
+        graph = from_networkx(graph)
+        unread = unread_note(graph)
     piped = method == PIPED or any(method_options.get(name) for name in ("schedule", "microbatches"))
     answer = solve_makespan if objective == MAKESPAN and piped else find_plan
-    return answer(
+    plan = answer(
         graph,
         devices,
         objective,
@@ -133,3 +138,4 @@ def solve(
         stop=stop,
         **method_options,
     )
+    return replace(plan, notes=(*unread, *plan.notes)) if unread else plan

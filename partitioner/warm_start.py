@@ -40,6 +40,17 @@ def start_from(
     return parts, subgraphs_of(problem, graph, evaluation.schedule)
 
 
+def unused_start(
+    devices: Devices, split: str, warm_start: WarmStart | None, parts: list[Part] | None
+) -> tuple[str, ...]:
+    """Return a note if a warm start was given and :func:`start_from` made no parts of it."""
+    if warm_start is None or parts is not None:
+        return ()
+    if devices.levels:
+        return ("the warm start is not used: none is where devices are in levels",)
+    return (f"the warm start is not used: it breaks a rule, or it is no {split} split as asked for",)
+
+
 def subgraphs_of(problem: Problem, graph: Graph, schedule: Schedule | None) -> Ints | None:
     """Shape (n,): the index of every supernode's subgraph; None without a schedule."""
     if schedule is None:

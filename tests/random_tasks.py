@@ -11,7 +11,7 @@ from partitioner import Devices, Graph, Level, Transfers, Workload, WorkloadErro
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
-from tests.random_workloads import fitted, uneven_workload
+from tests.random_workloads import fitted, in_known_order, uneven_workload
 
 SLOPES = (0.0, 0.5, 1.0, 2.0)
 INTERCEPTS = (0.0, 0.0, 0.25, 1.0)
@@ -47,6 +47,7 @@ def task_cases(
         rng = np.random.default_rng(seed)
         graph, devices = uneven_workload(rng, most_nodes, most_devices)
         graph, devices = _with_more_edges(rng, _sparser(rng, graph)), _with_levels(rng, devices)
+        graph = in_known_order(graph)
         try:
             Workload(graph, devices)
         except WorkloadError:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner import DeviceKind, Devices, Graph
+from partitioner import DeviceKind, Devices, Graph, WorkloadError
 from partitioner.constraints import NONE
 from partitioner.demands import demands_of
 from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.pass_order import with_pass_order
 from partitioner.preprocess.fit import fit
 
 KINDS = ("gpu", "npu", "cpu")
@@ -51,6 +52,14 @@ def uneven_workload(
 def fitted(graph: Graph, devices: Devices) -> Graph:
     """The graph as the devices run it."""
     return fit(graph, devices, demands_of(graph, devices, NONE))
+
+
+def in_known_order(graph: Graph) -> Graph:
+    """The graph for makespans: with edges between the passes, or with a forward pass alone."""
+    try:
+        return with_pass_order(graph)
+    except WorkloadError:
+        return replace(graph, backward=np.zeros(len(graph), dtype=bool))
 
 
 def _uneven(rng: np.random.Generator, kind: DeviceKind) -> DeviceKind:

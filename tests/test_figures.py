@@ -1,4 +1,4 @@
-"""Gaps are put in words that can be understood: a fraction where it is small, else a multiple of the bound."""
+"""Gaps are put in words that are understood: a fraction where it is small, else a multiple of the bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makespans of graphs without an edge between the passes: the backward pass waits, or the graph is refused."""
+"""Makespans of graphs with no edge between the passes: the backward pass waits, or they are refused."""
 
 from __future__ import annotations
 

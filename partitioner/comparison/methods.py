@@ -18,6 +18,7 @@ from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.interrupt import StopEvent
 from partitioner.methods.method import Progress
+from partitioner.option_effects import Asked, check_options, known_options
 from partitioner.options import check_fares, read_options
 from partitioner.workload import Workload
 
@@ -128,7 +129,7 @@ def compare_methods(
     stop
         As for :func:`partitioner.solve`; methods whose turn comes after it is set are not run.
     **method_options
-        As for :func:`partitioner.solve`; every method is given them.
+        As for :func:`partitioner.solve`; every method is given those that have an effect on it.
 
     Raises
     ------
@@ -150,13 +151,15 @@ def compare_methods(
     check_fares(objective, devices)
     runs = runs_of(objective, split, methods, "placer" in method_options)
     given = {"time_limit": time_limit, "seed": seed, "workers": workers, "stop": stop, **method_options}
+    check_options(method_options, [Asked(objective, shape, name, devices) for name, shape in runs])
     found: list[Compared] = []
     for number, (name, shape) in enumerate(runs, 1):
         if any(_interrupted(one) for one in found) or (stop is not None and stop.is_set()):
             found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
             continue
         tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
-        found.append(run_method(graph, devices, objective, name, shape, {**given, "on_progress": tell}))
+        options = known_options({**given, "on_progress": tell}, Asked(objective, shape, name, devices))
+        found.append(run_method(graph, devices, objective, name, shape, options))
     stopped = stop is not None and stop.is_set()
     if any(_interrupted(one) for one in found) and all(one.plan is None for one in found) and not stopped:
         raise KeyboardInterrupt

@@ -52,8 +52,8 @@ def makespan_of(placed: Placed, transfers: Transfers, execution_order: Sequence[
     transfers
         How tensors travel.
     execution_order
-        All node ids, producers before consumers; None: what is ready first runs first, ties in the order of
-        the file (the simulator of Baechi).
+        All node ids, producers before consumers; None: what is ready first runs first, by the rule that
+        :func:`partitioner.evaluate` states.
 
     Raises
     ------

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.columns import MEMORY_PARTS
+from partitioner.devices import Devices
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.graph import Graph
 from partitioner.pass_order import ADDED, order_is_open
 
 ACTIVATIONS = MEMORY_PARTS.index("activations")
+LIMITED = ("gpipe", "1f1b")  # hold no more samples than a batch has
 ONE_SAMPLE = (None, "inference", "single_stream")  # no more than one sample's activations are held
 
 
@@ -29,6 +31,25 @@ def notes_on(graph: Graph, objective: str, schedule: str | None) -> tuple[str, .
         rule = "the backward pass does not wait for the forward pass"
         return (f"no edge leads from a forward to a backward node: {rule}",)
     return notes_on_memory(graph, schedule)
+
+
+def notes_on_settings(
+    devices: Devices, objective: str, schedule: str | None, microbatches: int | None
+) -> tuple[str, ...]:
+    """Return a note for every level with one group, and for a number of microbatches that nothing reads.
+
+    Examples
+    --------
+    >>> notes_on_settings(Devices.accelerated(2), "throughput", None, 8)
+    ('microbatches = 8 has no effect on objective throughput without a schedule',)
+    """
+    kind = next(kind for kind in devices.kinds if kind.count)
+    lone = [level.name for level in devices.levels if level.size(kind.name) == kind.count]
+    notes = tuple(f"level {name!r} has one group: its slowdown has no effect" for name in lone)
+    if microbatches is None or objective != "throughput" or schedule in LIMITED:
+        return notes
+    under = "without a schedule" if schedule is None else f"under schedule {schedule}"
+    return (*notes, f"microbatches = {microbatches} has no effect on objective throughput {under}")
 
 
 def notes_on_memory(graph: Graph, schedule: str | None) -> tuple[str, ...]:

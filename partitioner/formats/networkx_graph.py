@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import networkx as nx
@@ -11,6 +12,9 @@ from partitioner.columns import MEMORY_PARTS
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Extras, Graph
 
+EDGE_FIELDS = ("cost",)
+ALIKE = 0.88  # of difflib: a letter more or less in a short name
+MOST_NAMES = 8
 NODE_FIELDS = ("time", "size", "backward", "color", "layer", "allowed", "name", *MEMORY_PARTS)
 
 
@@ -23,7 +27,8 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
         Node attributes: `time` (a mapping from device kind to time; required), `size` (0),
         `backward` (False), `color`, `layer` (None), `allowed` (the kinds that may run the node;
         all by default), `name`, and the parts of memory, such as `parameters` (0). Edge attribute:
-        `cost` (0). Other attributes are kept.
+        `cost` (0). Other attributes are kept and mean nothing, which a plan notes; those that are
+        known ones in another spelling are refused.
 
     Returns
     -------
@@ -47,6 +52,7 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
         raise WorkloadError([Flaw("graph", "", type(digraph).__name__, rule)])
     nodes = dict(digraph.nodes(data=True))
     _check_attributes(nodes)
+    _check_spelling(digraph)
     kinds = list(dict.fromkeys(kind for data in nodes.values() for kind in data["time"]))
     edges = list(digraph.edges(data=True))
 
@@ -67,7 +73,7 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
         **{part: attribute(part, 0.0) for part in MEMORY_PARTS},
         extras=Extras(
             nodes=[_without(data, NODE_FIELDS) for data in nodes.values()],
-            edges=[_without(data, ("cost",)) for _, _, data in edges],
+            edges=[_without(data, EDGE_FIELDS) for _, _, data in edges],
         ),
     )
 
@@ -123,6 +129,31 @@ def _check_attributes(nodes: Mapping[Any, Mapping[str, Any]]) -> None:
         ):
             rule = "must be a list of device kinds that `time` has"
             flaws.append(Flaw(f"node {shown(node)}", "allowed", shown(allowed), rule))
+    if flaws:
+        raise WorkloadError(flaws)
+
+
+def unread_note(graph: Graph) -> tuple[str, ...]:
+    """Return a note that names the attributes which :func:`from_networkx` kept and nothing reads."""
+    names = dict.fromkeys(str(name) for entry in (*graph.extras.nodes, *graph.extras.edges) for name in entry)
+    if not names:
+        return ()
+    shown_names = ", ".join(list(names)[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    return (f"attributes of the networkx graph that mean nothing: {shown_names}",)
+
+
+def _check_spelling(digraph: nx.DiGraph[Any]) -> None:
+    """Refuse attributes that are almost known ones."""
+    flaws = []
+    for where, entries, known in (
+        ("nodes", digraph.nodes(data=True), NODE_FIELDS),
+        ("edges", ((None, data) for *_, data in digraph.edges(data=True)), EDGE_FIELDS),
+    ):
+        names = dict.fromkeys(name for _, data in entries for name in data if name not in known)
+        for name in names:
+            near = get_close_matches(str(name).lower().replace("-", "_"), known, n=1, cutoff=ALIKE)
+            rule = f"is not an attribute; is `{near[0]}` meant?" if near else ""
+            flaws += [Flaw(where, "attribute", shown(name), rule)] if near else []
     if flaws:
         raise WorkloadError(flaws)
 

@@ -16,6 +16,7 @@ from partitioner.preprocess.problem import Ints, Problem
 
 ROUNDING = 1e-12
 COMPILING = "compiling"
+ANY_DEVICES = "bound_for_any_devices"  # of statistics: holds for plans of any choice of devices in levels
 
 
 @dataclass(frozen=True, eq=False)

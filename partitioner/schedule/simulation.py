@@ -26,6 +26,7 @@ from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Memory, Timeline
 
 LINKS = ("host", "direct")
+INPUT_SHARE = 0.5
 WHOLE = "must be an integer of at least 1"
 
 
@@ -39,7 +40,7 @@ def simulate(
     replicas: Mapping[str, Sequence[str]] | None = None,
     order: Sequence[str] | None = None,
     links: str = "host",
-    input_share: float = 0.5,
+    input_share: float = INPUT_SHARE,
 ) -> Timeline:
     """Run a schedule with the times of a plan and record what runs when, and what memory that takes.
 
@@ -114,7 +115,7 @@ def simulate(
         memory_limit=_limits(devices, table.devices),
         in_flight=np.array([use.in_flight for use in uses]),
         bound=float(max(_loads(passes, devices).values())),
-        notes=(*notes_on_memory(graph, kind.name), *passes.notes),
+        notes=(*notes_on_memory(graph, kind.name), *passes.notes, *_share_note(kind, input_share)),
     )
 
 
@@ -145,6 +146,12 @@ def _check_options(links: object, input_share: object) -> None:
     number = isinstance(input_share, int | float) and not isinstance(input_share, bool)
     if not number or not 0 <= input_share <= 1:  # type: ignore[operator]
         raise OptionError(f"input_share = {shown(input_share)}: must be a number from 0 to 1")
+
+
+def _share_note(kind: Kind, input_share: float) -> tuple[str, ...]:
+    if kind.halves or input_share == INPUT_SHARE:
+        return ()
+    return (f"input_share = {input_share:g} has no effect: {kind.name} runs whole backward passes",)
 
 
 def _loads(passes: Passes, devices: Devices) -> dict[int, float]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Evaluation, Graph, Transfers, evaluate
+from tests.evaluation.event_queue import start_times
 from tests.evaluation.stepped import Stepped
 
 
@@ -73,6 +74,19 @@ def test_what_is_ready_first_runs_first(seed: int) -> None:
         assert {run.nodes[0]: run.start for run in found.schedule.entries} == expected
         assert found.value == max(start + case.time[v] for v, start in expected.items())
         check_critical_path(found, case)
+
+
+@pytest.mark.parametrize("seed", [10, 11, *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 30))])
+def test_the_rule_among_operators_that_tie_or_take_no_time(seed: int) -> None:
+    """Against an event queue, on 1,000 cases each in which most times and costs are 0 or 1."""
+    rng = np.random.default_rng(seed)
+    for _ in range(1000):
+        case = random_case(rng)
+        case.time = rng.choice([0, 0, 1, 1, 2], len(case.time)).tolist()
+        case.cost = [c if rng.random() < 0.5 else min(c, 1) for c in case.cost]
+        found = evaluation(case)
+        assert found.schedule is not None
+        assert {run.nodes[0]: run.start for run in found.schedule.entries} == start_times(case)
 
 
 @pytest.mark.parametrize("seed", range(2))

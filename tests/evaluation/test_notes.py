@@ -25,7 +25,7 @@ def training(**parts: float) -> Graph:
         [(0, 1), (1, 2), (2, 3)],
         backward=[False, False, True, True],
         color=[0, 1, 1, 0],
-        **({"size": 3.0} if not parts else parts),
+        **(parts or {"size": 3.0}),
     )
 
 

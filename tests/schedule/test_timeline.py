@@ -1,4 +1,4 @@
-"""Figures of random timelines: busy time is the union of what a device does, and files come back as they were."""
+"""Figures of random timelines: busy is the union of what a device does, and files come back as they were."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ import numpy as np
 from partitioner.methods.dp.exact import lattice_within, too_many
 from partitioner.methods.dp.linear import LinearSearch, Model, best_linear
 from partitioner.methods.dp.search import Bracket
-from partitioner.methods.method import Outcome, Part, Settings, no_split, part_numbers
+from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, no_split, part_numbers
 from partitioner.methods.pipeline.batch import BatchBracket
 from partitioner.methods.pipeline.ground import PipelineGround
 from partitioner.methods.pipeline.levels.flat import without_levels
 from partitioner.methods.pipeline.levels.ground import LevelsGround, group_bytes
-from partitioner.methods.pipeline.levels.notes import gap_notes
+from partitioner.methods.pipeline.levels.notes import among, gap_notes
 from partitioner.methods.pipeline.loads import least_value, pipeline_of, pipeline_value
 from partitioner.methods.pipeline.model import behind_matters, least_memory
 from partitioner.methods.pipeline.states import state_bytes
@@ -35,9 +35,14 @@ def solve_pipeline(problem: Problem, settings: Settings) -> Outcome:
     problem with all free nodes merged comes first, as its ideals are few: often what it finds is as
     good as the bound without what was merged.
     """
+    return among(_coarse_first(problem, settings))
+
+
+def _coarse_first(problem: Problem, settings: Settings) -> Outcome:
+    """The best pipeline, looked for in the problem contracted further and then in the problem itself."""
     if problem.coarser is None:
         return _solved(problem, settings)
-    coarse = solve_pipeline(problem.coarser, replace(settings, incumbent=None))
+    coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None))
     if coarse.infeasible or coarse.stop_reason != "heuristic":
         return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
     starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
@@ -47,7 +52,9 @@ def solve_pipeline(problem: Problem, settings: Settings) -> Outcome:
     bound = min(max(coarse.bound, fine.bound), fine.value)
     if fine.stop_reason == "heuristic":
         fine = replace(fine, stop_reason=settings.ended(bound, fine.value))
-    return replace(fine, bound=bound)
+    wide = [each.statistics[ANY_DEVICES] for each in (coarse, fine) if ANY_DEVICES in each.statistics]
+    figures = {**fine.statistics, ANY_DEVICES: max(wide)} if wide else fine.statistics
+    return replace(fine, bound=bound, statistics=figures)
 
 
 def _refined(coarse: Outcome, problem: Problem) -> list[Part]:
@@ -152,5 +159,6 @@ def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
             "table_bytes": lattice.nbytes + lattice.size * model.state_bytes(problem),
             "orders": linear.orders,
             "linear_value": linear.value,
+            **({ANY_DEVICES: low} if len(pipeline_of(problem).slowdown) else {}),
         },
     )
