@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from partitioner import __version__
 from partitioner.devices import COMMUNICATION_MODELS
@@ -40,7 +40,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, None, OBJECTIVES)
+    _add_model(parser, OBJECTIVES[0])
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
     parser.add_argument("--split", choices=SHAPES, help="chain; latency: convex; gpipe, makespan: free")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
@@ -64,7 +64,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, None, OBJECTIVES)
+    _add_model(parser, OBJECTIVES[0])
     parser.add_argument("--methods", metavar="A,B,C", help="these only (all that suit)")
     parser.add_argument("--split", choices=SHAPES, help="this one only (all that the methods know)")
     parser.add_argument(
@@ -78,7 +78,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, 1, OBJECTIVES)
+    _add_model(parser, None)
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     _add_transfers(parser.add_argument_group("operators one by one (makespans)"))
     parser.add_argument(
@@ -133,13 +133,13 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     _add_format(parser)
 
 
-def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None, objectives: Sequence[str]) -> None:
+def _add_model(parser: argparse.ArgumentParser, objective: str | None) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
-    parser.add_argument("--objective", default="throughput", choices=objectives)
+    usual = objective or f"that of the plan, else {OBJECTIVES[0]}"
+    parser.add_argument("--objective", default=objective, choices=OBJECTIVES, help=f"by default {usual}")
     parser.add_argument(
         "--subgraphs-per-accelerator",
         type=int,
-        default=subgraphs,
         metavar="N",
         help="of each pass, for latency (1)",
     )

@@ -89,4 +89,5 @@ def solve_makespan(
         notes=notes,
         statistics=ranking.statistics,
         replicas=best.replicas,
+        hardware=devices,
     )

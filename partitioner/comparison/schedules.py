@@ -87,6 +87,12 @@ class Comparison:
     microbatches: int
     bound: float
 
+    def __repr__(self) -> str:
+        best = "none can be used" if self.best is None else f"best {self.best.schedule}"
+        makespan = "" if self.best is None else f" with makespan {self.best.makespan:.6g}"
+        counts = f"{len(self.ranked)} schedules, {self.microbatches} microbatches"
+        return f"<Comparison: {counts}, {best}{makespan}>"
+
     @property
     def best(self) -> Ranked | None:
         """The fastest schedule that can be used; None if none can."""
@@ -106,9 +112,9 @@ class Comparison:
 
 def compare_schedules(
     graph: Graph | nx.DiGraph[Any],
-    devices: Devices,
+    devices: Devices | None,
     plan: Planned | Mapping[Any, str],
-    microbatches: int,
+    microbatches: int | None = None,
     memory: float | None = None,
     *,
     replicas: Mapping[str, Sequence[str]] | None = None,
@@ -156,7 +162,7 @@ def compare_schedules(
             else:
                 found.append(_judged(timeline, memory))
     ranked = sorted(found, key=lambda one: (not one.feasible, one.makespan))
-    return Comparison(tuple(ranked), microbatches, base.bound)
+    return Comparison(tuple(ranked), base.table.microbatches, base.bound)
 
 
 def bubble_share(timeline: Timeline) -> float:

@@ -67,6 +67,12 @@ class Timeline:
     in_flight: Ints
     bound: float
 
+    def __repr__(self) -> str:
+        return (
+            f"<Timeline: {self.schedule}, {self.table.microbatches} microbatches on {len(self.devices)} "
+            f"devices, makespan {self.makespan:.6g}>"
+        )
+
     @property
     def devices(self) -> tuple[str, ...]:
         """The names of the devices in use."""
