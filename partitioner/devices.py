@@ -16,7 +16,6 @@ MAX_COUNT = 65_536
 MEMORY_TOLERANCE = 1e-9
 SMALLEST, LARGEST = 1e-100, 1e100
 SEPARATOR = ":"
-NUMBERS = ("memory", "time_factor", "transfer_factor", "bandwidth")
 SHOWN_KINDS = 6
 KINDS_RULE = "must be a sequence of DeviceKind"
 
@@ -168,7 +167,14 @@ class Devices:
     def normal(self) -> Devices:
         """Return equal devices whose sizes, factors and slowdowns are of type float."""
         kinds = tuple(
-            replace(kind, **{name: _as_float(getattr(kind, name)) for name in NUMBERS}) for kind in self.kinds
+            replace(
+                kind,
+                memory=_as_float(kind.memory),
+                time_factor=float(kind.time_factor),
+                transfer_factor=float(kind.transfer_factor),
+                bandwidth=_as_float(kind.bandwidth),
+            )
+            for kind in self.kinds
         )
         levels = tuple(replace(level, slowdown=float(level.slowdown)) for level in self.levels)
         return replace(self, kinds=kinds, levels=levels)

@@ -37,8 +37,12 @@ def add_plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     parser.add_argument("--what", choices=PICTURES, default="loads", help="the picture (loads)")
     parser.add_argument("--output", required=True, metavar="FILE", help=f"to write: {', '.join(FORMATS)}")
-    parser.add_argument("--schedule", metavar="NAME", help="of timeline and memory (1f1b, or inference)")
-    parser.add_argument("--microbatches", type=int, metavar="N", help=f"of these ({MICROBATCHES})")
+    parser.add_argument(
+        "--schedule", metavar="NAME", help="of timeline and memory (the plan's, else 1f1b or inference)"
+    )
+    parser.add_argument(
+        "--microbatches", type=int, metavar="N", help=f"of these (the plan's, else {MICROBATCHES})"
+    )
     parser.add_argument("--links", choices=LINKS, default="host", help="the way of tensors in these")
     parser.add_argument("--dark", action="store_true", help="light on a dark background")
 

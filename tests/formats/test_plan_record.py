@@ -210,7 +210,12 @@ def test_every_command_reads_the_plan_once(
     path, out, _ = saved(tmp_path, schedule="1f1b")
     read: list[str] = []
     inner = Path.read_text
-    monkeypatch.setattr(Path, "read_text", lambda file, **how: read.append(file.name) or inner(file, **how))
+
+    def noted(file: Path, **how: Any) -> str:
+        read.append(file.name)
+        return inner(file, **how)
+
+    monkeypatch.setattr(Path, "read_text", noted)
     assert run(capsys, "evaluate", path, out)[0] == 0
     assert run(capsys, "simulate", path, out, "--microbatches", 4)[0] == 0
     assert run(capsys, "plot", path, out, "--output", tmp_path / "a.svg")[0] == 0
