@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from partitioner import __version__
 from partitioner.devices import COMMUNICATION_MODELS
@@ -18,6 +18,7 @@ from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.simulation import LINKS
 
 Command = Callable[[argparse.Namespace], None]
+PLANNED = "plan, or else of the workload"
 _Group = argparse._ArgumentGroup
 
 
@@ -40,7 +41,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, None, OBJECTIVES)
+    _add_model(parser, OBJECTIVES[0])
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
     parser.add_argument("--split", choices=SHAPES, help="chain; latency: convex; gpipe, makespan: free")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
@@ -64,7 +65,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, None, OBJECTIVES)
+    _add_model(parser, OBJECTIVES[0])
     parser.add_argument("--methods", metavar="A,B,C", help="these only (all that suit)")
     parser.add_argument("--split", choices=SHAPES, help="this one only (all that the methods know)")
     parser.add_argument(
@@ -78,7 +79,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, 1, OBJECTIVES)
+    _add_model(parser, None)
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     _add_transfers(parser.add_argument_group("operators one by one (makespans)"))
     parser.add_argument(
@@ -114,7 +115,9 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     known = ", ".join(KINDS)
     parser.add_argument(
-        "--schedule", metavar="NAME", help=f"{known}, or a schedule of torch (.csv); 1f1b or inference"
+        "--schedule",
+        metavar="NAME",
+        help=f"{known}, or a schedule of torch (.csv); by default the plan's, else 1f1b or inference",
     )
     parser.add_argument("--microbatches", type=int, metavar="N", help="samples that pass through")
     parser.add_argument("--links", default="host", choices=LINKS, help="tensors go by host memory (host)")
@@ -122,7 +125,7 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="TIMELINE.json", help="write the timeline there")
     parser.add_argument("--trace", metavar="TRACE.json", help="write a Chrome trace, for Perfetto")
     parser.add_argument("--csv", metavar="FILE.csv", help="write the schedule for torch")
-    _add_devices(parser.add_argument_group("devices, in place of those of the workload"))
+    _add_devices(parser.add_argument_group(f"devices, in place of those of the {PLANNED}"))
     _add_profile(parser.add_argument_group("PipeDream's profiles"))
     _add_format(parser)
 
@@ -133,19 +136,20 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     _add_format(parser)
 
 
-def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None, objectives: Sequence[str]) -> None:
+def _add_model(parser: argparse.ArgumentParser, objective: str | None) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
-    parser.add_argument("--objective", default="throughput", choices=objectives)
+    usual = objective or f"that of the plan, else {OBJECTIVES[0]}"
+    parser.add_argument("--objective", default=objective, choices=OBJECTIVES, help=f"by default {usual}")
     parser.add_argument(
         "--subgraphs-per-accelerator",
         type=int,
-        default=subgraphs,
         metavar="N",
         help="of each pass, for latency (1)",
     )
     parser.add_argument("--schedule", choices=SCHEDULES, help="how many samples a stage holds in memory")
     parser.add_argument("--microbatches", type=int, metavar="N", help="samples in a batch")
-    _add_devices(parser.add_argument_group("devices, in place of those of the workload"))
+    owner = "workload" if objective else PLANNED
+    _add_devices(parser.add_argument_group(f"devices, in place of those of the {owner}"))
     _add_profile(parser.add_argument_group("PipeDream's profiles"))
     _add_constraints(parser.add_argument_group("constraints"))
 
@@ -153,7 +157,7 @@ def _add_model(parser: argparse.ArgumentParser, subgraphs: int | None, objective
 def _add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
     add_plot_options(parser)
-    _add_devices(parser.add_argument_group("devices, in place of those of the workload"))
+    _add_devices(parser.add_argument_group(f"devices, in place of those of the {PLANNED}"))
     _add_profile(parser.add_argument_group("PipeDream's profiles"))
 
 

@@ -38,6 +38,9 @@ class Certificate:
     value: float
     best: Plan
 
+    def __repr__(self) -> str:
+        return f"<Certificate: value {self.value:.6g}, bound {self.bound:.6g}, best {self.best!r}>"
+
     @property
     def bound(self) -> float:
         """No split of that shape has a smaller value, whatever devices of a level it uses."""

@@ -16,12 +16,11 @@ from partitioner.comparison.command import compare_all
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
 from partitioner.files import check_writable
-from partitioner.formats.by_node import load_execution_order, load_subgraphs
-from partitioner.formats.placement import load_placement
-from partitioner.formats.replicas import load_order, load_replicas
+from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.graph import Graph, NodeId
 from partitioner.inputs import read_constraints, read_transfers, read_workload
 from partitioner.methods_command import list_methods
+from partitioner.plan_record import PlanRecord
 from partitioner.plots.command import run_plot
 from partitioner.progress import ProgressLine
 from partitioner.report import certificate_text, evaluation_table
@@ -34,6 +33,7 @@ METHOD_OPTIONS = (
     *("replicas", "schedule", "microbatches"),
     *("sct_threshold", "grouper", "fusion_range", "fusion_memory", "imbalance"),
 )
+GIVEN = ("subgraphs_per_accelerator", "schedule", "microbatches")
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
 
 
@@ -101,21 +101,14 @@ def _solve(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    workload = read_workload(options)
-    placement = load_placement(options.plan, workload.graph, workload.devices)
-    subgraphs = load_subgraphs(options.plan, workload.graph) if options.objective == "latency" else None
-    pipeline = _pipeline(options, workload.graph) | _operators(options, workload.graph)
-    evaluation = evaluate(
-        workload.graph,
-        workload.devices,
-        placement,
-        options.objective,
-        subgraphs_per_accelerator=options.subgraphs_per_accelerator,
-        subgraphs=subgraphs,
-        **pipeline,
-    )
+    plan = load_record(options.plan)
+    workload = read_workload(options, plan.hardware)
+    plan = resolved(plan, workload.graph, workload.devices)
+    objective = options.objective or plan.default_objective
+    given = _asked(options, workload.graph, plan, objective)
+    evaluation = evaluate(workload.graph, workload.devices, plan.placement, objective, **given)
     wanted = evaluation.feasible and options.bound is not None
-    certificate = _certificate(workload, placement, subgraphs, options, pipeline) if wanted else None
+    certificate = _certificate(workload, plan.placement, objective, options.bound, given) if wanted else None
     if options.format == "json":
         record = asdict(evaluation) | {"feasible": evaluation.feasible}
         record["loads"] = [entry.as_dict() for entry in evaluation.loads]
@@ -131,47 +124,33 @@ def _evaluate(options: argparse.Namespace) -> None:
             print(certificate_text(certificate))
 
 
-def _pipeline(options: argparse.Namespace, graph: Graph) -> dict[str, Any]:
-    """What the plan file and the options say of the pipeline and demand of it, beyond a placement."""
-    constraints = read_constraints(options, graph)
-    asked = {
-        "replicas": load_replicas(options.plan) or None,
-        "schedule": options.schedule,
-        "microbatches": options.microbatches,
-    }
-    said = {name: value for name, value in asked.items() if value is not None}
-    order = {"order": load_order(options.plan)} if said else {}
-    return said | order | ({} if constraints.empty else {"constraints": constraints})
-
-
-def _operators(options: argparse.Namespace, graph: Graph) -> dict[str, Any]:
-    """For makespans: how tensors travel, and the plan's order."""
-    if options.objective != "makespan":
-        return {}
-    return {
-        "transfers": read_transfers(options),
-        "execution_order": load_execution_order(options.plan, graph),
-    }
+def _asked(options: argparse.Namespace, graph: Graph, plan: PlanRecord, objective: str) -> dict[str, Any]:
+    """What the placement is evaluated with: what the plan says of itself, changed by the options."""
+    known = evaluation_arguments(plan, graph, objective, {})
+    constraints = read_constraints(options, graph, known.get("constraints"))
+    given = {name: getattr(options, name) for name in GIVEN}
+    given |= {"constraints": None if constraints.empty else constraints}
+    if objective == "makespan":
+        given |= {"transfers": read_transfers(options, known.get("transfers"))}
+    return evaluation_arguments(plan, graph, objective, given)
 
 
 def _certificate(
     workload: Workload,
     placement: Mapping[NodeId, str],
-    subgraphs: Mapping[NodeId, int] | None,
-    options: argparse.Namespace,
-    pipeline: Mapping[str, Any],
+    objective: str,
+    time_limit: float,
+    given: Mapping[str, Any],
 ) -> Certificate:
     with ProgressLine() as line:
         return certify(
             workload.graph,
             workload.devices,
             placement,
-            options.objective,
-            time_limit=options.bound,
+            objective,
+            time_limit=time_limit,
             on_progress=line.show,
-            subgraphs_per_accelerator=options.subgraphs_per_accelerator,
-            subgraphs=subgraphs,
-            **pipeline,
+            **given,
         )
 
 

@@ -63,6 +63,13 @@ class Constraints:
         if flaws:
             raise WorkloadError(flaws)
 
+    def __hash__(self) -> int:
+        ranges = tuple(self.nodes_per_stage), tuple(self.layers_per_stage)
+        flags = self.stages, self.use_all_devices, self.neighbours_only
+        return hash(
+            (frozenset(self.pin.items()), frozenset(self.forbid), len(self.together), *ranges, *flags)
+        )
+
     @property
     def limited(self) -> bool:
         """True if they say how stages look, not only where nodes go."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from partitioner.errors import Flaw, WorkloadError, one_of, shown
@@ -16,6 +16,7 @@ MAX_COUNT = 65_536
 MEMORY_TOLERANCE = 1e-9
 SMALLEST, LARGEST = 1e-100, 1e100
 SEPARATOR = ":"
+SHOWN_KINDS = 6
 KINDS_RULE = "must be a sequence of DeviceKind"
 
 
@@ -152,6 +153,45 @@ class Devices:
         """The names of all devices, kind by kind."""
         return tuple(kind.device(i) for kind in self.kinds for i in range(kind.count))
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return all fields as plain data for JSON, in the layout of a devices file."""
+        plain = self.normal()
+        levels = [asdict(level) | {"devices": dict(level.devices)} for level in plain.levels]
+        return {
+            "kinds": [asdict(kind) for kind in plain.kinds],
+            "communication": plain.communication,
+            "levels": levels,
+            "synchronisation": plain.synchronisation,
+        }
+
+    def normal(self) -> Devices:
+        """Return equal devices whose sizes, factors and slowdowns are of type float."""
+        kinds = tuple(
+            replace(
+                kind,
+                memory=_as_float(kind.memory),
+                time_factor=float(kind.time_factor),
+                transfer_factor=float(kind.transfer_factor),
+                bandwidth=_as_float(kind.bandwidth),
+            )
+            for kind in self.kinds
+        )
+        levels = tuple(replace(level, slowdown=float(level.slowdown)) for level in self.levels)
+        return replace(self, kinds=kinds, levels=levels)
+
+    @property
+    def text(self) -> str:
+        """All fields as text, equal for equal devices; part of :attr:`partitioner.Workload.sha256`."""
+        plain = self.normal()
+        named = ((entry.name, getattr(plain, entry.name)) for entry in fields(plain))
+        return f"Devices({', '.join(f'{name}={value!r}' for name, value in named)})"
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{kind.count} {kind.name}" for kind in self.kinds[:SHOWN_KINDS])
+        more = f" and {len(self.kinds) - SHOWN_KINDS} more kinds" if len(self.kinds) > SHOWN_KINDS else ""
+        levels = f", {len(self.levels)} levels" if self.levels else ""
+        return f"<Devices: {kinds}{more}; {self.communication}{levels}>"
+
     def kind_of(self, device: str) -> tuple[int, int] | None:
         """Position of the kind of `device` and its index there; None for a name of no kind.
 
@@ -196,6 +236,10 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
     if not flaws and sum(kind.count for kind in kinds) == 0:
         flaws.append(Flaw("devices", "count", "0", "there must be at least one device"))
     return flaws
+
+
+def _as_float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _speed_flaws(kind: DeviceKind, where: str) -> list[Flaw]:

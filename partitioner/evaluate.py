@@ -14,7 +14,7 @@ import numpy as np
 
 from partitioner.constraints import Constraints
 from partitioner.devices import Devices
-from partitioner.errors import OptionError, one_of, shown
+from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
 from partitioner.evaluation.asked import check_extensions, check_operators, check_subgraphs
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.demands import demand_violations
@@ -29,8 +29,11 @@ from partitioner.evaluation.shape import placement_shape
 from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.evaluation.violations import violations_of
 from partitioner.formats.networkx_graph import from_networkx
+from partitioner.formats.plan_record import evaluation_arguments
 from partitioner.graph import Floats, Graph
 from partitioner.pass_order import with_pass_order
+from partitioner.plan import Plan
+from partitioner.plan_record import record_of
 from partitioner.transfers import BY_FARE, Transfers
 
 OBJECTIVES = ("throughput", "gpipe", "latency", "batch", "makespan")
@@ -39,11 +42,11 @@ SPLITS = ("chain", "convex", "free")
 
 def evaluate(
     graph: Graph | nx.DiGraph[Any],
-    devices: Devices,
-    placement: Mapping[Any, str],
-    objective: str = "throughput",
+    devices: Devices | None,
+    placement: Plan | Mapping[Any, str],
+    objective: str | None = None,
     *,
-    subgraphs_per_accelerator: int = 1,
+    subgraphs_per_accelerator: int | None = None,
     subgraphs: Mapping[Any, int] | None = None,
     limited_cpus: bool = False,
     replicas: Mapping[str, Sequence[str]] | None = None,
@@ -66,10 +69,13 @@ def evaluate(
     ----------
     graph, devices
         The workload; the graph may be networkx's, as in :func:`partitioner.solve`.
-        `devices.communication` says how transfers and processing add up.
+        `devices.communication` says how transfers and processing add up. None: those of the plan.
     placement
-        The name of a device for every node id.
+        The name of a device for every node id, or a plan. A plan brings all that it knows: its devices,
+        objective, subgraphs, replicas, order, schedule, microbatches, constraints, transfers and order of
+        execution; what is given goes before.
     objective
+        By default that of the plan (``"throughput"`` for pipelines that are simulated), else the first:
         ``"throughput"``: the largest load over the devices, forward and backward together
         (PipeDream); ``"gpipe"``: the largest forward plus the largest backward load (Appendix D);
         ``"latency"``: the time of a single sample (Appendix A), see the notes; ``"batch"``: the time of
@@ -77,7 +83,7 @@ def evaluate(
         stages and `microbatches` - 1 times the largest; ``"makespan"``: when the last operator ends if every
         device runs its operators one by one.
     subgraphs_per_accelerator
-        For latency: how many forward subgraphs an accelerator may hold, and how many backward ones.
+        For latency: how many forward subgraphs an accelerator may hold, and how many backward ones (1).
     subgraphs
         For latency: the index, from 0, of the subgraph that each node of an accelerator belongs to;
         an accelerator runs those of each pass in increasing order. None: the fewest contiguous
@@ -143,6 +149,18 @@ def evaluate(
     >>> evaluate(graph, devices, {0: "accelerator0", 1: "accelerator1"}, "latency").value
     4.0
     """
+    if isinstance(placement, Plan):
+        given = {
+            **{"subgraphs_per_accelerator": subgraphs_per_accelerator, "subgraphs": subgraphs},
+            **{"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches},
+            **{"constraints": constraints, "split": split, "transfers": transfers},
+            **{"execution_order": execution_order, "limited_cpus": limited_cpus or None},
+        }
+        return _evaluate_plan(graph, devices, placement, objective, given)
+    if devices is None:
+        raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is no plan")])
+    objective = OBJECTIVES[0] if objective is None else objective
+    subgraphs_per_accelerator = 1 if subgraphs_per_accelerator is None else subgraphs_per_accelerator
     if objective not in OBJECTIVES:
         raise OptionError(f"objective = {shown(objective)}: must be {one_of(objective, OBJECTIVES)}")
     check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
@@ -171,6 +189,23 @@ def evaluate(
     chain = split in (None, "chain") and found.shape.name == "chain"
     broken = demand_violations(placed, constraints, copies, chain, ordered)
     return replace(found, violations=found.violations + broken)
+
+
+def _evaluate_plan(
+    graph: Graph | nx.DiGraph[Any],
+    devices: Devices | None,
+    plan: Plan,
+    objective: str | None,
+    given: Mapping[str, Any],
+) -> Evaluation:
+    """Evaluate a plan with all that it knows; what is given goes before."""
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    record = record_of(plan)
+    devices = record.devices(devices)
+    record.check_graph(graph, devices, strict=False)
+    objective = record.default_objective if objective is None else objective
+    arguments = evaluation_arguments(record, graph, objective, given)
+    return evaluate(graph, devices, record.placement, objective, **arguments)
 
 
 def _plain(placed: Placed, objective: str) -> Evaluation:

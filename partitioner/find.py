@@ -113,4 +113,5 @@ def find_plan(
         schedule=evaluation.schedule,
         replicas=placement.replicas,
         execution_order=placement.sequence,
+        hardware=devices,
     )

@@ -29,6 +29,7 @@ NodeId = int | str
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+SHOWN_KINDS = 6
 COLUMNS = {
     "time": np.float64, "allowed": np.bool_, "size": np.float64, "backward": np.bool_,
     "color": np.int64, "layer": np.int64, "edges": np.int64, "cost": np.float64, "parts": np.float64,
@@ -218,6 +219,10 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(self.kinds[:SHOWN_KINDS]) + (", ..." if len(self.kinds) > SHOWN_KINDS else "")
+        return f"<Graph: {len(self)} nodes, {len(self.edges)} edges, times on {kinds}>"
 
     @cached_property
     def position(self) -> Mapping[NodeId, int]:

@@ -23,8 +23,10 @@ COUNTS = {"accelerators": "accelerator", "cpus": "cpu"}
 PROFILE_OPTIONS = {"bandwidth": None, "cpu_factor": None, "inference": False}
 
 
-def read_workload(options: argparse.Namespace) -> Workload:
+def read_workload(options: argparse.Namespace, planned: Devices | None = None) -> Workload:
     """Read the workload, a JSON file or one of PipeDream's profiles, for the devices asked for.
+
+    Devices that a plan is made for, `planned`, take the place of those of the workload.
 
     Raises
     ------
@@ -33,13 +35,15 @@ def read_workload(options: argparse.Namespace) -> Workload:
     OptionError
         If options do not go together.
     """
-    graph, devices = _profile(options) if _is_profile(options) else _native(options)
-    return workload_of(options.workload, graph, _devices(options, devices))
+    graph, devices = _profile(options, planned) if _is_profile(options) else _native(options)
+    return workload_of(options.workload, graph, _devices(options, planned or devices))
 
 
-def read_constraints(options: argparse.Namespace, graph: Graph) -> Constraints:
-    """The constraints of the file, if one is named, and those that have an option of their own."""
-    found = load_constraints(options.constraints, graph) if options.constraints else Constraints()
+def read_constraints(
+    options: argparse.Namespace, graph: Graph, planned: Constraints | None = None
+) -> Constraints:
+    """The constraints of the file, if one is named, else those of a plan, changed by options of their own."""
+    found = load_constraints(options.constraints, graph) if options.constraints else planned or Constraints()
     wanted: dict[str, Any] = {
         "stages": options.stages,
         "use_all_devices": options.use_all_devices or None,
@@ -48,15 +52,15 @@ def read_constraints(options: argparse.Namespace, graph: Graph) -> Constraints:
     return replace(found, **{name: value for name, value in wanted.items() if value is not None})
 
 
-def read_transfers(options: argparse.Namespace) -> Transfers | None:
-    """How tensors travel, by the devices file and by the options, which go before; None: as usual.
+def read_transfers(options: argparse.Namespace, planned: Transfers | None = None) -> Transfers | None:
+    """How tensors travel, by the devices file, else by a plan, and by the options; None: as usual.
 
     Raises
     ------
     WorkloadError
         If one of them is not sound.
     """
-    found = load_transfers(options.devices) if options.devices else None
+    found = load_transfers(options.devices) if options.devices else planned
     given = {
         "slope": options.link_slope,
         "intercept": options.link_intercept,
@@ -77,10 +81,10 @@ def _native(options: argparse.Namespace) -> tuple[Graph, Devices]:
     return read(options.workload)
 
 
-def _profile(options: argparse.Namespace) -> tuple[Graph, Devices]:
+def _profile(options: argparse.Namespace, planned: Devices | None) -> tuple[Graph, Devices]:
     if options.bandwidth is None:
         raise OptionError("a profile needs --bandwidth, in bytes per second")
-    if options.accelerators is None and not options.devices:
+    if options.accelerators is None and not options.devices and planned is None:
         raise OptionError("a profile needs --accelerators or --devices")
     if options.cpus and options.cpu_factor is None:
         raise OptionError("a profile needs --cpu-factor for --cpus: it has no times of CPUs")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from partitioner.devices import Devices
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.files import write_text
@@ -60,6 +61,8 @@ class Plan:
         For a device of the placement, the further devices that hold a copy of its stage.
     execution_order
         For makespans without a pipeline: all nodes in the order in which their devices run them.
+    hardware
+        The devices that the plan is made for; None where an older file does not say.
     """
 
     objective: str
@@ -84,6 +87,19 @@ class Plan:
     schedule: Schedule | None = None
     replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     execution_order: tuple[NodeId, ...] | None = None
+    hardware: Devices | None = None
+
+    def __hash__(self) -> int:
+        known = (self.objective, self.split, self.value, self.bound, self.status, self.method, self.stages)
+        return hash((*known, self.workload_sha256, self.seed))
+
+    def __repr__(self) -> str:
+        used = sum(device.nodes > 0 or device.replica_of is not None for device in self.devices)
+        return (
+            f"<Plan: {self.objective}, {self.split} split, value {self.value:.6g}, bound {self.bound:.6g}, "
+            f"{self.status}, method {self.method}, {len(self.placement)} nodes on {used} of "
+            f"{len(self.devices)} devices>"
+        )
 
     @property
     def gap(self) -> float:
@@ -105,9 +121,10 @@ class Plan:
         """The plan as one JSON object; :func:`partitioner.load_plan` reads it back."""
         kept = self if self.execution_order is None else replace(self, schedule=None)
         record = asdict(kept) | {"gap": self.gap, "format": "partitioner-plan-1"}
+        record["hardware"] = None if self.hardware is None else self.hardware.as_dict()
         record["devices"] = [device.as_dict() for device in self.devices]
         record["placement"] = {str(node): device for node, device in self.placement.items()}
-        for name in ("subgraphs", "schedule", "execution_order"):
+        for name in ("subgraphs", "schedule", "execution_order", "hardware"):
             if record[name] is None:
                 del record[name]
         if not self.replicas:

@@ -101,6 +101,7 @@ def solve_makespan(
         notes=(*notes, *noted, *best.evaluation.notes, *notes_on_kernels(clock)),
         statistics=ranking.statistics,
         replicas=best.replicas,
+        hardware=devices,
     )
 
 

@@ -138,7 +138,7 @@ def methods_table(methods: Sequence[MethodInfo]) -> str:
 def backends_table(backends: Sequence[Capability], missing: Collection[str]) -> str:
     """The solvers of integer programs as text: is each here, and what can it do?"""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("backend", "here", "cores", "solutions and bounds"):
+    for name in ("backend", "here", "cores", "solutions"):
         table.add_column(name, overflow="fold")
     for backend in backends:
         here = f"no: {backend.remedy}" if backend.name in missing else "yes"

@@ -11,13 +11,13 @@ from partitioner.errors import OptionError
 from partitioner.exports.chrome_trace import save_chrome_trace
 from partitioner.exports.torch_schedule import save_torch_schedule
 from partitioner.files import check_writable
-from partitioner.formats.placement import load_placement
-from partitioner.formats.replicas import load_order, load_replicas
+from partitioner.formats.plan_record import load_record, resolved
 from partitioner.formats.torch_schedule import load_torch_schedule
-from partitioner.graph import Graph
 from partitioner.inputs import read_workload
-from partitioner.schedule import Table, Timeline, simulate
+from partitioner.plan_record import PlanRecord
+from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.reading import read_passes
+from partitioner.schedule.simulation import usual_schedule
 from partitioner.schedule_report import timeline_table
 from partitioner.workload import Workload
 
@@ -35,10 +35,11 @@ def simulate_plan(options: argparse.Namespace) -> None:
     if options.compare and (options.output or options.csv) and not options.schedule:
         raise OptionError("--output and --csv are about one schedule: --compare needs --schedule with them")
     check_writable(options.output, options.trace, options.csv)
-    workload = read_workload(options)
-    given = _given(options, workload)
-    comparison = _compared(options, workload, given) if options.compare else None
-    timeline = _simulated(options, workload, given) if options.schedule or comparison is None else None
+    record = load_record(options.plan)
+    workload = read_workload(options, record.hardware)
+    record = resolved(record, workload.graph, workload.devices)
+    comparison = _compared(options, workload, record) if options.compare else None
+    timeline = _simulated(options, workload, record) if options.schedule or comparison is None else None
     if comparison is not None:
         print(comparison.to_json() if options.format == "json" else comparison.summary())
     elif timeline is not None:
@@ -46,37 +47,35 @@ def simulate_plan(options: argparse.Namespace) -> None:
     _write(options, timeline, comparison)
 
 
-def _given(options: argparse.Namespace, workload: Workload) -> dict[str, Any]:
-    """What the plan file says, by the names of arguments."""
+def simulation_arguments(options: argparse.Namespace, record: PlanRecord) -> dict[str, Any]:
+    """Return the plan and the number of samples, by the options or else by the plan itself."""
     return {
-        "plan": load_placement(options.plan, workload.graph, workload.devices),
-        "replicas": load_replicas(options.plan) or None,
-        "order": load_order(options.plan),
+        "plan": record.placement,
+        "microbatches": record.microbatches if options.microbatches is None else options.microbatches,
+        "replicas": record.replicas or None,
+        "order": record.order,
         "links": options.links,
     }
 
 
-def _compared(options: argparse.Namespace, workload: Workload, given: dict[str, Any]) -> Comparison:
-    count = options.microbatches
-    return compare_schedules(workload.graph, workload.devices, microbatches=count, **given)
+def _compared(options: argparse.Namespace, workload: Workload, record: PlanRecord) -> Comparison:
+    return compare_schedules(workload.graph, workload.devices, **simulation_arguments(options, record))
 
 
-def _simulated(options: argparse.Namespace, workload: Workload, given: dict[str, Any]) -> Timeline:
+def _simulated(options: argparse.Namespace, workload: Workload, record: PlanRecord) -> Timeline:
     graph, devices = workload.graph, workload.devices
-    name: str = options.schedule or _usual(graph)
-    is_file = Path(name).suffix == TABLE
-    schedule: str | Table = load_torch_schedule(name, _ranks(workload, given)) if is_file else name
-    return simulate(graph, devices, schedule=schedule, microbatches=options.microbatches, **given)
+    name: str = options.schedule or record.schedule or usual_schedule(graph)
+    given = simulation_arguments(options, record)
+    if Path(name).suffix != TABLE:
+        return simulate(graph, devices, schedule=name, **given)
+    table = load_torch_schedule(name, _ranks(workload, record))
+    return simulate(graph, devices, schedule=table, **given | {"microbatches": options.microbatches})
 
 
-def _usual(graph: Graph) -> str:
-    """The schedule where none is named."""
-    return "1f1b" if graph.backward.any() else "inference"
-
-
-def _ranks(workload: Workload, given: dict[str, Any]) -> list[str]:
+def _ranks(workload: Workload, record: PlanRecord) -> list[str]:
     """The devices in the order of their first stages, as :func:`torch_ranks` writes them."""
-    passes = read_passes(workload.graph, workload.devices, **given)
+    graph, devices, replicas = workload.graph, workload.devices, record.replicas or None
+    passes = read_passes(graph, devices, record.placement, replicas=replicas, order=record.order)
     return [passes.names[device] for device in dict.fromkeys(passes.stage_devices())]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from partitioner.checks import device_flaws
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, WorkloadError
+from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Graph
 
 
@@ -43,4 +43,12 @@ class Workload:
     @property
     def sha256(self) -> str:
         """SHA-256 of all that a solver sees of the graph and the devices."""
-        return hashlib.sha256(f"{self.graph.digest}|{self.devices!r}".encode()).hexdigest()
+        return workload_hash(self.graph, self.devices)
+
+    def __repr__(self) -> str:
+        return f"<Workload {shown(self.name)}: {self.graph!r}, {self.devices!r}>"
+
+
+def workload_hash(graph: Graph, devices: Devices) -> str:
+    """Return the SHA-256 of all that a solver sees of a graph and devices, whether they fit or not."""
+    return hashlib.sha256(f"{graph.digest}|{devices.text}".encode()).hexdigest()

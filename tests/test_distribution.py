@@ -9,6 +9,7 @@ import sys
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,8 +25,8 @@ print(find_spec("partitioner").origin)
 """
 
 
-def project() -> dict[str, dict[str, str]]:
-    content: dict[str, dict[str, str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def project() -> dict[str, Any]:
+    content: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return content
 
 
@@ -56,6 +57,6 @@ def test_a_script_beside_the_clone_finds_an_editable_install(tmp_path: Path) -> 
     (wheel,) = tmp_path.glob("*.whl")
     zipfile.ZipFile(wheel).extractall(site)
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
-    command = [sys.executable, "-S", tmp_path / "script.py", site]
+    command = [sys.executable, "-S", str(tmp_path / "script.py"), str(site)]
     found = subprocess.run(command, cwd="/", check=True, capture_output=True, text=True)
     assert Path(found.stdout.strip()) == clone / "partitioner" / "__init__.py"

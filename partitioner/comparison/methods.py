@@ -45,6 +45,11 @@ class MethodComparison:
     compared: tuple[Compared, ...]
     bounds: Mapping[str, float]
 
+    def __repr__(self) -> str:
+        best = self.best
+        found = "no plan" if best is None else f"best {best.method} ({best.split}) with {best.value:.6g}"
+        return f"<MethodComparison: {self.objective}, {len(self.compared)} runs, {found}>"
+
     @property
     def best(self) -> Compared | None:
         """The method with the best plan; None if there is no plan."""

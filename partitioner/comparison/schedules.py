@@ -90,6 +90,12 @@ class Comparison:
     bound: float
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        best = "none can be used" if self.best is None else f"best {self.best.schedule}"
+        makespan = "" if self.best is None else f" with makespan {self.best.makespan:.6g}"
+        counts = f"{len(self.ranked)} schedules, {self.microbatches} microbatches"
+        return f"<Comparison: {counts}, {best}{makespan}>"
+
     @property
     def best(self) -> Ranked | None:
         """The fastest schedule that can be used; None if none can."""
@@ -110,9 +116,9 @@ class Comparison:
 
 def compare_schedules(
     graph: Graph | nx.DiGraph[Any],
-    devices: Devices,
+    devices: Devices | None,
     plan: Planned | Mapping[Any, str],
-    microbatches: int,
+    microbatches: int | None = None,
     memory: float | None = None,
     *,
     replicas: Mapping[str, Sequence[str]] | None = None,
@@ -161,7 +167,7 @@ def compare_schedules(
                 found.append(_judged(timeline, memory))
     ranked = sorted(found, key=lambda one: (not one.feasible, one.makespan))
     notes = dict.fromkeys(note for one in ranked if one.timeline for note in one.timeline.notes)
-    return Comparison(tuple(ranked), microbatches, base.bound, tuple(notes))
+    return Comparison(tuple(ranked), base.table.microbatches, base.bound, tuple(notes))
 
 
 def bubble_share(timeline: Timeline) -> float:

@@ -82,6 +82,14 @@ class Evaluation:
     schedule: Schedule | None = None
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        verdict = "feasible" if self.feasible else f"{len(self.violations)} rules broken"
+        used = sum(entry.nodes > 0 for entry in self.loads)
+        return (
+            f"<Evaluation: {self.objective} {self.value:.6g}, {verdict}, {self.shape.name}, "
+            f"{sum(entry.nodes for entry in self.loads)} nodes on {used} devices>"
+        )
+
     @property
     def feasible(self) -> bool:
         """True if no rule is broken."""

@@ -2,47 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
-from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import read_json
+from partitioner.errors import Flaw, shown
 from partitioner.formats.record import Record, mapping, text, texts, whole
 from partitioner.formats.schedule import identifiers
 from partitioner.graph import Graph, NodeId
 from partitioner.plan import node_id
-
-
-def load_subgraphs(path: str | os.PathLike[str], graph: Graph) -> dict[NodeId, int] | None:
-    """Read the subgraphs of a plan for latency, by the ids of a graph's nodes; None if the file has none.
-
-    Raises
-    ------
-    WorkloadError
-        Naming the file and every place, field, value and rule that was broken.
-    """
-    flaws: list[Flaw] = []
-    found = read_subgraphs(Record(read_json(path), "file", flaws))
-    by_text = known(graph, found or (), "subgraphs, ", flaws)
-    if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
-    return None if found is None else {by_text[str(node)]: index for node, index in found.items()}
-
-
-def load_execution_order(path: str | os.PathLike[str], graph: Graph) -> tuple[NodeId, ...] | None:
-    """Read the order in which a plan's devices run their nodes, by a graph's ids; None if the file has none.
-
-    Raises
-    ------
-    WorkloadError
-        Naming the file and every place, field, value and rule that was broken.
-    """
-    flaws: list[Flaw] = []
-    found = read_execution_order(Record(read_json(path), "file", flaws))
-    by_text = known(graph, found or (), "execution_order, ", flaws)
-    if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
-    return None if found is None else tuple(by_text[str(node)] for node in found)
 
 
 def known(graph: Graph, nodes: Iterable[NodeId], where: str, flaws: list[Flaw]) -> dict[str, NodeId]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from partitioner.constraints import Constraints
+from partitioner.constraints import NONE, Constraints
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.files import read_json
 from partitioner.formats.record import (
@@ -42,17 +42,25 @@ def load_constraints(path: str | os.PathLike[str], graph: Graph) -> Constraints:
         Naming the file and every field, value and rule that was broken.
     """
     flaws: list[Flaw] = []
-    top = Record(read_json(path), "file", flaws)
+    found = read_constraints(Record(read_json(path), "file", flaws), graph)
+    if flaws:
+        raise WorkloadError(flaws, os.fspath(path))
+    return found
+
+
+def read_constraints(top: Record, graph: Graph) -> Constraints:
+    """Return the constraints that a JSON object holds; none where flaws are noted."""
+    before = len(top.flaws)
     known = [entry.name for entry in fields(Constraints)]
     for field in top.others(known):
         top.note(field, "", f"is not a field; these are {', '.join(known)}")
     given = {name: top.take(name, READERS[name], None, False) for name in known if name in top.data}
     try:
-        if not flaws:
+        if len(top.flaws) == before:
             return Constraints(**_by_id(given, {str(node): node for node in graph.ids}))
     except WorkloadError as error:
-        flaws += error.flaws
-    raise WorkloadError(flaws, os.fspath(path))
+        top.flaws += error.flaws
+    return NONE
 
 
 def _by_id(given: dict[str, Any], ids: dict[str, Any]) -> dict[str, Any]:

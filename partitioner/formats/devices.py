@@ -45,18 +45,31 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
     WorkloadError
         Naming the file and every place, field, value and rule that was broken.
     """
-    source = os.fspath(path)
     flaws: list[Flaw] = []
-    top = Record(read_json(path), "file", flaws)
-    given = _taken(top, Devices, (TRANSFERS,))
-    kinds = [_made(DeviceKind, data, f"kinds[{i}]", flaws) for i, data in enumerate(given.get("kinds") or [])]
-    levels = [_made(Level, data, f"levels[{i}]", flaws) for i, data in enumerate(given.get("levels") or [])]
+    devices = read_devices(Record(read_json(path), "file", flaws), (TRANSFERS,))
+    if devices is None:
+        raise WorkloadError(flaws, os.fspath(path))
+    return devices
+
+
+def read_devices(top: Record, beside: tuple[str, ...] = ()) -> Devices | None:
+    """Return the devices that a JSON object describes, or None where flaws are noted."""
+    flaws = top.flaws
+    before = len(flaws)
+    given = _taken(top, Devices, beside)
+    prefix = "" if top.where == "file" else f"{top.where}."
+    kinds = [
+        _made(DeviceKind, data, f"{prefix}kinds[{i}]", flaws)
+        for i, data in enumerate(given.get("kinds") or [])
+    ]
+    levels = [
+        _made(Level, data, f"{prefix}levels[{i}]", flaws) for i, data in enumerate(given.get("levels") or [])
+    ]
     try:
-        if not flaws:
-            return Devices(**given | {"kinds": kinds, "levels": levels})
+        return Devices(**given | {"kinds": kinds, "levels": levels}) if len(flaws) == before else None
     except WorkloadError as error:
         flaws += error.flaws
-    raise WorkloadError(flaws, source)
+        return None
 
 
 def load_transfers(path: str | os.PathLike[str]) -> Transfers | None:
@@ -71,17 +84,24 @@ def load_transfers(path: str | os.PathLike[str]) -> Transfers | None:
         Naming the file and every place, field, value and rule that was broken.
     """
     flaws: list[Flaw] = []
-    top = Record(read_json(path), "file", flaws)
+    found = read_transfers(Record(read_json(path), "file", flaws))
+    if flaws:
+        raise WorkloadError(flaws, os.fspath(path))
+    return found
+
+
+def read_transfers(top: Record) -> Transfers | None:
+    """Return how tensors travel by the object `transfers`; None without one, or where flaws are noted."""
     data = top.take(TRANSFERS, mapping, None, required=False)
-    record, known = Record(data or {}, TRANSFERS, flaws), [entry.name for entry in fields(Transfers)]
+    before = len(top.flaws)
+    record, known = Record(data or {}, TRANSFERS, top.flaws), [entry.name for entry in fields(Transfers)]
     for field in record.others(known):
         record.note(field, "", f"is not a field; these are {', '.join(known)}")
     try:
-        if not flaws:
-            return None if data is None else Transfers(**data)
+        return None if data is None or len(top.flaws) > before else Transfers(**data)
     except WorkloadError as error:
-        flaws += error.flaws
-    raise WorkloadError(flaws, os.fspath(path))
+        top.flaws += error.flaws
+        return None
 
 
 def _made(noun: Any, data: Any, where: str, flaws: list[Flaw]) -> Any:

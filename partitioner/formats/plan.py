@@ -6,10 +6,12 @@ import math
 import os
 from typing import Any
 
+from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.files import read_json
 from partitioner.formats.by_node import read_devices, read_execution_order, read_subgraphs
+from partitioner.formats.devices import read_devices as read_devices_record
 from partitioner.formats.record import (
     Record,
     RuleBrokenError,
@@ -65,10 +67,17 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         schedule=read_schedule(top),
         replicas=read_replicas(top),
         execution_order=read_execution_order(top),
+        hardware=read_hardware(top),
     )
     if flaws:
         raise WorkloadError(flaws, os.fspath(path))
     return plan
+
+
+def read_hardware(top: Record) -> Devices | None:
+    """Return the devices that the plan is made for; None if the file does not say."""
+    data = top.take("hardware", mapping, None, required=False)
+    return None if data is None else read_devices_record(Record(data, "hardware", top.flaws))
 
 
 def filled(value: Any) -> list[Any]:

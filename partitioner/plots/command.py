@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from partitioner.distribution import remedy
 from partitioner.errors import BackendUnavailable, OptionError
-from partitioner.evaluate import evaluate
+from partitioner.evaluate import OBJECTIVES, evaluate
 from partitioner.evaluation.verdict import Evaluation
-from partitioner.files import check_writable, read_json, write_bytes
-from partitioner.formats.placement import load_placement
-from partitioner.formats.plan import load_plan
-from partitioner.formats.replicas import load_order, load_replicas
-from partitioner.graph import NodeId
+from partitioner.files import check_writable, write_bytes
+from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.inputs import read_workload
+from partitioner.plan_record import PlanRecord
 from partitioner.plots.graph import plot_graph
 from partitioner.plots.loads import plot_loads
 from partitioner.plots.memory import plot_memory
 from partitioner.plots.timeline import plot_timeline
 from partitioner.schedule.simulation import LINKS, simulate
 from partitioner.schedule.timeline import Timeline
+from partitioner.simulate_command import simulation_arguments
 from partitioner.workload import Workload
 
 if TYPE_CHECKING:
@@ -39,8 +37,12 @@ def add_plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
     parser.add_argument("--what", choices=PICTURES, default="loads", help="the picture (loads)")
     parser.add_argument("--output", required=True, metavar="FILE", help=f"to write: {', '.join(FORMATS)}")
-    parser.add_argument("--schedule", metavar="NAME", help="of timeline and memory (1f1b, or inference)")
-    parser.add_argument("--microbatches", type=int, metavar="N", help=f"of these ({MICROBATCHES})")
+    parser.add_argument(
+        "--schedule", metavar="NAME", help="of timeline and memory (the plan's, else 1f1b or inference)"
+    )
+    parser.add_argument(
+        "--microbatches", type=int, metavar="N", help=f"of these (the plan's, else {MICROBATCHES})"
+    )
     parser.add_argument("--links", choices=LINKS, default="host", help="the way of tensors in these")
     parser.add_argument("--dark", action="store_true", help="light on a dark background")
 
@@ -88,14 +90,14 @@ def _drawn(picture: Callable[[argparse.Namespace], Axes], options: argparse.Name
 
 
 def _loads(options: argparse.Namespace) -> Axes:
-    workload = read_workload(options)
-    return plot_loads(_evaluated(options, workload)[1], bound=_bound(options.plan, workload))
+    workload, record = _read(options)
+    proven = record.objective == OBJECTIVES[0] and record.workload_sha256 == workload.sha256
+    return plot_loads(_evaluated(workload, record), bound=record.bound if proven else None)
 
 
 def _graph(options: argparse.Namespace) -> Axes:
-    workload = read_workload(options)
-    placement, evaluation = _evaluated(options, workload)
-    return plot_graph(workload.graph, placement, loads=evaluation.loads)
+    workload, record = _read(options)
+    return plot_graph(workload.graph, record.placement, loads=_evaluated(workload, record).loads)
 
 
 def _timeline(options: argparse.Namespace) -> Axes:
@@ -114,33 +116,23 @@ PICTURES: dict[str, Callable[[argparse.Namespace], Axes]] = {
 }
 
 
-def _evaluated(options: argparse.Namespace, workload: Workload) -> tuple[dict[NodeId, str], Evaluation]:
-    placement = load_placement(options.plan, workload.graph, workload.devices)
-    replicas = load_replicas(options.plan) or None
-    order = load_order(options.plan) if replicas else None
-    found = evaluate(workload.graph, workload.devices, placement, replicas=replicas, order=order)
-    return placement, found
+def _read(options: argparse.Namespace) -> tuple[Workload, PlanRecord]:
+    """The workload on the devices asked for, by default those of the plan, and the plan."""
+    record = load_record(options.plan)
+    workload = read_workload(options, record.hardware)
+    return workload, resolved(record, workload.graph, workload.devices)
+
+
+def _evaluated(workload: Workload, record: PlanRecord) -> Evaluation:
+    """The loads of the plan as a pipeline, whatever it is made for."""
+    given = evaluation_arguments(record, workload.graph, OBJECTIVES[0], {})
+    return evaluate(workload.graph, workload.devices, record.placement, OBJECTIVES[0], **given)
 
 
 def _simulated(options: argparse.Namespace) -> Timeline:
-    workload = read_workload(options)
-    usual = "1f1b" if workload.graph.backward.any() else "inference"
-    return simulate(
-        workload.graph,
-        workload.devices,
-        load_placement(options.plan, workload.graph, workload.devices),
-        usual if options.schedule is None else options.schedule,
-        MICROBATCHES if options.microbatches is None else options.microbatches,
-        replicas=load_replicas(options.plan) or None,
-        order=load_order(options.plan),
-        links=options.links,
-    )
-
-
-def _bound(path: str | os.PathLike[str], workload: Workload) -> float | None:
-    """The bound that a plan file proves for the loads of this workload; None if it has none."""
-    if "bound" not in read_json(path):
-        return None
-    plan = load_plan(path)
-    proven = plan.objective == "throughput" and plan.workload_sha256 == workload.sha256
-    return plan.bound if proven else None
+    workload, record = _read(options)
+    given = simulation_arguments(options, record)
+    if given["microbatches"] is None:
+        given["microbatches"] = MICROBATCHES
+    schedule = record.schedule if options.schedule is None else options.schedule
+    return simulate(workload.graph, workload.devices, schedule=schedule, **given)

@@ -9,11 +9,13 @@ import networkx as nx
 import numpy as np
 
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, OptionError, one_of, shown
+from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
 from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.notes import notes_on_memory
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
+from partitioner.plan import Plan
+from partitioner.plan_record import record_of
 from partitioner.schedule.check import check
 from partitioner.schedule.kinds.given import Given
 from partitioner.schedule.kinds.kind import Kind
@@ -32,9 +34,9 @@ WHOLE = "must be an integer of at least 1"
 
 def simulate(
     graph: Graph | nx.DiGraph[Any],
-    devices: Devices,
+    devices: Devices | None,
     plan: Planned | Mapping[Any, str],
-    schedule: str | Table = "1f1b",
+    schedule: str | Table | None = None,
     microbatches: int | None = None,
     *,
     replicas: Mapping[str, Sequence[str]] | None = None,
@@ -52,14 +54,15 @@ def simulate(
     Parameters
     ----------
     graph, devices, replicas, order
-        As for :func:`partitioner.evaluate`; by default the plan's own replicas and stages.
+        As for :func:`partitioner.evaluate`; by default the plan's own devices, replicas and stages.
     plan
         A plan, or the name of a device for every node id.
     schedule
         A name from the registry: ``"single_stream"``, ``"inference"``, ``"gpipe"``, ``"1f1b"``,
         ``"1f1b_async"``, ``"interleaved"``, ``"zb-h1"``; or a table of one's own.
+        By default the plan's own, else ``"1f1b"``, and ``"inference"`` for a graph without backward nodes.
     microbatches
-        How many samples pass through; for a table by default as many as it has.
+        How many samples pass through; by default as many as a table or a plan has.
     links
         ``"host"``: whoever makes a tensor sends it to host memory once, and each device that uses it
         fetches it once, as the paper and the evaluator have it. ``"direct"``: it goes from device to
@@ -98,8 +101,18 @@ def simulate(
     5.0
     """
     _check_options(links, input_share)
-    kind: Kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    if isinstance(plan, Plan):
+        record = record_of(plan)
+        devices = record.devices(devices)
+        record.check_graph(graph, devices, strict=False)
+        schedule = record.schedule if schedule is None else schedule
+        if microbatches is None and not isinstance(schedule, Table):
+            microbatches = record.microbatches
+    if devices is None:
+        raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is no plan")])
+    schedule = usual_schedule(graph) if schedule is None else schedule
+    kind: Kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
     passes = read_passes(graph, devices, plan, replicas=replicas, order=order, links=links)
     passes = split_backward(passes, input_share) if kind.halves else passes
     table = table_for(kind, passes, microbatches)
@@ -138,6 +151,11 @@ def table_for(kind: Kind, passes: Passes, microbatches: int | None) -> Table:
         rule = "is for graphs with backward nodes" if kind.trains else "is for graphs without backward nodes"
         raise OptionError(f"schedule = {kind.name!r}: {rule}")
     return kind.table(passes, microbatches)
+
+
+def usual_schedule(graph: Graph) -> str:
+    """Return the schedule to simulate where none is named."""
+    return "1f1b" if graph.backward.any() else "inference"
 
 
 def _check_options(links: object, input_share: object) -> None:

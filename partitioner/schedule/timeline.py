@@ -70,6 +70,12 @@ class Timeline:
     bound: float
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"<Timeline: {self.schedule}, {self.table.microbatches} microbatches on {len(self.devices)} "
+            f"devices, makespan {self.makespan:.6g}>"
+        )
+
     @property
     def devices(self) -> tuple[str, ...]:
         """The names of the devices in use."""

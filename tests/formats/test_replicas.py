@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Plan, WorkloadError, evaluate, load_plan, solve
-from partitioner.formats.replicas import load_order, load_replicas
+from partitioner.formats.plan_record import load_record
 from partitioner.graph import NodeId
 
 
@@ -36,8 +36,8 @@ def test_a_plan_with_replicas_comes_back_equal(tmp_path: Path) -> None:
     saved = plan()
     saved.save(path)
     assert load_plan(path) == saved
-    assert load_replicas(path) == {"gpu0": ("gpu1", "gpu2")}
-    assert load_order(path) == ("gpu3", "gpu0")
+    assert load_record(path).replicas == {"gpu0": ("gpu1", "gpu2")}
+    assert load_record(path).order == ("gpu3", "gpu0")
     entries = {entry["name"]: entry for entry in json.loads(path.read_text())["devices"]}
     assert entries["gpu1"]["replica_of"] == "gpu0" and entries["gpu1"]["sync"] == 1.0
     assert "sync" not in entries["gpu3"] and "replica_of" not in entries["gpu3"]
@@ -48,14 +48,13 @@ def test_a_plan_without_replicas_says_nothing_of_them(tmp_path: Path) -> None:
     graph = Graph.from_arrays({"accelerator": [1.0]})
     solve(graph, Devices.accelerated(1)).save(path)
     assert not {"replicas", "sync", "replica_of"} & set(path.read_text().split('"'))
-    assert load_replicas(path) == {}
+    assert load_record(path).replicas == {}
 
 
 def test_a_split_has_no_order(tmp_path: Path) -> None:
     path = tmp_path / "split.json"
-    path.write_text('{"fpgas": [{"nodes": [1]}]}')
-    assert load_order(path) is None
-    assert load_replicas(path) == {}
+    path.write_text('{"fpgas": [{"nodes": [1]}], "cpus": []}')
+    assert load_record(path).order is None and load_record(path).replicas == {}
 
 
 @pytest.mark.parametrize(
@@ -70,8 +69,7 @@ def test_a_split_has_no_order(tmp_path: Path) -> None:
 def test_what_is_no_list_of_names_is_refused(tmp_path: Path, field: str, value: Any, text: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(json.loads(plan().to_json()) | {field: value}))
-    readers = (load_plan, load_replicas if field == "replicas" else load_order)
-    for read in readers:
+    for read in (load_plan, load_record):
         with pytest.raises(WorkloadError) as caught:
             read(path)
         assert text in str(caught.value) and caught.value.source == str(path)

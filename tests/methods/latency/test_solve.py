@@ -22,7 +22,7 @@ from partitioner import (
     load_plan,
     solve,
 )
-from partitioner.formats.by_node import load_subgraphs
+from partitioner.formats.plan_record import load_record, resolved
 from partitioner.methods.ip.backends.catalogue import BACKENDS, is_present
 from partitioner.methods.latency import solve as latency
 from partitioner.methods.registry import METHODS
@@ -106,7 +106,7 @@ def test_a_plan_keeps_its_schedule_in_a_file(tmp_path: Path) -> None:
     assert plan.schedule is not None and [run.finish for run in plan.schedule.entries] == [3.0, 6.0]
     plan.save(tmp_path / "plan.json")
     assert load_plan(tmp_path / "plan.json") == plan
-    subgraphs = load_subgraphs(tmp_path / "plan.json", CHAIN)
+    subgraphs = resolved(load_record(tmp_path / "plan.json"), CHAIN, DEVICES).subgraphs
     assert subgraphs == plan.subgraphs
     assert evaluate(CHAIN, DEVICES, plan.placement, "latency", subgraphs=subgraphs).value == 6.0
     assert "critical path" in plan.summary(80)
@@ -122,7 +122,9 @@ def test_a_warm_start_is_where_it_starts() -> None:
 
 
 def test_latency_is_for_convex_subgraphs() -> None:
-    with pytest.raises(OptionError, match="split 'chain' is not available with method latency_ip"):
+    with pytest.raises(
+        OptionError, match="split 'chain' is not available for objective 'latency' with method auto"
+    ):
         solve(CHAIN, DEVICES, "latency", split="chain")
 
 

@@ -1,0 +1,149 @@
+"""Plan and split files as records, each parsed once, and what they mean for a graph."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from partitioner.devices import Devices
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.files import read_json
+from partitioner.formats.by_node import known, read_devices, read_execution_order, read_subgraphs
+from partitioner.formats.constraints import read_constraints
+from partitioner.formats.devices import TRANSFERS, read_transfers
+from partitioner.formats.plan import plain_mapping, read_hardware
+from partitioner.formats.record import Record, amount, text, texts
+from partitioner.formats.replicas import read_replicas
+from partitioner.formats.split import read_split
+from partitioner.graph import Graph, NodeId
+from partitioner.plan_record import PlanRecord
+
+PIPELINED = ("throughput", "batch")
+RUN = ("schedule", "microbatches")
+
+
+def load_record(path: str | os.PathLike[str]) -> PlanRecord:
+    """Read a plan as :meth:`partitioner.Plan.save` writes it, or a split file, or anything with a placement.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file and every place, field, value and rule that was broken.
+    """
+    flaws: list[Flaw] = []
+    top = Record(read_json(path), "file", flaws)
+    if not top.broken and not {"placement", "fpgas"} & set(top.data):
+        top.others(("placement", "fpgas", "cpus"))
+        top.note("", "", "is neither a plan (it has no placement) nor a split (it has no fpgas)")
+        raise WorkloadError(flaws, os.fspath(path))
+    record = PlanRecord(
+        placement=read_devices(top) if "placement" in top.data else read_split(top),
+        replicas=read_replicas(top),
+        order=tuple(top.take("stages", texts, [], required=False)) or None,
+        subgraphs=read_subgraphs(top),
+        execution_order=read_execution_order(top),
+        objective=top.take("objective", text, "", required=False),
+        split=top.take("split", text, None, required=False),
+        bound=top.take("bound", amount, None, required=False),
+        hardware=read_hardware(top),
+        options=top.take("options", plain_mapping, {}, required=False),
+        workload_sha256=top.take("workload_sha256", text, "", required=False),
+        source=os.fspath(path),
+    )
+    if flaws:
+        raise WorkloadError(flaws, record.source)
+    return record
+
+
+def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool = True) -> PlanRecord:
+    """Return the record of a file with the ids of the graph, nodes left out placed with their colour class.
+
+    Raises
+    ------
+    WorkloadError
+        If the plan is made for another graph, or the file names nodes or kinds of device that do not exist.
+    """
+    record.check_graph(graph, devices, strict=True)
+    flaws: list[Flaw] = []
+    by_text = known(graph, record.placement, "", flaws)
+    known(graph, record.subgraphs or (), "subgraphs, ", flaws)
+    known(graph, record.execution_order or (), "execution_order, ", flaws)
+    kinds = ", ".join(kind.name for kind in devices.kinds)
+    rule = f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"
+    flaws += [
+        Flaw("placement", "device", shown(name), rule)
+        for name in dict.fromkeys(record.placement.values())
+        if devices.kind_of(name) is None
+    ]
+    if flaws:
+        raise WorkloadError(flaws, record.source)
+    placement = {by_text[str(node)]: device for node, device in record.placement.items()}
+    order, subgraphs = record.execution_order, record.subgraphs
+    return replace(
+        record,
+        placement=_completed(graph, placement) if complete else placement,
+        subgraphs=None if subgraphs is None else {by_text[str(node)]: i for node, i in subgraphs.items()},
+        execution_order=None if order is None else tuple(by_text[str(node)] for node in order),
+    )
+
+
+def evaluation_arguments(
+    record: PlanRecord, graph: Graph, objective: str, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the plan knows of the arguments of :func:`partitioner.evaluate` for an objective.
+
+    What is given and not None goes before.
+
+    Raises
+    ------
+    WorkloadError
+        If the constraints or transfers among the plan's options are not sound.
+    """
+    options = record.options
+    found: dict[str, Any] = {}
+    if objective == "latency":
+        found = {"subgraphs": record.subgraphs}
+        found |= {"subgraphs_per_accelerator": options.get("subgraphs_per_accelerator")}
+    elif objective == "makespan":
+        found = {"execution_order": record.execution_order, "transfers": _option(record, TRANSFERS, graph)}
+    elif objective in PIPELINED:
+        found = {"replicas": record.replicas or None}
+        found |= {name: options.get(name) for name in RUN}
+    found |= {"constraints": _option(record, "constraints", graph)}
+    found |= {name: value for name, value in given.items() if value is not None}
+    if objective in PIPELINED and any(found[name] is not None for name in ("replicas", *RUN)):
+        found.setdefault("order", record.order)
+    constraints = found["constraints"]
+    if constraints is not None and constraints.neighbours_only:
+        found.setdefault("split", record.split)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _option(record: PlanRecord, name: str, graph: Graph) -> Any:
+    """Return an option of the call that is an object of its own; None if it was not given."""
+    if name not in record.options:
+        return None
+    flaws: list[Flaw] = []
+    data = json.loads(json.dumps(record.options[name]))
+    if name == TRANSFERS:
+        found: Any = read_transfers(Record({TRANSFERS: data}, f"options.{name}", flaws))
+    else:
+        found = read_constraints(Record(data, f"options.{name}", flaws), graph)
+    if flaws:
+        raise WorkloadError(flaws, record.source)
+    return found
+
+
+def _completed(graph: Graph, placement: Mapping[NodeId, str]) -> dict[NodeId, str]:
+    home: dict[int, str] = {}
+    for node, color in zip(graph.ids, graph.color.tolist(), strict=True):
+        if color >= 0 and node in placement:
+            home.setdefault(color, placement[node])
+    found = dict(placement)
+    for node, color in zip(graph.ids, graph.color.tolist(), strict=True):
+        if node not in found and color in home:
+            found[node] = home[color]
+    return found
