@@ -12,6 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from partitioner.argument_types import require_text, require_type
 from partitioner.constraints import Constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
@@ -138,6 +139,8 @@ def evaluate(
     >>> evaluate(graph, devices, {0: "accelerator0", 1: "accelerator1"}, "latency").value
     4.0
     """
+    require_text(objective=objective, split="" if split is None else split)
+    require_type("devices", devices, Devices)
     if objective not in OBJECTIVES:
         raise OptionError(f"objective {shown(objective)} cannot be evaluated; known: {', '.join(OBJECTIVES)}")
     check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)

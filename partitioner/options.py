@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from partitioner.argument_types import MANY, is_count, is_one_of
 from partitioner.constraints import NONE, Constraints
-from partitioner.devices import Devices
+from partitioner.devices import MAX_COUNT, Devices
 from partitioner.errors import OptionError, shown
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
@@ -16,6 +17,7 @@ from partitioner.regime import SCHEDULES, Regime
 from partitioner.transfers import Transfers
 
 LONGEST = 10**9
+MOST = {"orders": 10**6, "replicas": MAX_COUNT}  # of others MANY
 GRANULARITIES = ("operator", "layer")
 DEFAULTS = {
     "granularity": "operator",
@@ -75,9 +77,14 @@ def read_options(
         raise OptionError(f"option {unknown[0]!r} is unknown; known are {', '.join(DEFAULTS)}")
     given = {**DEFAULTS, **method_options}
     granularities = " or ".join(GRANULARITIES)
-    _require("granularity", given["granularity"], granularities, lambda value: value in GRANULARITIES)
+    _require(
+        "granularity", given["granularity"], granularities, lambda value: is_one_of(value, GRANULARITIES)
+    )
     for name in ("memory_budget", "step_limit", "orders", "subgraphs_per_accelerator", "replicas"):
-        _require(name, given[name], "an integer of at least 1", lambda value: _is_whole(value, 1))
+        most = MOST.get(name, MANY)
+        _require(
+            name, given[name], f"an integer from 1 to {most:,}", lambda v, most=most: is_count(v, 1, most)
+        )
     limit = given["subgraphs_per_accelerator"]
     _require(
         "subgraphs_per_accelerator", limit, "1 except for latency", lambda v: v == 1 or objective == "latency"
@@ -96,14 +103,14 @@ def _placing(given: Mapping[str, Any]) -> Placing:
         _require(
             name, given[name], f"a {wanted.__name__}", lambda value, kind=wanted: isinstance(value, kind)
         )
-    _require("grouper", given["grouper"], " or ".join(GROUPERS), lambda value: value in GROUPERS)
+    _require("grouper", given["grouper"], " or ".join(GROUPERS), lambda value: is_one_of(value, GROUPERS))
     _require(
         "sct_threshold",
         given["sct_threshold"],
         "a number from 0 to 1",
         lambda v: _is_number(v) and 0 <= v <= 1,
     )
-    _require("fusion_range", given["fusion_range"], "an integer of at least 1", lambda v: _is_whole(v, 1))
+    _require("fusion_range", given["fusion_range"], f"an integer from 1 to {MANY:,}", is_count)
     for name in ("fusion_memory", "imbalance"):
         _require(name, given[name], "a positive number", lambda v: _is_number(v) and 0 < v <= LONGEST)
     return Placing(**given)
@@ -111,12 +118,17 @@ def _placing(given: Mapping[str, Any]) -> Placing:
 
 def _regime(objective: str, given: Mapping[str, Any]) -> Regime:
     schedules = ", ".join(SCHEDULES)
-    _require("schedule", given["schedule"], f"None or one of {schedules}", lambda v: v in (None, *SCHEDULES))
+    _require(
+        "schedule",
+        given["schedule"],
+        f"None or one of {schedules}",
+        lambda v: is_one_of(v, (None, *SCHEDULES)),
+    )
     _require(
         "constraints", given["constraints"], "a Constraints", lambda value: isinstance(value, Constraints)
     )
     batch = given["microbatches"]
-    _require("microbatches", batch, "an integer of at least 1", lambda v: v is None or _is_whole(v, 1))
+    _require("microbatches", batch, f"an integer from 1 to {MANY:,}", lambda v: v is None or is_count(v))
     for name, asking in (("objective", objective == "batch"), ("schedule", given["schedule"] == "gpipe")):
         if asking and batch is None:
             value = "batch" if name == "objective" else "gpipe"

@@ -7,6 +7,7 @@ from typing import Any
 
 import networkx as nx
 
+from partitioner.argument_types import require_callable, require_text, require_type
 from partitioner.devices import Devices
 from partitioner.find import find_plan
 from partitioner.formats.networkx_graph import from_networkx
@@ -105,7 +106,12 @@ def solve(
     (3.5, 'optimal', ('accelerator0', 'accelerator1'))
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    piped = method == PIPED or any(method_options.get(name) for name in ("schedule", "microbatches"))
+    require_type("devices", devices, Devices)
+    require_text(objective=objective, method=method, backend=backend, split="" if split is None else split)
+    require_callable(on_progress=on_progress)
+    piped = method == PIPED or any(
+        method_options.get(name) is not None for name in ("schedule", "microbatches")
+    )
     answer = solve_makespan if objective == MAKESPAN and piped else find_plan
     return answer(
         graph,

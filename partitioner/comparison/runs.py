@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from partitioner.argument_types import is_one_of, require_items
 from partitioner.devices import Devices
 from partitioner.errors import (
     BackendUnavailable,
@@ -87,9 +88,10 @@ def runs_of(
     The placer made of the user's own parts is run if it is named or if there are such parts.
     """
     for name, value, known in (("objective", objective, OBJECTIVES), ("split", split, (None, *SHAPES))):
-        if value not in known:
+        if not is_one_of(value, known):
             raise OptionError(f"{name} = {shown(value)}: must be one of {', '.join(map(str, known))}")
-    unknown = [name for name in methods or () if name not in METHODS]
+    methods = None if methods is None else require_items("methods", methods)
+    unknown = [name for name in methods or () if not (isinstance(name, str) and name in METHODS)]
     if unknown or (methods is not None and not methods):
         what = f"method {shown(unknown[0])} is unknown" if unknown else "no method is named"
         raise OptionError(f"{what}; choose from {', '.join(METHODS)}")

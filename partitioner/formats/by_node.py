@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.record import Record, mapping, text, texts, whole
 from partitioner.formats.schedule import identifiers
 from partitioner.graph import Graph, NodeId
@@ -25,7 +25,7 @@ def load_subgraphs(path: str | os.PathLike[str], graph: Graph) -> dict[NodeId, i
     found = read_subgraphs(Record(read_json(path), "file", flaws))
     by_text = known(graph, found or (), "subgraphs, ", flaws)
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return None if found is None else {by_text[str(node)]: index for node, index in found.items()}
 
 
@@ -41,7 +41,7 @@ def load_execution_order(path: str | os.PathLike[str], graph: Graph) -> tuple[No
     found = read_execution_order(Record(read_json(path), "file", flaws))
     by_text = known(graph, found or (), "execution_order, ", flaws)
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return None if found is None else tuple(by_text[str(node)] for node in found)
 
 

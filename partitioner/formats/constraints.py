@@ -9,7 +9,7 @@ from typing import Any
 
 from partitioner.constraints import Constraints
 from partitioner.errors import Flaw, WorkloadError
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.record import (
     Record,
     RuleBrokenError,
@@ -52,7 +52,7 @@ def load_constraints(path: str | os.PathLike[str], graph: Graph) -> Constraints:
             return Constraints(**_by_id(given, {str(node): node for node in graph.ids}))
     except WorkloadError as error:
         flaws += error.flaws
-    raise WorkloadError(flaws, os.fspath(path))
+    raise WorkloadError(flaws, path_name(path))
 
 
 def _by_id(given: dict[str, Any], ids: dict[str, Any]) -> dict[str, Any]:

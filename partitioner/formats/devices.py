@@ -8,7 +8,7 @@ from typing import Any
 
 from partitioner.devices import DeviceKind, Devices
 from partitioner.errors import Flaw, WorkloadError
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.record import Record, flag, listing, mapping, number, text, whole
 from partitioner.levels import Level
 from partitioner.transfers import Transfers
@@ -45,7 +45,7 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
     WorkloadError
         Naming the file and every place, field, value and rule that was broken.
     """
-    source = os.fspath(path)
+    source = path_name(path)
     flaws: list[Flaw] = []
     top = Record(read_json(path), "file", flaws)
     given = _taken(top, Devices, (TRANSFERS,))
@@ -81,7 +81,7 @@ def load_transfers(path: str | os.PathLike[str]) -> Transfers | None:
             return None if data is None else Transfers(**data)
     except WorkloadError as error:
         flaws += error.flaws
-    raise WorkloadError(flaws, os.fspath(path))
+    raise WorkloadError(flaws, path_name(path))
 
 
 def _made(noun: Any, data: Any, where: str, flaws: list[Flaw]) -> Any:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from partitioner.argument_types import require_type
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import read_json
+from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.files import path_name, read_json
 from partitioner.formats.by_node import known, read_devices
 from partitioner.formats.record import Record, identifier, listing
 from partitioner.graph import Graph, NodeId
@@ -37,8 +38,14 @@ def load_placement(
     ------
     WorkloadError
         Naming the file and every place, field, value and rule that was broken.
+    OptionError
+        If `complete` is neither True nor False.
     """
-    source = os.fspath(path)
+    source = path_name(path)
+    require_type("graph", graph, Graph)
+    require_type("devices", devices, Devices)
+    if not isinstance(complete, bool):
+        raise OptionError(f"complete = {shown(complete)}: must be True or False")
     flaws: list[Flaw] = []
     top = Record(read_json(path), "file", flaws)
     if not top.broken and not {"placement", "fpgas"} & set(top.data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from partitioner.errors import Flaw, WorkloadError
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.record import Record, mapping, texts
 
 
@@ -20,7 +20,7 @@ def load_replicas(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     flaws: list[Flaw] = []
     found = read_replicas(Record(read_json(path), "file", flaws))
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return found
 
 
@@ -35,7 +35,7 @@ def load_order(path: str | os.PathLike[str]) -> tuple[str, ...] | None:
     flaws: list[Flaw] = []
     found = Record(read_json(path), "file", flaws).take("stages", texts, [], required=False)
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return tuple(found) or None
 
 
