@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx as nx
 
+from partitioner.argument_types import require_text
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.evaluate import evaluate
@@ -113,6 +114,7 @@ def certify(
     (4.5, 3.5, 3.5)
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    require_text(objective=objective)
     if isinstance(placement, Plan):
         subgraphs = placement.subgraphs if objective == "latency" else None
         execution_order = execution_order or placement.execution_order

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from partitioner.argument_types import is_one_of
 from partitioner.errors import Flaw, WorkloadError, one_of, shown
 from partitioner.levels import LEVELS_RULE, Level, level_flaws
 
@@ -127,7 +128,7 @@ class Devices:
             object.__setattr__(self, name, tuple(given))
         flaws = _kind_flaws(self.kinds)
         for name, known in (("communication", COMMUNICATION_MODELS), ("synchronisation", SYNCHRONISATIONS)):
-            if getattr(self, name) not in known:
+            if not is_one_of(getattr(self, name), known):
                 rule = f"must be {one_of(getattr(self, name), known)}"
                 flaws.append(Flaw("devices", name, shown(getattr(self, name)), rule))
         flaws = flaws or level_flaws(self.kinds, self.levels)
@@ -197,7 +198,7 @@ class Devices:
 
         The index may lie beyond the kind's count: whether it exists is for the caller to judge.
         """
-        for position, kind in enumerate(self.kinds):
+        for position, kind in enumerate(self.kinds if isinstance(device, str) else ()):
             index = device.removeprefix(kind.prefix)
             if _is_index(index) and index != device:
                 return position, int(index)
@@ -220,7 +221,7 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
             flaws.append(Flaw(where, "count", shown(kind.count), "must be an integer"))
         elif not 0 <= kind.count <= MAX_COUNT:
             flaws.append(Flaw(where, "count", shown(kind.count), f"must be 0 to {MAX_COUNT:,}"))
-        if kind.memory is not None and not _is_size(kind.memory):
+        if kind.memory is not None and not is_amount(kind.memory):
             flaws.append(Flaw(where, "memory", shown(kind.memory), number_rule(kind.memory)))
         flaws += _speed_flaws(kind, where)
     names = [kind.name for kind in kinds]
@@ -249,14 +250,15 @@ def _speed_flaws(kind: DeviceKind, where: str) -> list[Flaw]:
     flaws = [
         Flaw(where, name, shown(value), rule)
         for name, value in given.items()
-        if not _is_size(value) or value == 0
+        if not is_amount(value) or value == 0
     ]
     if kind.times is not None and not isinstance(kind.times, str):
         flaws.append(Flaw(where, "times", shown(kind.times), "must be the name of a kind, or None"))
     return flaws
 
 
-def _is_size(value: Any) -> bool:
+def is_amount(value: Any) -> bool:
+    """Whether the value is a number that a time, cost or size may be."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and bool(value == 0 or SMALLEST <= value <= LARGEST)
 

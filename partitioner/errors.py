@@ -43,6 +43,9 @@ def shown(value: object, width: int = 60) -> str:
         text = "a very large integer"
     except RecursionError:
         text = "a deeply nested value"
+    except Exception:  # a class may have any __repr__
+        text = f"a value of type {type(value).__name__}"
+    text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= width else text[: width - 3] + "..."
 
 

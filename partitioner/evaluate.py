@@ -12,6 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from partitioner.argument_types import require_text, require_type
 from partitioner.constraints import Constraints
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
@@ -161,6 +162,8 @@ def evaluate(
         raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is no plan")])
     objective = OBJECTIVES[0] if objective is None else objective
     subgraphs_per_accelerator = 1 if subgraphs_per_accelerator is None else subgraphs_per_accelerator
+    require_text(objective=objective, split="" if split is None else split)
+    require_type("devices", devices, Devices)
     if objective not in OBJECTIVES:
         raise OptionError(f"objective = {shown(objective)}: must be {one_of(objective, OBJECTIVES)}")
     check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)

@@ -12,6 +12,22 @@ from typing import Any, NoReturn
 from partitioner.errors import Flaw, PartitionerError, WorkloadError, shown
 
 
+def path_name(path: object) -> str:
+    """Return the name of a path, as a text.
+
+    Raises
+    ------
+    WorkloadError
+        If it is neither a text nor a path.
+    """
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(name, str):
+        raise WorkloadError(
+            [Flaw("file", "path", shown(path), "must be a text or a path, such as pathlib's")]
+        )
+    return name
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a UTF-8 file.
 
@@ -20,11 +36,12 @@ def read_text(path: str | os.PathLike[str]) -> str:
     WorkloadError
         If the file cannot be read.
     """
+    name = path_name(path)
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return Path(name).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         reason = "is not a UTF-8 text file" if isinstance(error, UnicodeError) else _reason(error)
-        raise WorkloadError([Flaw("file", "", "", reason)], os.fspath(path)) from error
+        raise WorkloadError([Flaw("file", "", "", reason)], name) from error
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -35,7 +52,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     WorkloadError
         If the file cannot be read or is not JSON.
     """
-    source, text = os.fspath(path), read_text(path)
+    source, text = path_name(path), read_text(path)
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
     except _NotStrictError as error:
@@ -57,7 +74,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise PartitionerError(f"{Path(path)}: cannot be written: {_reason(error)}") from error
+        raise PartitionerError(f"{path_name(path)}: cannot be written: {_reason(error)}") from error
     write_bytes(path, content)
 
 
@@ -69,7 +86,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     PartitionerError
         If the file cannot be written.
     """
-    target = Path(path)
+    target = Path(path_name(path))
     try:
         if _is_stream(target):
             target.write_bytes(content)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from partitioner.argument_types import require_items, require_type
 from partitioner.checks import graph_flaws, id_flaws
 from partitioner.columns import (
     MEMORY_PARTS,
@@ -109,7 +110,12 @@ class Graph:
     parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
-        if np.size(self.parts) == 0:
+        if np.ndim(self.edges) == 0:
+            raise WorkloadError([Flaw("graph", "edges", shown(self.edges), "must have shape (m, 2)")])
+        for name in ("kinds", "ids", "names", "color_labels", "layer_labels"):
+            object.__setattr__(self, name, tuple(require_items(f"graph: {name}", getattr(self, name))))
+        require_type("graph: extras", self.extras, Extras)
+        if isinstance(self.parts, np.ndarray) and self.parts.size == 0:
             object.__setattr__(self, "parts", np.zeros((len(MEMORY_PARTS), len(self.ids))))
         for name, dtype in COLUMNS.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), name, dtype))
@@ -172,7 +178,7 @@ class Graph:
         kinds = tuple(by_kind(time, "time"))
         ids = tuple(range(length(time)) if ids is None else listed(ids, "ids"))
         n, pairs = len(ids), listed(edges, "edges")
-        may = by_kind(allowed or {}, "allowed")
+        may = by_kind({} if allowed is None else allowed, "allowed")
         flaws = [
             Flaw("graph", "allowed", shown(k), "is no device kind of `time`") for k in may if k not in kinds
         ]

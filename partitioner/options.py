@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from partitioner.argument_types import MANY, is_count, is_one_of
 from partitioner.constraints import NONE, Constraints
-from partitioner.devices import Devices
+from partitioner.devices import MAX_COUNT, Devices
 from partitioner.errors import OptionError, one_of, shown
 from partitioner.evaluate import OBJECTIVES
 from partitioner.evaluation.shape import SHAPES
@@ -18,6 +19,7 @@ from partitioner.regime import SCHEDULES, Regime
 from partitioner.transfers import Transfers
 
 LONGEST = 10**9
+MOST = {"orders": 10**6, "replicas": MAX_COUNT}  # of others MANY
 GRANULARITIES = ("operator", "layer")
 DEFAULTS = {
     "granularity": "operator",
@@ -78,7 +80,10 @@ def read_options(
     given = {**DEFAULTS, **method_options}
     check_word("granularity", given["granularity"], GRANULARITIES)
     for name in ("memory_budget", "step_limit", "orders", "subgraphs_per_accelerator", "replicas"):
-        _require(name, given[name], "an integer of at least 1", lambda value: _is_whole(value, 1))
+        most = MOST.get(name, MANY)
+        _require(
+            name, given[name], f"an integer from 1 to {most:,}", lambda v, most=most: is_count(v, 1, most)
+        )
     limit = given["subgraphs_per_accelerator"]
     _require(
         "subgraphs_per_accelerator", limit, "1 except for latency", lambda v: v == 1 or objective == "latency"
@@ -104,7 +109,7 @@ def _placing(given: Mapping[str, Any]) -> Placing:
         "a number from 0 to 1",
         lambda v: _is_number(v) and 0 <= v <= 1,
     )
-    _require("fusion_range", given["fusion_range"], "an integer of at least 1", lambda v: _is_whole(v, 1))
+    _require("fusion_range", given["fusion_range"], f"an integer from 1 to {MANY:,}", is_count)
     for name in ("fusion_memory", "imbalance"):
         _require(name, given[name], "a positive number", lambda v: _is_number(v) and 0 < v <= LONGEST)
     return Placing(**given)
@@ -113,12 +118,12 @@ def _placing(given: Mapping[str, Any]) -> Placing:
 def _regime(objective: str, given: Mapping[str, Any]) -> Regime:
     schedule = given["schedule"]
     rule = f"None or {one_of(schedule, SCHEDULES)}"
-    _require("schedule", schedule, rule, lambda v: v in (None, *SCHEDULES))
+    _require("schedule", schedule, rule, lambda v: is_one_of(v, (None, *SCHEDULES)))
     _require(
         "constraints", given["constraints"], "a Constraints", lambda value: isinstance(value, Constraints)
     )
     batch = given["microbatches"]
-    _require("microbatches", batch, "an integer of at least 1", lambda v: v is None or _is_whole(v, 1))
+    _require("microbatches", batch, f"an integer from 1 to {MANY:,}", lambda v: v is None or is_count(v))
     for name, asking in (("objective", objective == "batch"), ("schedule", given["schedule"] == "gpipe")):
         if asking and batch is None:
             value = "batch" if name == "objective" else "gpipe"
@@ -165,7 +170,7 @@ def check_word(name: str, value: object, known: Collection[str]) -> None:
     OptionError
         Naming the option, its value, the known words and the nearest of them.
     """
-    _require(name, value, one_of(value, known), lambda word: word in known)
+    _require(name, value, one_of(value, known), lambda word: word is not None and is_one_of(word, known))
 
 
 def split_for(objective: str, split: str | None, method: str = "auto") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from partitioner.errors import OptionError, shown
 from partitioner.transfers import BY_FARE, Transfers
 
 if TYPE_CHECKING:
@@ -32,11 +33,24 @@ class Placer:
         the number of a device.
     insertion
         May a task start in an idle slot between two others? Else only after the last one of its device.
+
+    Raises
+    ------
+    OptionError
+        If a part is of another type.
     """
 
     priority: str | Callable[[Tasks], Floats] = "upward_rank"
     choose: str | Callable[[Choice], int] = "earliest_finish"
     insertion: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("priority", "choose"):
+            part = getattr(self, name)
+            if not (isinstance(part, str) or callable(part)):
+                raise OptionError(f"{name} = {shown(part)}: must be a name or a function")
+        if not isinstance(self.insertion, bool):
+            raise OptionError(f"insertion = {shown(self.insertion)}: must be True or False")
 
     def as_dict(self) -> dict[str, object]:
         """The parts by name, for JSON."""

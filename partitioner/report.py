@@ -13,8 +13,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.argument_types import MANY, is_count
 from partitioner.critical_table import critical_table
-from partitioner.errors import SHOWN_FLAWS
+from partitioner.errors import SHOWN_FLAWS, OptionError, shown
 from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.figures import amount, figure, nearness
 from partitioner.methods.method import ANY_DEVICES
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 BAR_WIDTH = 24
 WIDE = 128
 NARROWEST = 80
+WIDEST = 1_000_000
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
 UNITS = {"batch": "batch", "makespan": "step"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
@@ -111,7 +113,9 @@ def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
 
 def columns(width: int | None) -> int:
     """The width, by default the terminal's."""
-    return shutil.get_terminal_size().columns if width is None else width
+    if width is not None and not is_count(width):
+        raise OptionError(f"width = {shown(width)}: must be an integer from 1 to {MANY:,}, or None")
+    return shutil.get_terminal_size().columns if width is None else min(width, WIDEST)
 
 
 def unit_of(objective: str) -> str:

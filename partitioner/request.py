@@ -73,7 +73,7 @@ class Request:
             classes=(companions(demands), *(() if self.layer is None else (self.layer,))),
             contiguous_cpus=options.contiguous_cpus,
             contiguous_backward=options.contiguous_backward,
-            subgraphs=options.subgraphs_per_accelerator,
+            subgraphs=min(options.subgraphs_per_accelerator, len(self.workload.graph)),
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
         )

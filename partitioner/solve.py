@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx as nx
 
+from partitioner.argument_types import require_callable, require_text, require_type
 from partitioner.devices import Devices
 from partitioner.find import find_plan
 from partitioner.formats.networkx_graph import from_networkx, unread_note
@@ -115,12 +116,17 @@ def solve(
     >>> plan.value, plan.status, plan.stages
     (3.5, 'optimal', ('accelerator0', 'accelerator1'))
     """
+    require_type("devices", devices, Devices)
+    require_text(backend=backend)
+    require_callable(on_progress=on_progress)
     check_words(objective, split, method)
     unread: tuple[str, ...] = ()
     if not isinstance(graph, Graph):
         graph = from_networkx(graph)
         unread = unread_note(graph)
-    piped = method == PIPED or any(method_options.get(name) for name in ("schedule", "microbatches"))
+    piped = method == PIPED or any(
+        method_options.get(name) is not None for name in ("schedule", "microbatches")
+    )
     answer = solve_makespan if objective == MAKESPAN and piped else find_plan
     plan = answer(
         graph,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from partitioner.argument_types import require_type
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Floats
@@ -74,6 +75,7 @@ class Transfers:
         WorkloadError
             If a square has not one row and column for each device.
         """
+        require_type("devices", devices, Devices)
         slope = _usual(devices) if self.slope is None else _square("slope", self.slope, devices)
         intercept = _square("intercept", self.intercept, devices)
         apart = ~np.eye(len(devices.names), dtype=bool)

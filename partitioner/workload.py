@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from partitioner.argument_types import require_type
 from partitioner.checks import device_flaws
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.errors import WorkloadError, shown
 from partitioner.graph import Graph
 
 
@@ -33,9 +34,8 @@ class Workload:
     name: str = "workload"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.devices, Devices):
-            rule = "must be a partitioner.Devices"
-            raise WorkloadError([Flaw("devices", "", type(self.devices).__name__, rule)])
+        require_type("graph", self.graph, Graph)
+        require_type("devices", self.devices, Devices)
         flaws = device_flaws(self.graph, self.devices)
         if flaws:
             raise WorkloadError(flaws)

@@ -10,6 +10,7 @@ from typing import Any
 
 import networkx as nx
 
+from partitioner.argument_types import require_callable, require_text
 from partitioner.comparison.runs import BUG, NOT_RUN, Compared, run_method, runs_of
 from partitioner.confirm import TOLERANCE
 from partitioner.devices import Devices
@@ -152,6 +153,8 @@ def compare_methods(
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     Workload(graph, devices)
+    require_text(objective=objective)
+    require_callable(on_progress=on_progress)
     read_options(objective, time_limit, 0.0, seed, workers, method_options)
     check_fares(objective, devices)
     runs = runs_of(objective, split, methods, "placer" in method_options)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from partitioner.argument_types import require_items
 from partitioner.devices import Devices
 from partitioner.errors import (
     BackendUnavailable,
@@ -85,6 +86,8 @@ def runs_of(
 
     The placer made of the user's own parts is run if it is named or if there are such parts.
     """
+    if methods is not None:
+        methods = require_items("methods", methods)
     for name in () if methods is None else methods:
         check_word("method", name, METHODS)
     check_words(objective, split, "auto")

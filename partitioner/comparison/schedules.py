@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.devices import MEMORY_TOLERANCE, Devices
+from partitioner.devices import LARGEST, MEMORY_TOLERANCE, Devices
 from partitioner.errors import OptionError, shown
 from partitioner.figures import amount
 from partitioner.formats.networkx_graph import from_networkx
@@ -199,5 +199,7 @@ def _judged(timeline: Timeline, memory: float | None) -> Ranked:
 
 def _check_memory(memory: object) -> None:
     number = isinstance(memory, int | float) and not isinstance(memory, bool)
-    if memory is not None and not (number and 0 < memory < math.inf):  # type: ignore[operator]
-        raise OptionError(f"memory = {shown(memory)}: must be None or a positive number")
+    if memory is not None and not (number and 0 < memory <= LARGEST):  # type: ignore[operator]
+        raise OptionError(
+            f"memory = {shown(memory)}: must be None or a positive number of at most {LARGEST:g}"
+        )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from partitioner.argument_types import require_items, require_type
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.estimation.measured import flaw, in_range, measured
@@ -108,7 +109,8 @@ def fit_transfers(devices: Devices, measurements: Iterable[Transfer], *, content
     >>> fit.unmeasured
     (('accelerator1', 'accelerator0'),)
     """
-    groups = _by_pair(devices.names, measurements)
+    require_type("devices", devices, Devices)
+    groups = _by_pair(devices.names, require_items("measurements", measurements))
     count = len(devices.names)
     slope, intercept = np.zeros((count, count)), np.zeros((count, count))
     for pair, values in groups.items():

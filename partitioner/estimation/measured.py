@@ -20,7 +20,7 @@ def measured(name: str, values: Any, dimensions: int) -> Floats:
     """
     try:
         array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise flaw(name, shown(values), "must be numbers in rows of equal length") from None
     if array.ndim != dimensions:
         raise flaw(name, f"{array.ndim} dimensions", f"must have {dimensions}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from partitioner.argument_types import require_items, require_type
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.estimation.deviation import relative_deviation
 from partitioner.estimation.measured import flaw, measured
@@ -59,6 +61,11 @@ def operation_times(
     >>> model.time["gpu"].tolist(), model.time["cpu"].tolist(), model.unmeasured
     ([3.0, 1.0], [0.0, 5.0], (('conv', 'cpu'),))
     """
+    measurements, operations = (
+        require_items("measurements", measurements),
+        _distinct("operations", operations),
+    )
+    kinds = _distinct("kinds", kinds)
     column = {operation: i for i, operation in enumerate(operations)}
     row = {kind: i for i, kind in enumerate(kinds)}
     places, times = [], []
@@ -72,6 +79,16 @@ def operation_times(
     return _means(measured("time", times, 1), places, operations, kinds)
 
 
+def _distinct(name: str, values: object) -> list[Any]:
+    """Return names that can be looked up."""
+    found = require_items(name, values)
+    try:
+        set(found)
+    except TypeError:
+        raise flaw(name, shown(found), "must be numbers or texts") from None
+    return found
+
+
 def is_stable(before: OperationTimes, after: OperationTimes, tolerance: float = 0.05) -> bool:
     """Has no mean time changed by more than this fraction, so that measuring may end?
 
@@ -80,12 +97,15 @@ def is_stable(before: OperationTimes, after: OperationTimes, tolerance: float = 
     Raises
     ------
     WorkloadError
-        If the two are not of the same kinds and operations.
+        If the two are not of the same kinds and operations, or the tolerance is no number of at least 0.
     """
+    require_type("before", before, OperationTimes)
+    require_type("after", after, OperationTimes)
+    limit = float(measured("tolerance", tolerance, 0))
     if before.time.keys() != after.time.keys():
         raise flaw("kinds", shown(list(after.time)), f"must be {', '.join(before.time)} as before")
     changes = [relative_deviation(after.time[kind], before.time[kind]) for kind in before.time]
-    return all(bool((change <= tolerance).all()) for change in changes)
+    return all(bool((change <= limit).all()) for change in changes)
 
 
 def _means(

@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from partitioner.argument_types import require_type
+from partitioner.devices import LARGEST
 from partitioner.errors import OptionError, shown
 from partitioner.files import write_text
 from partitioner.schedule.timeline import PARTS, Timeline
@@ -37,8 +39,12 @@ def chrome_trace(runs: Timeline | Mapping[str, Timeline], *, milliseconds: float
         If `milliseconds` is no positive number.
     """
     number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-    if not number or not 0 < milliseconds < math.inf:
-        raise OptionError(f"milliseconds = {shown(milliseconds)}: must be a positive number")
+    if not number or not 0 < milliseconds <= LARGEST:
+        raise OptionError(
+            f"milliseconds = {shown(milliseconds)}: must be a positive number of at most {LARGEST:g}"
+        )
+    for each in runs.values() if isinstance(runs, Mapping) else [runs]:
+        require_type("runs", each, Timeline)
     named = runs if isinstance(runs, Mapping) else {runs.schedule: runs}
     first, events = 1, []
     for process, (name, timeline) in enumerate(named.items(), 1):

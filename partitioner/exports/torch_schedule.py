@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 
+from partitioner.argument_types import require_type
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.exports.ticks import ticks
 from partitioner.files import write_text
@@ -16,6 +17,7 @@ from partitioner.schedule.table import FORWARD, Table
 
 def torch_ranks(table: Table) -> tuple[str, ...]:
     """The devices as torch's ranks: those of earlier stages first."""
+    require_type("table", table, Table)
     first = [table.stage[table.start[i] : table.start[i + 1]].min() for i in range(len(table.devices))]
     return tuple(table.devices[i] for i in np.argsort(first, kind="stable").tolist())
 
@@ -44,6 +46,7 @@ def torch_schedule(table: Table) -> str:
     0F0,,,0B0
     ,1F0,1B0,
     """
+    require_type("table", table, Table)
     _refuse([*_scattered(table), *_limited(table)])
     tick = ticks(table)
     cells = table.rows()

@@ -9,7 +9,7 @@ from typing import Any
 
 from partitioner.constraints import NONE, Constraints
 from partitioner.errors import Flaw, WorkloadError
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.record import (
     Record,
     RuleBrokenError,
@@ -44,7 +44,7 @@ def load_constraints(path: str | os.PathLike[str], graph: Graph) -> Constraints:
     flaws: list[Flaw] = []
     found = read_constraints(Record(read_json(path), "file", flaws), graph)
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return found
 
 

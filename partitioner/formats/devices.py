@@ -8,7 +8,7 @@ from typing import Any
 
 from partitioner.devices import DeviceKind, Devices
 from partitioner.errors import Flaw, WorkloadError
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.record import Record, flag, listing, mapping, number, text, whole
 from partitioner.levels import Level
 from partitioner.transfers import Transfers
@@ -48,7 +48,7 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
     flaws: list[Flaw] = []
     devices = read_devices(Record(read_json(path), "file", flaws), (TRANSFERS,))
     if devices is None:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return devices
 
 
@@ -86,7 +86,7 @@ def load_transfers(path: str | os.PathLike[str]) -> Transfers | None:
     flaws: list[Flaw] = []
     found = read_transfers(Record(read_json(path), "file", flaws))
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return found
 
 

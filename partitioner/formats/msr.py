@@ -19,7 +19,7 @@ from typing import Any
 from partitioner.columns import MEMORY_PARTS
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.msr_nodes import NAMELESS, Nodes, read_nodes
 from partitioner.formats.record import (
     Record,
@@ -66,7 +66,7 @@ def read(path: str | os.PathLike[str], communication: str = "sequential") -> tup
 
     Parameters and errors are those of :func:`load`.
     """
-    source = os.fspath(path)
+    source = path_name(path)
     flaws: list[Flaw] = []
     top = Record(read_json(path), "file", flaws)
     if top.broken:
@@ -104,7 +104,7 @@ def workload_of(path: str | os.PathLike[str], graph: Graph, devices: Devices) ->
         return Workload(graph, devices, Path(path).stem)
     except WorkloadError as error:
         flaws = [_in_words_of_the_file(flaw) for flaw in error.flaws]
-        raise WorkloadError(list(dict.fromkeys(flaws)), os.fspath(path)) from error
+        raise WorkloadError(list(dict.fromkeys(flaws)), path_name(path)) from error
 
 
 def _read_edges(

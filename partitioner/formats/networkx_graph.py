@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx as nx
 
+from partitioner.argument_types import require_type
 from partitioner.columns import MEMORY_PARTS
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Extras, Graph
@@ -86,6 +87,7 @@ def to_networkx(graph: Graph) -> nx.DiGraph[Any]:
     WorkloadError
         If two edges join the same pair of nodes, which a DiGraph cannot hold.
     """
+    require_type("graph", graph, Graph)
     digraph: nx.DiGraph[Any] = nx.DiGraph()
     for i, node in enumerate(graph.ids):
         digraph.add_node(node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.devices import Devices
+from partitioner.argument_types import is_count
+from partitioner.devices import LARGEST, MAX_COUNT, Devices
 from partitioner.errors import OptionError, WorkloadError, shown
+from partitioner.files import path_name
 from partitioner.formats.profile import Profile, read_profile
 from partitioner.graph import Extras, Floats, Graph
 from partitioner.workload import Workload
@@ -65,9 +66,14 @@ def load_pipedream(
         If the bandwidth or the factor is out of its range.
     """
     _require_positive("bandwidth", bandwidth)
+    for name, flag in (("training", training), ("trimmed", trimmed)):
+        if not isinstance(flag, bool):
+            raise OptionError(f"{name} = {shown(flag)}: must be True or False")
+    if not is_count(cpus, 0, MAX_COUNT):
+        raise OptionError(f"cpus = {shown(cpus)}: must be an integer from 0 to {MAX_COUNT:,}")
     if cpus or cpu_factor is not None:
         _require_positive("cpu_factor", cpu_factor)
-    source, profile = os.fspath(path), read_profile(path)
+    source, profile = path_name(path), read_profile(path)
     given = {"bandwidth": bandwidth, "cpuFactor": cpu_factor, "training": training, "trimmed": trimmed}
     try:
         graph = _graph(profile.trimmed() if trimmed else profile, given)
@@ -131,5 +137,5 @@ def _kept(profile: Profile) -> list[dict[str, Any]]:
 
 def _require_positive(name: str, value: object) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (number and 0 < value < math.inf):  # type: ignore[operator]
+    if not (number and 0 < value <= LARGEST):  # type: ignore[operator]
         raise OptionError(f"{name} = {shown(value)}: must be a number above 0")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
+from partitioner.argument_types import require_type
 from partitioner.devices import Devices
+from partitioner.errors import OptionError, shown
+from partitioner.files import path_name
 from partitioner.formats.plan_record import load_record, resolved
 from partitioner.graph import Graph, NodeId
 
@@ -31,6 +34,14 @@ def load_placement(
     WorkloadError
         Naming the file and every place, field, value and rule that was broken, or if a plan is made for
         another graph.
+    OptionError
+        If `complete` is neither True nor False.
     """
+    path_name(path)
+    require_type("graph", graph, Graph)
+    if devices is not None:
+        require_type("devices", devices, Devices)
+    if not isinstance(complete, bool):
+        raise OptionError(f"complete = {shown(complete)}: must be True or False")
     record = load_record(path)
     return dict(resolved(record, graph, record.devices(devices), complete).placement)

@@ -9,7 +9,7 @@ from typing import Any
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.evaluation.verdict import DeviceLoad
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.by_node import read_devices, read_execution_order, read_subgraphs
 from partitioner.formats.devices import read_devices as read_devices_record
 from partitioner.formats.record import (
@@ -70,7 +70,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         hardware=read_hardware(top),
     )
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return plan
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.by_node import known, read_devices, read_execution_order, read_subgraphs
 from partitioner.formats.constraints import read_constraints
 from partitioner.formats.devices import TRANSFERS, read_transfers
@@ -38,7 +38,7 @@ def load_record(path: str | os.PathLike[str]) -> PlanRecord:
     if not top.broken and not {"placement", "fpgas"} & set(top.data):
         top.others(("placement", "fpgas", "cpus"))
         top.note("", "", "is neither a plan (it has no placement) nor a split (it has no fpgas)")
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     record = PlanRecord(
         placement=read_devices(top) if "placement" in top.data else read_split(top),
         replicas=read_replicas(top),
@@ -51,7 +51,7 @@ def load_record(path: str | os.PathLike[str]) -> PlanRecord:
         hardware=read_hardware(top),
         options=top.take("options", plain_mapping, {}, required=False),
         workload_sha256=top.take("workload_sha256", text, "", required=False),
-        source=os.fspath(path),
+        source=path_name(path),
     )
     if flaws:
         raise WorkloadError(flaws, record.source)

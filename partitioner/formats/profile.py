@@ -16,7 +16,7 @@ import networkx as nx
 import numpy as np
 
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import read_text
+from partitioner.files import path_name, read_text
 from partitioner.formats.profile_lines import Lines, read_edge, read_node
 from partitioner.graph import Bools, Floats, Ints
 
@@ -104,7 +104,7 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
         lines.flaws.append(Flaw("file", "nodes", "", "there must be at least one"))
     flaws = lines.flaws or _cycle_flaws(lines.ids, edges)
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     forward, backward, activation, parameters = np.array(lines.numbers, dtype=np.float64).T
     stage = np.array(lines.stage, dtype=np.int64)
     names = tuple(lines.ids), tuple(lines.descriptions)

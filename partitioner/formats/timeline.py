@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import read_json
+from partitioner.files import path_name, read_json
 from partitioner.formats.record import Record, RuleBrokenError, amount, text, texts
 from partitioner.formats.timeline_rows import Row, filled, no_others, optional_count, read_row
 from partitioner.schedule.as_json import FORMAT
@@ -36,7 +36,7 @@ def load_timeline(path: str | os.PathLike[str]) -> Timeline:
     flaws: list[Flaw] = []
     timeline = _timeline(Record(read_json(path), "file", flaws))
     if flaws:
-        raise WorkloadError(flaws, os.fspath(path))
+        raise WorkloadError(flaws, path_name(path))
     return timeline
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from partitioner.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.files import read_text
+from partitioner.files import path_name, read_text
 from partitioner.schedule.table import CELL, CELL_RULE, Table
 
 NUMBER = r"(0|[1-9][0-9]{0,8})"
@@ -52,7 +52,7 @@ def load_torch_schedule(path: str | os.PathLike[str], devices: Sequence[str] | N
     OptionError
         If `devices` has not one name, of its own, for each row.
     """
-    source, flaws = os.fspath(path), list[Flaw]()
+    source, flaws = path_name(path), list[Flaw]()
     rows = [_row(number, row, flaws) for number, row in enumerate(_rows(read_text(path), source))]
     flaws += _repeated(rows)
     if flaws:

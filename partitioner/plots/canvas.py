@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from partitioner.argument_types import require_type
 from partitioner.distribution import remedy
 from partitioner.errors import BackendUnavailable
 
@@ -24,13 +25,17 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     ------
     BackendUnavailable
         If matplotlib is not installed.
+    WorkloadError
+        If `ax` is something else.
     """
-    if ax is not None:
-        return ax
     try:
         from matplotlib import pyplot
+        from matplotlib.axes import Axes as MatplotlibAxes
     except ImportError as error:
         raise BackendUnavailable(f"pictures need matplotlib: {remedy('plots')}") from error
+    if ax is not None:
+        require_type("ax", ax, MatplotlibAxes, "must be matplotlib's Axes, or None")
+        return ax
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 

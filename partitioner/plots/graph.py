@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from partitioner.argument_types import is_one_of, require_items, require_mapping, require_type
 from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
 from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.figures import figure
@@ -69,6 +70,8 @@ def plot_graph(
     OptionError
         If the layout is unknown, or is ``"dot"`` and Graphviz gives none.
     """
+    require_type("graph", graph, Graph)
+    require_mapping("placement", placement, "must be a mapping from node id to device name")
     flaws = [
         Flaw(f"node {shown(node)}", "", "", "is not placed on any device")
         for node in graph.ids
@@ -90,7 +93,7 @@ def plot_graph(
 
 
 def _places(graph: Graph, layout: str) -> Floats:
-    if layout not in LAYOUTS:
+    if not is_one_of(layout, LAYOUTS):
         raise OptionError(f"layout = {shown(layout)}: must be {one_of(layout, LAYOUTS)}")
     one_pass = not graph.backward.any() or bool(graph.backward.all())
     found = by_dot(graph) if layout == "dot" or (layout == "auto" and one_pass) else None
@@ -134,6 +137,8 @@ def _devices(graph: Graph, placement: Mapping[Any, str]) -> tuple[list[str], Int
 
 def _labels(names: Sequence[str], device: Ints, loads: Sequence[DeviceLoad]) -> list[str]:
     """What the legend says of each device."""
+    for entry in require_items("loads", loads):
+        require_type("loads", entry, DeviceLoad)
     load = {entry.name: f"load {figure(entry.load)}" for entry in loads}
     count = np.bincount(device, minlength=len(names)).tolist()
     return [f"{name}: {load.get(name, f'{count[i]} nodes')}" for i, name in enumerate(names)]

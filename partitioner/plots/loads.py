@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partitioner.argument_types import require_type
+from partitioner.devices import LARGEST, is_amount
+from partitioner.errors import OptionError, shown
 from partitioner.evaluation.verdict import DeviceLoad, Evaluation
 from partitioner.figures import figure
 from partitioner.graph import Floats
@@ -46,6 +49,10 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     BackendUnavailable
         If matplotlib is not installed.
     """
+    if not isinstance(plan, Plan):
+        require_type("plan", plan, Evaluation, "must be a Plan or an Evaluation")
+    if bound is not None and not is_amount(bound):
+        raise OptionError(f"bound = {shown(bound)}: must be a number from 0 to {LARGEST:g}, or None")
     everything, order = _given(plan)
     loads = in_order(everything, order)
     copies = Counter(load.replica_of for load in everything)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partitioner.argument_types import require_type
 from partitioner.figures import amount
 from partitioner.graph import Bools, Floats, Ints
 from partitioner.plots.canvas import beside, head, row_axes
@@ -46,6 +47,7 @@ def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
     BackendUnavailable
         If matplotlib is not installed.
     """
+    require_type("timeline", timeline, Timeline)
     order = pipeline_order(timeline)
     ax = row_axes(ax, WIDTH, [timeline.devices[i] for i in order.tolist()])
     limit, peak = timeline.memory_limit[order], timeline.peak_memory[order]

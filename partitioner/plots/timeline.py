@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from partitioner.argument_types import require_type
 from partitioner.figures import figure
 from partitioner.graph import Bools, Floats, Ints
 from partitioner.plots.canvas import head, row_axes
@@ -60,6 +61,7 @@ def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     BackendUnavailable
         If matplotlib is not installed.
     """
+    require_type("timeline", timeline, Timeline)
     passes = int(np.diff(timeline.table.start).max(initial=0))
     width = float(np.clip(2 + PASS_WIDTH * passes, NARROWEST, WIDEST))
     order = pipeline_order(timeline)

@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from partitioner.argument_types import is_one_of, require_text, require_type
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
 from partitioner.evaluation.costs import loads_of
@@ -29,6 +30,7 @@ from partitioner.schedule.timeline import Memory, Timeline
 
 LINKS = ("host", "direct")
 INPUT_SHARE = 0.5
+MOST_PASSES = 10_000_000  # take a minute and 2 GB
 WHOLE = "must be an integer of at least 1"
 
 
@@ -101,6 +103,10 @@ def simulate(
     5.0
     """
     _check_options(links, input_share)
+    if devices is not None:
+        require_type("devices", devices, Devices)
+    if schedule is not None and not isinstance(schedule, Table):
+        require_text(schedule=schedule)
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     if isinstance(plan, Plan):
         record = record_of(plan)
@@ -150,6 +156,10 @@ def table_for(kind: Kind, passes: Passes, microbatches: int | None) -> Table:
     if kind.trains is not None and kind.trains != passes.trains:
         rule = "is for graphs with backward nodes" if kind.trains else "is for graphs without backward nodes"
         raise OptionError(f"schedule = {kind.name!r}: {rule}")
+    per_sample = max(len(passes.device), 1)
+    if microbatches > MOST_PASSES // per_sample:
+        rule = f"must be at most {MOST_PASSES // per_sample:,} for {per_sample} passes a sample"
+        raise OptionError(f"microbatches = {shown(microbatches)}: {rule} ({MOST_PASSES:,} passes in all)")
     return kind.table(passes, microbatches)
 
 
@@ -159,7 +169,7 @@ def usual_schedule(graph: Graph) -> str:
 
 
 def _check_options(links: object, input_share: object) -> None:
-    if links not in LINKS:
+    if not is_one_of(links, LINKS):
         raise OptionError(f"links = {shown(links)}: must be {one_of(links, LINKS)}")
     number = isinstance(input_share, int | float) and not isinstance(input_share, bool)
     if not number or not 0 <= input_share <= 1:  # type: ignore[operator]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from partitioner.argument_types import MANY, is_count, is_one_of
+from partitioner.devices import MAX_COUNT
 from partitioner.errors import OptionError, one_of, shown
 
 SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")
 RULES = (*SCHEDULES, "zb-h1", "zb-h2", "pipedream", "interleaved")
-WHOLE = "must be an integer of at least 1"
+WHOLE = f"must be an integer from 1 to {MANY:,}"
 
 
 class Held(NamedTuple):
@@ -69,14 +71,15 @@ def stash(
     >>> stash("1f1b_async", 0, 2, replicas=[1, 3])
     Held(activations=4, weights=4)
     """
-    _require("stages", stages, _is_count(stages), WHOLE)
+    _require("stages", stages, is_count(stages, 1, MAX_COUNT), f"must be an integer from 1 to {MAX_COUNT:,}")
     _require("stage", stage, _is_stage(stage, stages), f"must be an integer from 0 to {stages - 1}")
     devices = replicas if isinstance(replicas, Sequence) else [replicas] * stages
     sound = len(devices) == stages and all(map(_is_count, devices))
     _require("replicas", replicas, sound, f"must be an integer of at least 1, or {stages} of them")
+    check_schedule(schedule, 1 if microbatches is None else microbatches, RULES)
     behind = sum(devices[stage + 1 :])
     if schedule != "interleaved":
-        _require("chunks", chunks, chunks == 1, f"must be 1 for schedule {shown(schedule)}")
+        _require("chunks", chunks, is_count(chunks, 1, 1), f"must be 1 for schedule {shown(schedule)}")
         return held(schedule, behind, devices[stage], microbatches)
     _require("chunks", chunks, _is_count(chunks) and chunks > 1, "must be an integer of at least 2")
     group = stages if group is None else group
@@ -124,7 +127,8 @@ def check_schedule(schedule: object, microbatches: object = None, known: Sequenc
     OptionError
         Naming the option, its value and what it may be.
     """
-    _require("schedule", schedule, schedule in known, f"must be {one_of(schedule, known)}")
+    sound = schedule is not None and is_one_of(schedule, known)
+    _require("schedule", schedule, sound, f"must be {one_of(schedule, known)}")
     if microbatches is None:
         _require("microbatches", None, schedule != "gpipe", "schedule 'gpipe' needs it")
     else:
@@ -141,7 +145,7 @@ def _require(name: str, value: object, sound: bool, rule: str) -> None:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return is_count(value)
 
 
 def _is_stage(value: object, stages: int) -> bool:

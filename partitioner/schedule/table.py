@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partitioner.argument_types import require_items, require_mapping
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Ints
 
@@ -57,6 +58,8 @@ class Table:
             Naming every cell that reads as nothing.
         """
         cells, lengths, flaws = [], [], []
+        require_mapping("rows", rows, "must be a mapping from device name to a row of cells")
+        rows = {device: require_items(f"device {shown(device)}", row) for device, row in rows.items()}
         for device, row in rows.items():
             filled = [(i, cell) for i, cell in enumerate(row) if cell is not None and cell != ""]
             lengths.append(len(filled))

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.argument_types import is_count, require_type
 from partitioner.columns import MEMORY_PARTS
+from partitioner.devices import LARGEST, MAX_COUNT
 from partitioner.errors import OptionError, shown
 from partitioner.graph import Floats, Graph, Ints, NodeId
 from partitioner.splitting.names import unused
@@ -32,7 +34,7 @@ def data_parallel(graph: Graph, replicas: int, *, gradient_cost: float = 0.0) ->
     graph
         The model with the times of the whole batch.
     replicas
-        How many copies to make, at least 1.
+        How many copies to make, 1 to 65,536.
     gradient_cost
         Time to move one unit of the weights, as the costs of edges: 1 / bandwidth.
 
@@ -55,14 +57,15 @@ def data_parallel(graph: Graph, replicas: int, *, gradient_cost: float = 0.0) ->
     >>> parallel.time.tolist(), parallel.cost.tolist()
     ([[2.0, 1.0, 2.0, 1.0, 0.0]], [0.5, 0.5, 2.0, 2.0])
     """
-    if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 1:
-        raise OptionError(f"replicas = {shown(replicas)}: must be an integer of at least 1")
+    require_type("graph", graph, Graph)
+    if not is_count(replicas, 1, MAX_COUNT):
+        raise OptionError(f"replicas = {shown(replicas)}: must be an integer from 1 to {MAX_COUNT:,}")
     if (
         isinstance(gradient_cost, bool)
         or not isinstance(gradient_cost, int | float)
-        or not gradient_cost >= 0
+        or not 0 <= gradient_cost <= LARGEST
     ):
-        raise OptionError(f"gradient_cost = {shown(gradient_cost)}: must be a number of at least 0")
+        raise OptionError(f"gradient_cost = {shown(gradient_cost)}: must be a number from 0 to {LARGEST:g}")
     n = len(graph)
     source, weight = _gradients(graph)
     copies, extra = np.tile(np.arange(n), replicas), len(source)

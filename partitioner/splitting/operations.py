@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from partitioner.argument_types import require_type
 from partitioner.devices import Devices
 from partitioner.graph import Graph, NodeId
 from partitioner.pass_order import with_pass_order
@@ -79,7 +80,7 @@ def split_operations(
         For replicas, see :func:`partitioner.data_parallel`; None: 1 over the smallest bandwidth of the kinds
         that have one, else 0.
     largest_split
-        The largest number of parts, at least 2; None: the number of devices.
+        The largest number of parts, 2 to 256; None: the number of devices.
     split_time, concatenate_time
         What it takes to divide a tensor, and to join one, in the unit of the graph's times.
     time_limit
@@ -121,9 +122,13 @@ def split_operations(
     from partitioner.methods.list_scheduling.fastt.os_dpos import os_dpos
 
     started, transfers = time.perf_counter(), transfers or BY_FARE
+    require_type("graph", graph, Graph)
+    require_type("transfers", transfers, Transfers)
     Workload(graph, devices)
     most = len(devices.names) if largest_split is None else largest_split
-    check_ranges(split_time, concatenate_time, gradient_cost, time_limit, largest_split, data_parallel)
+    check_ranges(
+        split_time, concatenate_time, gradient_cost, time_limit, largest_split, data_parallel, reserve_memory
+    )
     graph = with_pass_order(graph)
     start, along = start_of(graph, devices, checked(graph, dimensions), data_parallel, gradient_cost)
     splitter = Splitter(start, devices, split_time, concatenate_time)
@@ -137,6 +142,7 @@ def split_operations(
     plan = solve(
         result, devices, "makespan", method="dpos", transfers=transfers, reserve_memory=reserve_memory
     )
-    assert search is not None  # else there is no plan either
+    if search is None:  # the memory is full too early for the placer's own rules
+        return SplitPlan(result, plan, (), plan.value, 0)
     splits = tuple((start.ids[i], d.name, n) for i, (d, n) in search.splits.items())
     return SplitPlan(result, plan, splits, search.unsplit, search.trials)

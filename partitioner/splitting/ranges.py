@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
+from partitioner.devices import LARGEST
 from partitioner.errors import OptionError, shown
+
+MOST_PARTS = 256
 
 
 def check_ranges(
@@ -14,6 +15,7 @@ def check_ranges(
     time_limit: object,
     largest_split: object,
     data_parallel: object,
+    reserve_memory: object,
 ) -> None:
     """Hold the options of :func:`partitioner.split_operations` to their ranges.
 
@@ -22,14 +24,20 @@ def check_ranges(
     OptionError
         If one is out of its range.
     """
-    amount, least = "a finite number of at least 0", "an integer of at least 2, or None"
+    amount, least = f"a number from 0 to {LARGEST:g}", f"an integer from 2 to {MOST_PARTS:,}, or None"
     rules = (
         ("split_time", split_time, amount, _is_amount(split_time)),
         ("concatenate_time", concatenate_time, amount, _is_amount(concatenate_time)),
         ("gradient_cost", gradient_cost, amount, gradient_cost is None or _is_amount(gradient_cost)),
         ("time_limit", time_limit, f"{amount}, or None", time_limit is None or _is_amount(time_limit)),
         ("largest_split", largest_split, least, largest_split is None or _is_split(largest_split)),
-        ("data_parallel", data_parallel, "True, False or None", data_parallel in (True, False, None)),
+        (
+            "data_parallel",
+            data_parallel,
+            "True, False or None",
+            data_parallel is None or isinstance(data_parallel, bool),
+        ),
+        ("reserve_memory", reserve_memory, "True or False", isinstance(reserve_memory, bool)),
     )
     for name, value, rule, holds in rules:
         if not holds:
@@ -37,8 +45,8 @@ def check_ranges(
 
 
 def _is_amount(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST
 
 
 def _is_split(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 2
+    return isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= MOST_PARTS

@@ -14,7 +14,6 @@ from partitioner.methods.method import Settings
 from partitioner.preprocess.problem import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
-
 FALLBACK = (
     "the placer's own rules found no placement within the memory: the groups were packed into the devices by "
     "their sizes instead, in the order of the upward rank"

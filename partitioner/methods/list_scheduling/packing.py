@@ -18,7 +18,7 @@ LARGEST = 200_000  # pairs of a group and a device that the model may have
 
 
 def packed(tasks: Tasks, settings: Settings) -> tuple[Ints | None, bool]:
-    """Return the device of every group, shape (groups,), or None, and whether it is proven that there is none.
+    """Return the device of every group, shape (groups,), or None, and whether it is proven that none fits.
 
     Sizes are rounded down to whole units, so what CP-SAT refutes is refuted; what it finds is checked.
     """

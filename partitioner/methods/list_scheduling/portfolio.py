@@ -45,11 +45,11 @@ def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
         if meets(bound, best[0], settings.gap):
             break
     if best is None:
-        found, impossible = place_within_memory(tasks, settings)
-        if found is None:
+        fitting, impossible = place_within_memory(tasks, settings)
+        if fitting is None:
             return no_room(problem, settings, bound, impossible)
         tried.append(FITTING)
-        best = np.inf, FITTING, found
+        best = np.inf, FITTING, fitting
     outcome = improved(problem, settings, best[2], bound)
     note = f"started from {best[1]}, the best of {len(tried)} placers: {', '.join(tried)}"
     return replace(outcome, notes=(*outcome.notes, note))

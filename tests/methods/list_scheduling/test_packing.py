@@ -1,4 +1,4 @@
-"""Under tight memory every placer returns a plan where one exists, and says that there is none where none does."""
+"""Under tight memory every placer returns a plan where one exists, and a proof where none does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transfers that say "never cut this" do not stop a placer with a linear program, nor does a solver's error."""
+"""Neither transfers that say "never cut this" nor a solver's error stop m-SCT and the portfolio."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What entry points do with arguments that make no sense."""
