@@ -150,7 +150,7 @@ def read_devices(path: Path) -> None:
     devices, transfers = load_devices(path), load_transfers(path)
     if sum(kind.count for kind in devices.kinds) <= 64:
         pt.solve(graph, devices, time_limit=1.0).summary(80)
-        given = {} if transfers is None else {"transfers": transfers}
+        given: dict[str, Any] = {} if transfers is None else {"transfers": transfers}
         pt.solve(graph, devices, "makespan", method="heft", time_limit=0.3, **given)
 
 
