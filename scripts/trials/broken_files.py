@@ -100,6 +100,7 @@ def some_workload() -> tuple[pt.Graph, pt.Devices]:
         [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (5, 6)],
         [0.5, 0.5, 0.25, 0.25, 0.0, 0.5],
         ids=[1, 2, 3, 4, 5, 6],
+        names=[f"layer {i}" for i in range(1, 7)],
         size=[100.0 * i for i in range(1, 7)],
         backward=[False] * 4 + [True] * 2,
         color=[1, 2, 3, 4, 2, 1],
@@ -149,7 +150,7 @@ def read_devices(path: Path) -> None:
     graph, _ = some_workload()
     devices, transfers = load_devices(path), load_transfers(path)
     if sum(kind.count for kind in devices.kinds) <= 64:
-        pt.solve(graph, devices, time_limit=1.0).summary(80)
+        pt.solve(graph, devices, time_limit=5.0).summary(80)
         given: dict[str, Any] = {} if transfers is None else {"transfers": transfers}
         pt.solve(graph, devices, "makespan", method="heft", time_limit=0.3, **given)
 
