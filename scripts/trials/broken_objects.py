@@ -14,7 +14,7 @@ import numpy as np
 
 import partitioner as pt
 from tests.formats.test_fuzz import ODD
-from trials.broken_files import contents, some_workload
+from trials.broken_files import some_workload
 from trials.broken_verbs import QUICK, Entry, verbs
 
 STRANGE: tuple[Any, ...] = (
@@ -62,6 +62,10 @@ COLUMNS: dict[str, Any] = {
 ATTRIBUTES: dict[str, Any] = {
     **{"time": {"accelerator": 1.0}, "size": 1.0, "backward": False, "color": 1},
     **{"layer": 2, "allowed": ["accelerator"], "name": "x", "parameters": 1.0},
+}
+DEMANDS: dict[str, Any] = {
+    **{"pin": {1: "accelerator0", "layer 4": "accelerator"}, "forbid": {2: ["cpu"]}, "together": [[3, 2]]},
+    **{"nodes_per_stage": (1, None), "layers_per_stage": (None, 5), "stages": 2, "use_all_devices": False},
 }
 KIND: dict[str, Any] = {
     **{"name": "gpu", "count": 2, "memory": 1e4, "pays_communication": True, "times": "cpu"},
@@ -124,7 +128,7 @@ def nouns() -> list[Entry]:
         Entry("Graph.from_arrays", graph_of, COLUMNS),
         Entry("from_networkx", digraph_of, ATTRIBUTES),
         Entry("DeviceKind", devices_of, KIND),
-        Entry("Constraints", constrained, contents()["constraints"] | {"use_all_devices": False}),
+        Entry("Constraints", constrained, DEMANDS),
         entry("Devices", pt.Devices, kinds=devices.kinds, communication="duplex", levels=()),
         entry("Devices.accelerated", pt.Devices.accelerated, accelerators=2, memory=1.0, cpus=1),
         entry("Level", level_of, name="server", devices={"accelerator": 1, "cpu": 1}, slowdown=2.0),
