@@ -30,7 +30,7 @@ DEVICES = {
 CONSTRAINTS = {
     "pin": {"1": "accelerator0", "layer 4": "accelerator"},
     "forbid": {"2": ["cpu"]},
-    "together": [["3", "layer 2"]],
+    "together": [[3, "layer 2"]],
     "nodes_per_stage": [1, None],
     "layers_per_stage": [None, 5],
     "stages": 2,
@@ -100,11 +100,13 @@ def some_workload() -> tuple[pt.Graph, pt.Devices]:
         [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (5, 6)],
         [0.5, 0.5, 0.25, 0.25, 0.0, 0.5],
         ids=[1, 2, 3, 4, 5, 6],
+        names=[f"layer {i}" for i in range(1, 7)],
+        layer=[1, 1, 2, 2, None, None],
         size=[100.0 * i for i in range(1, 7)],
         backward=[False] * 4 + [True] * 2,
         color=[1, 2, 3, 4, 2, 1],
     )
-    return read, pt.Devices.accelerated(2, memory=2000.0, cpus=1)
+    return read, pt.Devices.accelerated(2, memory=2000.0, cpus=2)
 
 
 def _broken_text(rng: random.Random, text: str) -> bytes:
@@ -149,8 +151,8 @@ def read_devices(path: Path) -> None:
     graph, _ = some_workload()
     devices, transfers = load_devices(path), load_transfers(path)
     if sum(kind.count for kind in devices.kinds) <= 64:
-        pt.solve(graph, devices, time_limit=1.0).summary(80)
-        given = {} if transfers is None else {"transfers": transfers}
+        pt.solve(graph, devices, time_limit=5.0).summary(80)
+        given: dict[str, Any] = {} if transfers is None else {"transfers": transfers}
         pt.solve(graph, devices, "makespan", method="heft", time_limit=0.3, **given)
 
 

@@ -78,11 +78,11 @@ def answer(sort: str, seed: int) -> tuple[str, str]:
         try:
             return case.run(Path(name))
         except pt.ContradictionError as error:
-            return "contradiction", str(error)[:1000]
+            return "contradiction", str(error)[:300]
         except pt.PartitionerError as error:
             return type(error).__name__, "" if str(error).strip() else "an error without a word"
         except Exception as error:  # whatever escapes is what these trials look for
-            return "exception", f"{type(error).__name__}: {str(error)[:1000]}"
+            return "exception", f"{type(error).__name__}: {str(error)[:300]}"
 
 
 def case_of(sort: str, seed: int) -> Case:
@@ -97,7 +97,7 @@ def case_of(sort: str, seed: int) -> Case:
         entry, given = some_call(rng)
         odd = {name: value for name, value in given.items() if value is not entry.given[name]}
         return Case(
-            f"object, {entry.name}", partial(_called, entry.call, given), {}, f"# {entry.name}: {odd!r:.2000}"
+            f"object, {entry.name}", partial(_called, entry.call, given), {}, f"# {entry.name}: {odd!r:.300}"
         )
     words, files = some_line(rng)
     shown = "".join(f"\n# {file_name(kind)}: {data[:2000]!r}" for kind, data in files.items())

@@ -16,7 +16,7 @@ from trials.broken_files import broken, contents, file_name
 OLD = "what was there before"
 CODES = (0, 2, 3, 4)
 OUTPUTS = ("out.json", "trace.json", "out.csv", "out.png", "out.svg")
-QUICK = "--time-limit 0.3"
+QUICK = "--time-limit 3"
 LINES = (
     f"solve workload.json {QUICK} --output out.json",
     f"solve workload.json --devices devices.json --constraints constraints.json --format json {QUICK}",
@@ -33,7 +33,7 @@ LINES = (
     "simulate workload.json plan.json --schedule 1f1b --microbatches 4 --output out.json --trace trace.json",
     "simulate workload.json split.json --schedule table.csv --format json --csv out.csv",
     "simulate workload.json plan.json --compare --microbatches 4",
-    "compare workload.json --methods dp,heft,single_device --time-limit 0.2 --format json",
+    "compare workload.json --methods dp,heft,single_device --time-limit 3 --format json",
     "plot workload.json plan.json --what loads --output out.png",
     "plot workload.json plan.json --what timeline --microbatches 3 --output out.svg",
     "methods --format json",

@@ -25,7 +25,7 @@ from trials.worker import Lost, Worker
 MODES = {"warm": 0.85, "fresh": 0.12, "cold": 0.03}
 AGAIN = 3
 CALL = "trials.limit_calls:answer"
-LOST = {"outcome": "lost", "processor": 0.0, "compiling": 0.0}
+LOST = {"outcome": "lost", "processor": 0.0, "compiling": 0.0, "speed": 0.0}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,10 +81,7 @@ def trial(pool: Pool, seed: int, mode: str, most: int) -> Trial:
         record = min(record, pool.ask(seed, mode), key=lambda one: float(one["wall"] - one["compiling"]))
     wrong = [record["untrue"]] if record["untrue"] else []
     if late(record, room):
-        figures = (
-            f"{record['processor']:.2f} s of the processor, {record['compiling']:.2f} s told of compiling"
-        )
-        wrong.append(f"{record['wall']:.2f} s with a limit of {call.limit:g} s, {figures}")
+        wrong.append(f"{record['wall']:.2f} s with a limit of {call.limit:g} s, {_figures(record)}")
     command = f"python scripts/trials/time_limits.py --mode {mode} --most {most} --cases 1 --seed {seed}"
     paste = f"# {call.title}\n{command}"
     seconds = record["wall"], record["processor"]
@@ -94,6 +91,12 @@ def trial(pool: Pool, seed: int, mode: str, most: int) -> Trial:
 def late(record: dict[str, Any], room: float) -> bool:
     """Whether a call took longer than it may."""
     return bool(record["wall"] - record["compiling"] > room)
+
+
+def _figures(record: dict[str, Any]) -> str:
+    """What the machine and the program did meanwhile."""
+    used, compiling = f"{record['processor']:.2f} s of the processor", record["compiling"]
+    return f"{used}, told of compiling {compiling:.2f} s, the machine gave {record['speed']:.0%} of a core"
 
 
 def _mode(seed: int) -> str:

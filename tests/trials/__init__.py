@@ -1,0 +1,1 @@
+"""Campaigns of random trials, a small share of each."""
