@@ -35,7 +35,7 @@ WIDEST = 1_000_000
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
 UNITS = {"batch": "batch", "makespan": "step"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
-AMONG = "optimal among the plans that a note describes"
+AMONG = "optimal (see the note)"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
 

@@ -7,7 +7,17 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from partitioner import Devices, Graph, WorkloadError, evaluate, load, load_pipedream, solve, split_operations
+from partitioner import (
+    Devices,
+    Graph,
+    WorkloadError,
+    compare_methods,
+    evaluate,
+    load,
+    load_pipedream,
+    solve,
+    split_operations,
+)
 from partitioner.pass_order import ADDED, order_is_open, with_pass_order
 
 PROFILES = Path(__file__).parent.parent / "instances" / "profiles"
@@ -105,6 +115,7 @@ def test_backward_edges_along_the_forward_pass_are_refused() -> None:
     graph = two_layers(("a'", "b'"))
     for ask in (
         lambda: solve(graph, Devices.accelerated(2), "makespan"),
+        lambda: compare_methods(graph, Devices.accelerated(2), "makespan"),
         lambda: evaluate(graph, Devices.accelerated(1), dict.fromkeys(graph.ids, "accelerator0"), "makespan"),
     ):
         with pytest.raises(WorkloadError, match="edge \"a'\" -> \"b'\": objective 'makespan' must know"):

@@ -21,6 +21,7 @@ from partitioner.interrupt import StopEvent
 from partitioner.methods.method import Progress
 from partitioner.option_effects import Asked, check_options, known_options
 from partitioner.options import check_fares, read_options
+from partitioner.pass_order import with_pass_order
 from partitioner.workload import Workload
 
 Report = Callable[[Progress], None]
@@ -157,6 +158,8 @@ def compare_methods(
     require_callable(on_progress=on_progress)
     read_options(objective, time_limit, 0.0, seed, workers, method_options)
     check_fares(objective, devices)
+    if objective == "makespan" and not method_options.get("schedule"):
+        with_pass_order(graph)  # refuses, once, what every method would refuse
     runs = runs_of(objective, split, methods, "placer" in method_options)
     given = {"time_limit": time_limit, "seed": seed, "workers": workers, "stop": stop, **method_options}
     check_options(method_options, [Asked(objective, shape, name, devices) for name, shape in runs])

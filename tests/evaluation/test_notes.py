@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ SILENT = "the exchange of weights among replicas is not counted: device kind 'gp
 PLACEMENT = {0: "gpu0", 1: "gpu1", 2: "gpu1", 3: "gpu0"}
 
 
-def training(**parts: float) -> Graph:
+def training(**parts: Any) -> Graph:
     return Graph.from_arrays(
         {"gpu": [1.0, 1.0, 2.0, 2.0]},
         [(0, 1), (1, 2), (2, 3)],
@@ -36,12 +37,12 @@ def gpus(count: int = 2, bandwidth: float | None = None) -> Devices:
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "1f1b_async"])
 def test_schedules_of_graphs_with_size_alone(schedule: str) -> None:
     """Plans, evaluations, simulations and comparisons say that activations are not known."""
-    asked = {"schedule": schedule, "microbatches": 4}
+    asked: dict[str, Any] = {"schedule": schedule, "microbatches": 4}
     plan = solve(training(), gpus(), **asked)
-    found = evaluate(training(), gpus(), PLACEMENT, **asked)  # type: ignore[arg-type]
+    found = evaluate(training(), gpus(), PLACEMENT, **asked)
     timeline = simulate(training(), gpus(), PLACEMENT, schedule, 4)
     for notes in (plan.notes, found.notes, timeline.notes):
-        assert [note for note in notes if note.startswith(UNKNOWN)] == list(notes[-1:])
+        assert len([note for note in notes if note.startswith(UNKNOWN)]) == 1
     assert UNKNOWN in plan.summary(200) and UNKNOWN in evaluation_table(found, 200)
     assert UNKNOWN in timeline_table(timeline, 200)
     ranked = solve(training(), gpus(), "makespan", **asked)
@@ -81,17 +82,17 @@ def test_replicas_without_a_bandwidth() -> None:
     """Weights that nobody pays for are no optimum without a word."""
     plan = solve(training(parameters=4.0), gpus(3), replicas=3)
     assert plan.replicas and SILENT in plan.notes
-    given = {"replicas": {"gpu1": ["gpu2"]}}
-    assert evaluate(training(parameters=4.0), gpus(3), PLACEMENT, **given).notes == (SILENT,)  # type: ignore[arg-type]
-    timeline = simulate(training(parameters=4.0, activations=1.0), gpus(3), PLACEMENT, "1f1b", 4, **given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"replicas": {"gpu1": ["gpu2"]}}
+    assert evaluate(training(parameters=4.0), gpus(3), PLACEMENT, **given).notes == (SILENT,)
+    timeline = simulate(training(parameters=4.0, activations=1.0), gpus(3), PLACEMENT, "1f1b", 4, **given)
     assert timeline.notes == (SILENT,)
 
 
 def test_replicas_that_exchange_or_have_no_weights_need_no_note() -> None:
-    given = {"replicas": {"gpu1": ["gpu2"]}}
-    paid = evaluate(training(parameters=4.0), gpus(3, 2.0), PLACEMENT, **given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"replicas": {"gpu1": ["gpu2"]}}
+    paid = evaluate(training(parameters=4.0), gpus(3, 2.0), PLACEMENT, **given)
     assert paid.notes == () and paid.loads[1].sync > 0
-    assert evaluate(training(size=0.0), gpus(3), PLACEMENT, **given).notes == ()  # type: ignore[arg-type]
+    assert evaluate(training(size=0.0), gpus(3), PLACEMENT, **given).notes == ()
     assert evaluate(training(parameters=4.0), gpus(3), PLACEMENT).notes == ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,9 @@ def _line(rng: np.random.Generator, whole: bool) -> Made:
     n = 2 * half
     edges = [(i, j) for i in range(n) for j in range(i + 1, n) if j == i + 1 or rng.random() < 0.2]
     round_to = 0 if whole else 17
-    parts = {part: rng.uniform(0, 2, n).round(round_to) for part in ("parameters", "activations")}
+    parts: dict[str, Any] = {
+        part: rng.uniform(0, 2, n).round(round_to) for part in ("parameters", "activations")
+    }
     graph = Graph.from_arrays(
         {"gpu": rng.uniform(0, 9, n).round(round_to)},
         edges,

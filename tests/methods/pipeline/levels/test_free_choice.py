@@ -29,7 +29,7 @@ def test_stages_on_whole_groups_leave_other_kinds_to_nobody_and_the_plan_says_so
     assert (plan.value, best) == (1.5, 1.0)
     assert plan.status == "optimal" and noted(plan)
     assert plan.statistics[ANY_DEVICES] <= best
-    assert plan.summary(200).splitlines()[0].endswith("optimal among the plans that a note describes")
+    assert plan.summary(200).splitlines()[0].endswith("optimal (see the note)")
     assert f"lower bound is {plan.statistics[ANY_DEVICES]:.6g}" in plan.notes[0]
 
 
