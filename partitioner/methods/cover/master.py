@@ -16,6 +16,7 @@ import numpy as np
 from ortools.math_opt.python import mathopt
 
 from partitioner.methods.cover.pricing import Columns
+from partitioner.methods.ip.backends.apart import apart
 from partitioner.preprocess.problem import Floats, Ints
 
 SHRINK, GROW, WIDEN, WHOLE = 0.85, 1.5, 10.0, 10.0
@@ -80,7 +81,7 @@ class Master:
         low, high = np.maximum(self.centre - self.radius, 0.0), self.centre + self.radius
         for variable, least, most in zip(self.weights, low.tolist(), high.tolist(), strict=True):
             variable.lower_bound, variable.upper_bound = least, most
-        result = mathopt.solve(self.model, mathopt.SolverType.HIGHS)
+        result = apart(lambda: mathopt.solve(self.model, mathopt.SolverType.HIGHS))
         if not result.has_primal_feasible_solution():
             return None
         weight = np.maximum(np.array(result.variable_values(self.weights)), 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
@@ -15,6 +16,11 @@ Solution = TypeVar("Solution")
 
 PRECISION = 1e-6  # solvers prove no closer than this
 MARGIN = 6e-7  # a solver's bound may be too large by that fraction: logs show seven digits
+
+
+def seconds_left(settings: Settings) -> float:
+    """Return the seconds until the deadline, at least 0; infinity if there is none."""
+    return np.inf if settings.deadline is None else max(settings.deadline - time.perf_counter(), 0.0)
 
 
 @dataclass(eq=False)
@@ -37,6 +43,8 @@ class Search(Generic[Solution]):
         What each backend said of the whole program.
     look
         Takes in what solvers have found meanwhile.
+    cut_short
+        True once a solver was not asked because too little time was left.
     """
 
     problem: Problem
@@ -48,6 +56,7 @@ class Search(Generic[Solution]):
     notes: list[str] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
     look: Callable[[], None] = lambda: None
+    cut_short: bool = False
 
     @property
     def gap(self) -> float:
@@ -123,4 +132,7 @@ class Search(Generic[Solution]):
     def _stop_reason(self) -> str:
         if self.bound == np.inf or meets(self.bound, self.value, PRECISION):
             return "optimal"
-        return "gap" if self.closed else self.settings.stop_reason
+        if self.closed:
+            return "gap"
+        reason = self.settings.stop_reason
+        return "time_limit" if self.cut_short and reason == "heuristic" else reason

@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
-import numpy as np
-
 from partitioner.methods.cover.bound import Covering
+from partitioner.methods.ip.race import is_worth_while
+from partitioner.methods.ip.search import seconds_left
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import Search as Annealing
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
 from partitioner.methods.relaxation import Relaxation
 
-SHARE = 0.85  # of the time that is left
+SHARE = 0.85  # of the time that is left, where solvers can use the rest
 POLISH = 1e-2  # seconds for each supernode of local search from the first parts
 PATIENCE = 5e-2  # seconds for each supernode without progress
 SMALL = 100  # supernodes; of fewer each takes less
@@ -26,7 +26,8 @@ SLICE = 0.2  # seconds in turn where one core has to do
 
 def squeeze(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound until they meet, or neither moves any more."""
-    covering, descent = Covering(search.problem, relaxation), Descent(search)
+    descent = Descent(search)
+    covering = Covering(search.problem, relaxation, descent.left)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(descent.run)
         try:
@@ -43,13 +44,13 @@ def squeeze(search: SplitSearch, relaxation: Relaxation) -> None:
 
 def cover(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve the bound alone; it holds for any limits on parts, which local search knows nothing of."""
-    end = Descent(search).end
+    descent = Descent(search)
 
     def stop() -> bool:
         search.look()
-        return search.over or time.perf_counter() > end
+        return search.over or descent.late
 
-    covering = Covering(search.problem, relaxation)
+    covering = Covering(search.problem, relaxation, descent.left)
     covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
 
 
@@ -89,13 +90,18 @@ class Descent:
         self.leaving = False
         self.size = search.problem.n * min(1.0, search.problem.n / SMALL)
         self.began = self.moved = time.perf_counter()
-        deadline = search.settings.deadline
-        self.end = np.inf if deadline is None else self.began + SHARE * (deadline - self.began)
+        left = seconds_left(search.settings)
+        share = SHARE if is_worth_while((1 - SHARE) * left) else 1.0
+        self.end = self.began + share * left
 
     @property
     def late(self) -> bool:
         """True once its share of the time is over."""
-        return time.perf_counter() > self.end
+        return self.left() <= 0
+
+    def left(self) -> float:
+        """Return the seconds that are left of its share, at most 0 for none; none to a run that is to end."""
+        return 0.0 if self.search.settings.expired else self.end - time.perf_counter()
 
     @property
     def idle(self) -> bool:
@@ -107,7 +113,7 @@ class Descent:
     def run(self) -> None:
         """Search until told to leave."""
         problem, settings = self.search.problem, self.search.settings
-        seconds = min(POLISH * self.size, self.end - time.perf_counter())
+        seconds = min(POLISH * self.size, self.left())
         found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)
         if found is not None:
             self._keep(*found)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.imported import imported
+from partitioner.methods.ip.search import seconds_left
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.method import Method, Outcome, Part, Settings, part_numbers
 from partitioner.preprocess.problem import Problem
@@ -16,6 +17,7 @@ from partitioner.preprocess.problem import Problem
 PLAIN = "partitioner.methods.dp.exact:solve_exact"
 EXTENDED = "partitioner.methods.pipeline.solve:solve_pipeline"
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
+SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # the chain may take that share of the time that is left if it is short
 
 
 def find_start(search: SplitSearch) -> None:
@@ -32,9 +34,11 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
     if settings.incumbent is not None:
         yield settings.incumbent
     if problem.chain is not None:
-        chain = within(settings, CHAIN_SHARE, CHAIN_SECONDS)
         place = PLAIN if problem.chain.pipeline is None else EXTENDED
         method: Method = imported(place)
+        left = seconds_left(settings)
+        share = max(CHAIN_SHARE, min(SHORT_SHARE, SHORT_SECONDS / max(left, SHORT_SECONDS)))
+        chain = within(settings, share, CHAIN_SECONDS)
         parts = lifted(problem, method(problem.chain, replace(chain, incumbent=None, gap=0.0)))
         if parts is not None:
             yield parts
@@ -42,9 +46,7 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
 
 def within(settings: Settings, share: float, seconds: float) -> Settings:
     """The settings with a deadline of `seconds`, or of a share of the time that is left."""
-    now = time.perf_counter()
-    left = np.inf if settings.deadline is None else max(settings.deadline - now, 0.0)
-    return replace(settings, deadline=now + min(share * left, seconds))
+    return replace(settings, deadline=time.perf_counter() + min(share * seconds_left(settings), seconds))
 
 
 def lifted(problem: Problem, chain: Outcome) -> list[Part] | None:

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import numpy as np
 
+from partitioner.methods.ip.backends.apart import apart
 from partitioner.methods.ip.backends.backend import Answer, Limits
 from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.ip.backends.highs import solve_highs
@@ -37,7 +38,7 @@ def optimum(program: Program, settings: Settings) -> tuple[float, Floats] | None
 
 def _here(program: Program, settings: Settings) -> Answer:
     left = None if settings.deadline is None else max(settings.deadline - time.perf_counter(), 0.0)
-    return solve_highs(program, Limits(left), lambda values, bound: None)
+    return apart(lambda: solve_highs(program, Limits(left), lambda values, bound: None))
 
 
 def _elsewhere(program: Program, settings: Settings) -> Answer | None:
