@@ -19,6 +19,8 @@ def topological(graph: Graph) -> Ints:
     Ints
         Positions of nodes; fewer than there are if the edges make a cycle: those that do not come after it.
     """
+    if (graph.edges[:, 0] < graph.edges[:, 1]).all():
+        return np.arange(len(graph), dtype=np.int64)
     after: list[list[int]] = [[] for _ in range(len(graph))]
     for u, v in graph.edges.tolist():
         after[u].append(v)

@@ -26,6 +26,8 @@ def colocated_groups(graph: Graph, classes: Sequence[Ints] = ()) -> Ints:
     Ints
         Shape (N,): the group of every node, from 0.
     """
+    if all((label < 0).all() for label in (graph.color, *classes)):
+        return np.arange(len(graph))
     bonds: nx.Graph[object] = nx.Graph()
     bonds.add_nodes_from(range(len(graph)))
     bonds.add_edges_from((i, ("color", c)) for i, c in enumerate(graph.color.tolist()) if c >= 0)

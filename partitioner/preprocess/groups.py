@@ -26,7 +26,7 @@ class Groups:
     relaxed_size, relaxed_allowed
         The same without what was merged at the risk of losing the optimum.
     neighbours
-        The groups that share an edge with each.
+        The groups that share an edge with each group that takes no time.
     parent
         Itself, or the group that it was merged into.
     counted
@@ -51,11 +51,11 @@ def new_groups(graph: Graph, devices: Devices, group: Ints, objective: str) -> G
     allowed = _allowed(graph, devices, group, count)
     time = _times(graph, devices, group, count) * allowed[:, None, :]
     neighbours: list[set[int]] = [set() for _ in range(count)]
-    for source, target in group[graph.edges].tolist():
-        if source != target:
-            neighbours[source].add(target)
-            neighbours[target].add(source)
     idle = time.sum(axis=(0, 1)) == 0
+    ends = group[graph.edges]
+    for source, target in ends[idle[ends].any(axis=1) & (ends[:, 0] != ends[:, 1])].tolist():
+        neighbours[source].add(target)
+        neighbours[target].add(source)
     return Groups(
         time=time,
         idle=idle & ~_hurrying(graph, group, count) if objective == "gpipe" else idle,

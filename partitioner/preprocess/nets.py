@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.graph import Floats, Graph
-from partitioner.preprocess.problem import Ints, Nets, rows_of
+from partitioner.preprocess.problem import Ints, Nets, Rows, rows_of
+
+NONE = np.zeros(0, dtype=np.int64)
 
 
-class _Tensor(NamedTuple):
-    """A tensor between supernodes: who makes it, in which pass, who reads it first in which pass."""
+class _Tensors(NamedTuple):
+    """Tensors between supernodes: who makes each, in which pass, and what it costs.
 
-    source: int
-    made: int
-    read: dict[int, int]
-    cost: float
+    `pins` has for each its maker and its readers, ascending, and `read` the first pass in which each of
+    these reads it.
+    """
 
-    def key(self, detail: str) -> tuple[object, ...]:
-        """Tensors of equal keys can share a net, their costs added."""
-        pins = tuple(sorted({self.source, *self.read}))
-        if detail == "pins":
-            return pins
-        if detail == "sources":
-            return self.source, pins
-        readers = tuple(sorted((pin, when) for pin, when in self.read.items() if pin != self.source))
-        return self.source, self.made, readers
+    source: Ints
+    made: Ints
+    pins: Rows
+    read: Ints
+    cost: Floats
 
 
 def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
@@ -46,34 +45,48 @@ def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
         the duplex model and levels of devices need; ``"passes"``: also when they are made and read, as
         GPipe needs.
     """
-    merged: dict[tuple[object, ...], _Tensor] = {}
-    for tensor in _tensors(graph, member.tolist(), by_pass=detail == "passes"):
-        if tensor.cost > 0 and tensor.read.keys() - {tensor.source}:
-            key = tensor.key(detail)
-            if key in merged:
-                tensor = tensor._replace(cost=merged[key].cost + tensor.cost)
-            merged[key] = tensor
-    return _nets_of(list(merged.values()), count)
+    tensors = _tensors(graph, member, count, by_pass=detail == "passes")
+    label, last = _labels(_keys(tensors, detail))
+    pins = [tensors.pins.row(t) for t in last.tolist()]
+    read = [tensors.read[tensors.pins.start[t] : tensors.pins.start[t + 1]] for t in last.tolist()]
+    owner = np.repeat(np.arange(len(last)), [len(row) for row in pins])
+    items = np.concatenate([NONE, *pins])
+    return Nets(
+        pins=rows_of(owner, items, len(last)),
+        of_node=rows_of(items, owner, count),
+        cost=np.bincount(label, tensors.cost, len(last)).astype(np.float64),
+        source=tensors.source[last],
+        made=tensors.made[last],
+        read=np.concatenate([NONE, *read]),
+    )
 
 
 def no_nets(count: int) -> Nets:
     """The nets of `count` supernodes that exchange nothing."""
-    return _nets_of([], count)
+    empty = rows_of(NONE, NONE, 0)
+    return Nets(empty, rows_of(NONE, NONE, count), np.zeros(0), NONE, NONE, NONE)
 
 
-def _nets_of(tensors: list[_Tensor], count: int) -> Nets:
-    pins = [sorted({tensor.source, *tensor.read}) for tensor in tensors]
-    owner = np.repeat(np.arange(len(pins)), [len(row) for row in pins])
-    items = np.array([pin for row in pins for pin in row], dtype=np.int64)
-    read = [tensor.read.get(pin, 0) for tensor, row in zip(tensors, pins, strict=True) for pin in row]
-    return Nets(
-        pins=rows_of(owner, items, len(pins)),
-        of_node=rows_of(items, owner, count),
-        cost=np.array([tensor.cost for tensor in tensors], dtype=np.float64),
-        source=np.array([tensor.source for tensor in tensors], dtype=np.int64),
-        made=np.array([tensor.made for tensor in tensors], dtype=np.int64),
-        read=np.array(read, dtype=np.int64),
-    )
+def _keys(tensors: _Tensors, detail: str) -> list[Hashable]:
+    """What tensors must share to share a net, their costs added."""
+    items, start = tensors.pins.items, tensors.pins.start.tolist()
+    if detail == "passes":
+        items = np.where(items == tensors.source[tensors.pins.owners()], -1, 2 * items + tensors.read)
+    rows = [items[first:end].tobytes() for first, end in pairwise(start)]
+    if detail == "pins":
+        return list(rows)
+    if detail == "sources":
+        return list(zip(tensors.source.tolist(), rows, strict=True))
+    return list(zip(tensors.source.tolist(), tensors.made.tolist(), rows, strict=True))
+
+
+def _labels(keys: Sequence[Hashable]) -> tuple[Ints, Ints]:
+    """Number the distinct keys in order of appearance; the number of each, and where each comes last."""
+    number: dict[Hashable, int] = {}
+    label = np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+    last = np.zeros(len(number), dtype=np.int64)
+    last[label] = np.arange(len(keys))
+    return label, last
 
 
 def forward_outputs(graph: Graph, member: Ints, count: int) -> Floats:
@@ -100,20 +113,40 @@ def forward_outputs(graph: Graph, member: Ints, count: int) -> Floats:
     return np.bincount(member, moved, count).astype(np.float64)
 
 
-def _tensors(graph: Graph, member: list[int], by_pass: bool) -> list[_Tensor]:
-    """Every tensor with its readers; all passes are 0 unless they are to be told apart."""
-    when = (graph.backward & by_pass).astype(int).tolist()
-    outgoing: dict[int, list[tuple[int, float]]] = {}
-    for (source, target), cost in zip(graph.edges.tolist(), graph.cost.tolist(), strict=True):
-        outgoing.setdefault(source, []).append((target, cost))
-    tensors = []
-    for source, edges in outgoing.items():
-        together = len({cost for _, cost in edges}) == 1
-        for users, cost in (
-            [([v for v, _ in edges], edges[0][1])] if together else [([v], c) for v, c in edges]
-        ):
-            read: dict[int, int] = {}
-            for user in users:
-                read[member[user]] = min(read.get(member[user], 1), when[user])
-            tensors.append(_Tensor(member[source], when[source], read, cost))
-    return tensors
+def _tensors(graph: Graph, member: Ints, count: int, by_pass: bool) -> _Tensors:
+    """Every tensor that costs something and has a reader elsewhere; all passes are 0 unless told apart."""
+    consumer = graph.edges[:, 1]
+    when = (graph.backward & by_pass).astype(np.int64)
+    number, maker, cost = _numbered(graph)
+    source, made = member[maker], when[maker]
+    key, place = np.unique(number * count + member[consumer], return_inverse=True)
+    read = np.ones(len(key), dtype=np.int64)
+    np.minimum.at(read, place, when[consumer])
+    owner, pin = np.divmod(key, count)
+    counts = (np.bincount(owner, pin != source[owner], len(cost)) > 0) & (cost > 0)
+    absent = np.bincount(owner, pin == source[owner], len(cost)) == 0
+    owner = np.concatenate((owner, np.flatnonzero(absent)))
+    pin, read = (
+        np.concatenate((pin, source[absent])),
+        np.concatenate((read, np.zeros(absent.sum(), np.int64))),
+    )
+    order = np.lexsort((pin, owner))
+    order = order[counts[owner[order]]]
+    owner = (np.cumsum(counts) - 1)[owner[order]]
+    pins = rows_of(owner, pin[order], int(counts.sum()))
+    return _Tensors(source[counts], made[counts], pins, read[order], cost[counts])
+
+
+def _numbered(graph: Graph) -> tuple[Ints, Ints, Floats]:
+    """The number of the tensor on each edge, and the node that makes each tensor and its cost.
+
+    Tensors are numbered in the order in which their makers come first in the edges.
+    """
+    producer, m = graph.edges[:, 0], len(graph.edges)
+    least, most, first = np.full(len(graph), np.inf), np.full(len(graph), -np.inf), np.full(len(graph), m)
+    np.minimum.at(least, producer, graph.cost)
+    np.maximum.at(most, producer, graph.cost)
+    np.minimum.at(first, producer, np.arange(m))
+    edge = np.where((least == most)[producer], 0, np.arange(m))
+    _, example, number = np.unique(first[producer] * (m + 1) + edge, return_index=True, return_inverse=True)
+    return number, producer[example], np.asarray(graph.cost[example], dtype=np.float64)

@@ -29,7 +29,7 @@ def depth_first(successors: Rows, predecessors: Rows, priority: Floats | None = 
     key = -np.arange(n, dtype=np.float64) if priority is None else priority
     missing = np.diff(predecessors.start).tolist()
     rank = key.tolist()
-    after = [successors.row(v).tolist() for v in range(n)]
+    after = successors.lists()
     stack = sorted((v for v in range(n) if not missing[v]), key=rank.__getitem__)
     order = []
     while stack:
@@ -58,7 +58,7 @@ def reverse_postorder(successors: Rows, priority: Floats) -> Ints:
     """
     n = len(successors.start) - 1
     rank = priority.tolist()
-    after = [sorted(successors.row(v).tolist(), key=rank.__getitem__) for v in range(n)]
+    after = [sorted(row, key=rank.__getitem__) for row in successors.lists()]
     seen = [False] * n
     left: list[int] = []
     for root in sorted(range(n), key=rank.__getitem__):

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 
 from partitioner.graph import Graph
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.problem import Ints, rows_of
 
 
 def precedence_pairs(graph: Graph, group: Ints) -> Ints:
@@ -24,7 +24,7 @@ def precedence_pairs(graph: Graph, group: Ints) -> Ints:
     earlier = np.concatenate((source[forward], target[mirrored]))
     later = np.concatenate((target[forward], source[mirrored]))
     pairs = np.stack((group[earlier], group[later]), axis=1)
-    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+    return distinct(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
 def merge_cycles(group: Ints, pairs: Ints) -> tuple[Ints, Ints]:
@@ -35,8 +35,14 @@ def merge_cycles(group: Ints, pairs: Ints) -> tuple[Ints, Ints]:
     group, pairs
         As given, between the merged groups; the pairs are acyclic now.
     """
+    count = int(group.max()) + 1
+    left = _depth_first(rows_of(pairs[:, 0], pairs[:, 1], count).lists())
+    if left is not None:
+        merged = np.empty(count, dtype=np.int64)
+        merged[left] = np.arange(count)
+        return merged[group], relabelled(pairs, merged)
     digraph: nx.DiGraph[int] = nx.DiGraph()
-    digraph.add_nodes_from(range(int(group.max()) + 1))
+    digraph.add_nodes_from(range(count))
     digraph.add_edges_from(pairs.tolist())
     merged = np.empty(len(digraph), dtype=np.int64)
     for number, component in enumerate(nx.strongly_connected_components(digraph)):
@@ -44,7 +50,41 @@ def merge_cycles(group: Ints, pairs: Ints) -> tuple[Ints, Ints]:
     return merged[group], relabelled(pairs, merged)
 
 
+def _depth_first(after: list[list[int]]) -> list[int] | None:
+    """The groups as a depth-first search leaves them, as networkx numbers components; None on a cycle."""
+    met, gone = [False] * len(after), [False] * len(after)
+    left: list[int] = []
+    for root in range(len(after)):
+        stack = [] if met[root] else [(root, iter(after[root]))]
+        met[root] = True
+        while stack:
+            group, others = stack[-1]
+            other = next((other for other in others if not gone[other]), None)
+            if other is None:
+                left.append(group)
+                gone[group] = True
+                stack.pop()
+            elif met[other]:
+                return None
+            else:
+                met[other] = True
+                stack.append((other, iter(after[other])))
+    return left
+
+
 def relabelled(pairs: Ints, label: Ints) -> Ints:
     """The pairs between new labels, without those inside one label and without repetition."""
     pairs = label[pairs]
-    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+    return distinct(pairs[pairs[:, 0] != pairs[:, 1]])
+
+
+def distinct(pairs: Ints) -> Ints:
+    """The pairs in order, without repetition; no number is negative.
+
+    Examples
+    --------
+    >>> distinct(np.array([[1, 0], [0, 2], [1, 0]])).tolist()
+    [[0, 2], [1, 0]]
+    """
+    base = int(pairs.max(initial=0)) + 1
+    return np.stack(np.divmod(np.unique(pairs[:, 0] * base + pairs[:, 1]), base), axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,6 +26,11 @@ class Rows(NamedTuple):
     def row(self, i: int) -> Ints:
         """The items of row `i`."""
         return self.items[self.start[i] : self.start[i + 1]]
+
+    def lists(self) -> list[list[int]]:
+        """All rows as lists."""
+        items = self.items.tolist()
+        return [items[first:end] for first, end in pairwise(self.start.tolist())]
 
     def owners(self) -> Ints:
         """The row that each item is in, shape of `items`."""

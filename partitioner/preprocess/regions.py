@@ -25,13 +25,26 @@ def region_of(graph: Graph, member: Ints, backward: bool) -> Region:
         The backward part instead of the forward one.
     """
     inside = graph.backward == backward
+    edges = graph.edges[inside[graph.edges].all(axis=1)]
+    if not (member[edges[:, 0]] == member[edges[:, 1]]).any():
+        return _unshrunk(np.flatnonzero(inside), edges, member)
     part: nx.DiGraph[int] = nx.DiGraph()
     part.add_nodes_from(np.flatnonzero(inside).tolist())
-    part.add_edges_from(graph.edges[inside[graph.edges].all(axis=1)].tolist())
+    part.add_edges_from(edges.tolist())
     _shrink(part, member)
     number = {node: i for i, node in enumerate(part)}
-    edges = [(number[u], number[v]) for u, v in part.edges]
-    return Region(member[list(part)], np.array(edges, dtype=np.int64).reshape(-1, 2))
+    kept = [(number[u], number[v]) for u, v in part.edges]
+    return Region(member[list(part)], np.array(kept, dtype=np.int64).reshape(-1, 2))
+
+
+def _unshrunk(nodes: Ints, edges: Ints, member: Ints) -> Region:
+    """The region of all nodes, where nothing merges; the edges without repetition, by their producers."""
+    number = np.zeros(len(member), dtype=np.int64)
+    number[nodes] = np.arange(len(nodes))
+    ends = number[edges].reshape(-1, 2)
+    first = np.unique(ends[:, 0] * len(member) + ends[:, 1], return_index=True)[1]
+    first = np.sort(first)
+    return Region(member[nodes], ends[first[np.argsort(ends[first, 0], kind="stable")]])
 
 
 def _shrink(part: nx.DiGraph[int], member: Ints) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioner.methods.cover.master import Master
 from partitioner.methods.cover.oracles import Oracles
 from partitioner.methods.cover.pricing import Columns
+from partitioner.methods.imported import imported
 from partitioner.methods.relaxation import Relaxation
 from partitioner.preprocess.problem import Floats, Problem
 
+if TYPE_CHECKING:
+    from partitioner.methods.cover.master import Master
+
+MASTER = "partitioner.methods.cover.master:Master"  # imported when it is needed, as it loads a solver
 PATIENCE = 40
 RETRIES = 2
 SURE = 1 + 1e-9
@@ -34,6 +39,8 @@ class Covering:
         The problem.
     relaxation
         The bound and the weights to start from.
+    left
+        Returns how many seconds are left.
 
     Attributes
     ----------
@@ -41,8 +48,10 @@ class Covering:
         The best bound so far.
     """
 
-    def __init__(self, problem: Problem, relaxation: Relaxation) -> None:
-        self.problem, self.bound = problem, relaxation.bound
+    def __init__(
+        self, problem: Problem, relaxation: Relaxation, left: Callable[[], float] = lambda: np.inf
+    ) -> None:
+        self.problem, self.bound, self.left = problem, relaxation.bound, left
         self.weight = relaxation.weight
         self.oracles: Oracles | None = None
         self.last: Duel | None = None
@@ -84,7 +93,7 @@ class Covering:
         """
         oracles = self.oracles
         if oracles is None or (not oracles.ready and threshold < FEWER * oracles.threshold):
-            self.oracles = oracles = Oracles(self.problem, threshold)
+            self.oracles = oracles = Oracles(self.problem, threshold, self.left)
         if not oracles.ready:
             return None
         last = self.last
@@ -154,7 +163,8 @@ class Duel:
         self.ratio, columns = self.measure(self.weight)
         self.weight = self._scaled(self.weight, columns)
         self.columns.append(columns)
-        return Master(self.count, self.weight, self.columns)
+        master: type[Master] = imported(MASTER)
+        return master(self.count, self.weight, self.columns)
 
     def _try(self, master: Master, trial: Floats) -> bool:
         """Measure weights and learn from that; are they better by more than a trifle?"""

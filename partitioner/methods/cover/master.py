@@ -16,6 +16,7 @@ import numpy as np
 from ortools.math_opt.python import mathopt
 
 from partitioner.methods.cover.pricing import Columns
+from partitioner.methods.ip.backends.apart import apart
 from partitioner.methods.ip.backends.backend import Answer
 from partitioner.methods.ip.backends.guard import guarded
 from partitioner.preprocess.problem import Floats, Ints
@@ -89,7 +90,7 @@ class Master:
         return np.where(weight > 1e-7, weight, 0.0), answer.bound / self.n
 
     def _solved(self) -> Answer:
-        result = mathopt.solve(self.model, mathopt.SolverType.HIGHS)
+        result = apart(lambda: mathopt.solve(self.model, mathopt.SolverType.HIGHS))
         if not result.has_primal_feasible_solution():
             return Answer("infeasible")
         return Answer("optimal", np.array(result.variable_values(self.weights)), result.objective_value())

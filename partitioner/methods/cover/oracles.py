@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -39,22 +40,27 @@ class Oracles:
         The problem.
     threshold
         The largest threshold of interest.
+    left
+        Returns how many seconds are left.
 
     Attributes
     ----------
     count
         Devices of each kind in use.
     ready
-        False if the states are too many for oracles.
+        False if the states are too many for oracles, or the time was over before they were known.
     """
 
-    def __init__(self, problem: Problem, threshold: float) -> None:
+    def __init__(
+        self, problem: Problem, threshold: float, left: Callable[[], float] = lambda: np.inf
+    ) -> None:
+        self.left = left
         self.time = problem.work()
         self.threshold = threshold
         self.kinds = np.flatnonzero(problem.count > 0).tolist()
         self.count = problem.count[self.kinds]
         whole = [kind for kind in self.kinds if problem.pays[kind] or _is_contiguous(problem, kind)]
-        self.ways = {kind: _ways(problem, kind, self.time[kind], threshold) for kind in whole}
+        self.ways = {kind: _ways(problem, kind, self.time[kind], threshold, left) for kind in whole}
         self.ready = None not in self.ways.values()
 
     def within(self, threshold: float) -> list[Oracle]:
@@ -65,15 +71,17 @@ class Oracles:
         ways = self.ways.get(kind)
         if ways is None:
             return FractionOracle(self.time[kind], threshold)
-        return SetOracle(ways.within(threshold), threshold)
+        return SetOracle(ways.within(threshold), threshold, self.left)
 
 
 def _is_contiguous(problem: Problem, kind: int) -> bool:
     return bool(problem.regions) and bool(problem.contiguous[kind])
 
 
-def _ways(problem: Problem, kind: int, time: Floats, threshold: float) -> Ways | None:
+def _ways(
+    problem: Problem, kind: int, time: Floats, threshold: float, left: Callable[[], float]
+) -> Ways | None:
     shares = SHARES[problem.communication] if problem.pays[kind] else FREE
     transfers = problem.nets.cost * problem.fare[kind] * shares.transfers
     steps = steps_of(problem, transfers, _is_contiguous(problem, kind))
-    return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES)
+    return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES, left)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from partitioner.methods.cover.labels import FULL, best_set, follow, priced
 from partitioner.methods.cover.states import States
+from partitioner.methods.ip.backends.apart import apart
 from partitioner.preprocess.problem import Floats, Ints
 
 FEWEST, MOST = 20_000, 5_000_000
+LABELS_PER_SECOND = 2_000_000
 AROUND = np.array([1.0, 0.9, 1.1, 0.7, 1.4])
 HALVINGS = 40
 
@@ -47,9 +51,12 @@ class SetOracle:
         The states of its sets.
     threshold
         The largest load.
+    left
+        Returns how many seconds are left.
     """
 
-    def __init__(self, states: States, threshold: float) -> None:
+    def __init__(self, states: States, threshold: float, left: Callable[[], float] = lambda: np.inf) -> None:
+        self.left = left
         self.ways = states.start, states.after, states.load
         self.rest, self.threshold = states.rest, threshold
         self.price, self.short, self.room, self.most = 1.0, 0.004, FEWEST, MOST
@@ -64,12 +71,16 @@ class SetOracle:
         short = self.short / 2
         while True:
             target = value * (1 - short)
-            labels, found, chosen = best_set(
-                *self.ways, self.rest, weight, prices, ahead, self.threshold, target, self.room
+            most = int(min(self.most, max(self.left() * LABELS_PER_SECOND, FEWEST)))
+            room = min(self.room, most)
+            labels, found, chosen = apart(
+                partial(best_set, *self.ways, self.rest, weight, prices, ahead, self.threshold, target, room)
             )
             if labels > 0:
                 self.short = short
                 return Column(chosen.astype(np.float64), found)
+            if labels == FULL and room >= most and most < self.most:
+                return self._mixture(weight, value)
             if labels == FULL and self.room >= self.most:
                 self.most = max(self.most // 2, FEWEST)
                 self.room = min(self.room, self.most)

@@ -8,6 +8,7 @@ a time, so the states are few.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,8 +60,14 @@ class Ways:
         return _joined(_pruned(self.layers, threshold))
 
 
-def enumerate_ways(steps: list[Step], time: Floats, threshold: float, most: int) -> Ways | None:
-    """The ways through all states; None if there are more than `most`.
+def enumerate_ways(
+    steps: list[Step],
+    time: Floats,
+    threshold: float,
+    most: int,
+    left: Callable[[], float] = lambda: np.inf,
+) -> Ways | None:
+    """The ways through all states; None if there are more than `most`, or no seconds are `left`.
 
     Parameters
     ----------
@@ -84,6 +91,8 @@ def enumerate_ways(steps: list[Step], time: Floats, threshold: float, most: int)
                 if paid <= threshold:
                     after[i, bit] = following.setdefault(new, len(following))
                     load[i, bit] = paid
+        if left() <= 0:
+            return None
         layers.append((after, load))
         current = list(following)
         most -= len(current)

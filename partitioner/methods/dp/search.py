@@ -8,6 +8,7 @@ filling, in a narrow bracket, finds the optimum itself.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,7 +23,9 @@ HIGHEST = 20
 NARROW = 0.01
 BISECTIONS = 12
 LEAST_COST = 100_000
-SLICE = 5_000_000
+FIRST_SLICE, SLICE = 50_000, 5_000_000  # steps between two looks at the clock, at first and at most
+LOOK, LEAST, GROWTH = 0.05, 1e-4, 8.0  # seconds between two looks, and how fast the steps become more
+HURRY = 2_000_000  # steps that may be taken after the deadline where no chain is known
 
 
 class Filling(Protocol):
@@ -87,6 +90,7 @@ class Bracket:
     steps: int = 0
     complete: bool = field(default=False, init=False)
     last_cost: int = field(default=0, init=False)
+    piece: int = field(default=FIRST_SLICE, init=False)
 
     def narrow(self, from_top: bool = False) -> None:
         """Find the best chain; on return `complete` says whether no limit stopped the search.
@@ -104,7 +108,7 @@ class Bracket:
             self._settle()
             self.complete = True
         except Stopped:
-            pass
+            self._hurry()
 
     @property
     def closed(self) -> bool:
@@ -157,15 +161,36 @@ class Bracket:
         """Fill the table, in no more than `limit` steps."""
         before, last = self.steps, self.ground.lattice.size - 1
         while filling.ideal < last:
-            filling.advance(SLICE if limit is None else min(SLICE, limit))
+            if self.settings.expired:
+                raise Stopped
+            self._advance(filling, SLICE if limit is None else limit - filling.steps)
             self.steps = before + filling.steps
-            if self.settings.expired or self.steps > self.settings.step_limit:
+            if self.steps > self.settings.step_limit:
                 raise Stopped
             if limit is not None and filling.ideal < last and filling.steps > limit:
                 raise _Costly
             done = min(filling.ideal, last)  # nothing goes on from the last ideal
             self.settings.tell("ideals", done, last, self.value, self.bound)
         return filling.best()
+
+    def _advance(self, filling: Filling, most: int) -> None:
+        """Walk on for at most so many steps, and about as many as take the time between two looks."""
+        began, walked = time.perf_counter(), filling.steps
+        filling.advance(max(0, min(self.piece, most)))
+        spent = max(time.perf_counter() - began, LEAST)
+        if filling.steps - walked >= self.piece // 2 or spent > LOOK:
+            self.piece = int(min(max(self.piece * min(LOOK / spent, GROWTH), 1), SLICE))
+
+    def _hurry(self) -> None:
+        """Where the time is over and no chain is known, take what one filling of few steps finds."""
+        if not self.settings.expired or np.isfinite(self.value):
+            return
+        filling = self.ground.filling(UNLIMITED, self.bound)
+        filling.advance(HURRY)
+        self.steps += filling.steps
+        found = filling.best() if filling.ideal >= self.ground.lattice.size - 1 else None
+        if found is not None:
+            self.value, self.stages = found
 
     def _rise(self) -> None:
         step, base = FIRST_STEP * self.bound, self.bound

@@ -172,8 +172,13 @@ def growth_of(problem: Problem) -> Floats:
 
 def _has_earlier_pin(problem: Problem, owner: Ints) -> NDArray[np.bool_]:
     """For each pair (supernode, net of it): is a predecessor of the supernode in the net?"""
-    pins, before = problem.nets.pins, problem.predecessors
-    members = [set(pins.row(net).tolist()) for net in range(len(problem.nets.cost))]
-    earlier = [before.row(v).tolist() for v in range(problem.n)]
-    pairs = zip(owner.tolist(), problem.nets.of_node.items.tolist(), strict=True)
-    return np.array([not members[net].isdisjoint(earlier[v]) for v, net in pairs], dtype=bool)
+    pins, before, net = problem.nets.pins, problem.predecessors, problem.nets.of_node.items
+    n = problem.n
+    key = np.unique(before.owners() * n + before.items)
+    found = np.isin(owner * n + problem.nets.source[net], key)  # the maker, as a rule
+    left = np.flatnonzero(~found)
+    members, earlier = [set(row) for row in pins.lists()], before.lists()
+    pairs = zip(left.tolist(), owner[left].tolist(), net[left].tolist(), strict=True)
+    others = [i for i, v, e in pairs if not members[e].isdisjoint(earlier[v])]
+    found[np.array(others, dtype=np.int64)] = True
+    return found

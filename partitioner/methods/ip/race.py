@@ -17,6 +17,7 @@ from partitioner.methods.ip.search import MARGIN, PRECISION, Search
 
 LOOK = 0.05  # seconds between looks at the clock
 GRACE = 2.0  # seconds by which a solver may overrun its own limit
+LEAST = 1.0  # seconds: with less left no process is started any more
 SLICE = 10.0  # seconds of the first proof that takes turns with neighbourhoods
 SEARCH_SECONDS = 3.0  # for one neighbourhood
 SEARCH_GAP = 1e-3
@@ -117,9 +118,15 @@ class Race:
     lanes: list[Lane]
     state: Callable[[Any, Capability], Statement]
 
+    @property
+    def backend(self) -> str:
+        """The first solver, by which a run that asks none is named."""
+        return self.lanes[0].backends[0].name if self.lanes and self.lanes[0].backends else "numba"
+
     def begin(self) -> None:
         """Let the first lane prove what it can while others look for first parts."""
-        self._keep_busy(self.lanes[0])
+        for lane in self.lanes[:1]:
+            self._keep_busy(lane)
         self.search.look = self.listen
 
     def listen(self, seconds: float = 0.0) -> None:
@@ -138,10 +145,14 @@ class Race:
             pass
 
     def step(self) -> bool:
-        """Keep the lanes busy and listen for a moment; False once no lane can prove anything more."""
+        """Keep the lanes busy and listen for a moment; False once no lane can prove anything more.
+
+        That is so, too, once none is at work and there is too little time to start a process.
+        """
         for lane in self.lanes:
             self._keep_busy(lane)
-        if all(lane.done for lane in self.lanes if lane.slice > 0):
+        proving = any(not lane.done for lane in self.lanes if lane.slice > 0)
+        if not proving or not any(lane.lap for lane in self.lanes):
             return False
         self.listen(LOOK)
         return True
@@ -168,6 +179,10 @@ class Race:
 
     def _start(self, lane: Lane) -> None:
         search, now = self.search, time.perf_counter()
+        hired = lane.worker is not None and lane.worker.alive
+        if not (hired or is_worth_while(search.settings.clock.left)):
+            search.cut_short = True
+            return
         may_search = lane.searches and search.best is not None and lane.slice < np.inf
         whole = not may_search or (now >= lane.search_until and lane.slice > 0)
         task = search.task() if whole else lane.near.task(search)
@@ -178,7 +193,7 @@ class Race:
         limits = Limits(None if np.isinf(seconds) else seconds, gap, lane.seed, lane.threads)
         lane.lap = Lap(self.state(task, backend), backend, whole, self._known(), now + seconds)
         job = Job(backend.place, lane.lap.statement.payload, limits)
-        if lane.worker is None or not lane.worker.alive:
+        if lane.worker is None or not hired:
             lane.worker = self.crew.hire()
         lane.worker.give(job)
 
@@ -222,6 +237,11 @@ class Race:
         self.search.notes.append(f"backend {lap.backend.name} failed: {answer.native}")
         lane.backends.remove(lap.backend)
         lane.done = not lane.backends
+
+
+def is_worth_while(seconds: float) -> bool:
+    """Whether a process that is started now can do anything in so many seconds."""
+    return seconds >= LEAST
 
 
 def _unscaled(bound: float, statement: Statement) -> float:

@@ -37,6 +37,8 @@ class Search(Generic[Solution]):
         What each backend said of the whole program.
     look
         Takes in what solvers have found meanwhile.
+    cut_short
+        True once a solver was not asked because too little time was left.
     """
 
     problem: Problem
@@ -48,6 +50,7 @@ class Search(Generic[Solution]):
     notes: list[str] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
     look: Callable[[], None] = lambda: None
+    cut_short: bool = False
 
     @property
     def gap(self) -> float:
@@ -123,4 +126,7 @@ class Search(Generic[Solution]):
     def _stop_reason(self) -> str:
         if self.bound == np.inf or meets(self.bound, self.value, PRECISION):
             return "optimal"
-        return "gap" if self.closed else self.settings.stop_reason
+        if self.closed:
+            return "gap"
+        reason = self.settings.stop_reason
+        return "time_limit" if self.cut_short and reason == "heuristic" else reason

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 
 from partitioner.methods.ip.backends.backend import Capability
-from partitioner.methods.ip.backends.catalogue import pick
+from partitioner.methods.ip.backends.catalogue import candidates, pick
 from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.formulate import Formulation, formulate
-from partitioner.methods.ip.race import Race, lanes_of
+from partitioner.methods.ip.race import Lane, Race, is_worth_while, lanes_of
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.squeeze import cover, squeeze
 from partitioner.methods.ip.start import find_start
@@ -17,6 +17,11 @@ from partitioner.methods.limits import is_hopeless
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.relaxation import relax
 from partitioner.preprocess.problem import Problem
+
+HURRY = 10.0  # seconds: with less the first plan comes before all else
+STATING = 3e-6  # seconds at most for each pin and device to state a program and hand it over
+SHARE = 0.1  # of the time that is left, which that may take
+UNSTATED = "no solver was asked: in the time that was left the integer program cannot be stated and solved"
 
 
 def solve_ip(problem: Problem, settings: Settings) -> Outcome:
@@ -29,20 +34,39 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
     """
     if is_hopeless(problem):
         return no_split(problem)
+    candidates(settings.backend)
     relaxation = relax(problem)
     search = SplitSearch(problem, settings, relaxation.bound)
-    backends, note = pick(settings.backend, formulate(search.task()).program)
-    search.notes += [note] if note else []
-    lanes = lanes_of(backends, settings.workers, settings.seed, searches=not search.task().in_line)
+    hurried = settings.clock.left < HURRY
+    if hurried:
+        find_start(search)
     with closing(Crew()) as crew:
-        race = Race(search, crew, lanes, _stated)
+        race = Race(search, crew, _lanes(search), _stated)
         if settings.workers > 1 and not search.over:
             race.begin()
-        find_start(search)
-        (squeeze if problem.pipeline is None else cover)(search, relaxation)
+        if not hurried:
+            find_start(search)
+        if not search.over:
+            (squeeze if problem.pipeline is None else cover)(search, relaxation)
         race.run()
         race.end()
-    return search.outcome("+".join(search.words) or backends[0].name)
+    return search.outcome("+".join(search.words) or race.backend)
+
+
+def _lanes(search: SplitSearch) -> list[Lane]:
+    """Return lanes for the backends; none where there is no time to state the program."""
+    settings, problem = search.settings, search.problem
+    left = settings.clock.left
+    pins = len(problem.nets.pins.items) * int(problem.count.sum())
+    named = settings.backend != "auto"
+    if not named and (search.closed or not is_worth_while(left) or pins * STATING > SHARE * left):
+        search.notes += [] if search.closed else [UNSTATED]
+        search.cut_short = True
+        return []
+    task = search.task()
+    backends, note = pick(settings.backend, formulate(task).program)
+    search.notes += [note] if note else []
+    return lanes_of(backends, settings.workers, settings.seed, searches=not task.in_line)
 
 
 def _stated(task: Task, backend: Capability) -> Formulation:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from partitioner.methods.cover.bound import Covering
+from partitioner.methods.ip.race import is_worth_while
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import Search as Annealing
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
 from partitioner.methods.relaxation import Relaxation
 
-SHARE = 0.85  # of the time that is left
+SHARE = 0.85  # of the time that is left, where solvers can use the rest
 POLISH = 1e-2  # seconds for each supernode of local search from the first parts
 PATIENCE = 5e-2  # seconds for each supernode without progress
 SMALL = 100  # supernodes; of fewer each takes less
@@ -24,7 +25,8 @@ SLICE = 0.2  # seconds in turn where one core has to do
 
 def squeeze(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound until they meet, or neither moves any more."""
-    covering, descent = Covering(search.problem, relaxation), Descent(search)
+    descent = Descent(search)
+    covering = Covering(search.problem, relaxation, descent.left)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(descent.run)
         try:
@@ -41,13 +43,13 @@ def squeeze(search: SplitSearch, relaxation: Relaxation) -> None:
 
 def cover(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve the bound alone; it holds for any limits on parts, which local search knows nothing of."""
-    clock = Descent(search).clock
+    descent = Descent(search)
 
     def stop() -> bool:
         search.look()
-        return search.over or clock.expired
+        return search.over or descent.late
 
-    covering = Covering(search.problem, relaxation)
+    covering = Covering(search.problem, relaxation, descent.left)
     covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
 
 
@@ -87,12 +89,18 @@ class Descent:
         self.leaving = False
         self.size = search.problem.n * min(1.0, search.problem.n / SMALL)
         self.began = self.moved = time.perf_counter()
-        self.clock = search.settings.clock.at_most(SHARE * search.settings.clock.left)
+        left = search.settings.clock.left
+        share = SHARE if is_worth_while((1 - SHARE) * left) else 1.0
+        self.clock = search.settings.clock.at_most(share * left)
 
     @property
     def late(self) -> bool:
         """True once its share of the time is over."""
-        return self.clock.expired
+        return self.left() <= 0
+
+    def left(self) -> float:
+        """Return the seconds that are left of its share, at most 0 for none; none to a run that is to end."""
+        return 0.0 if self.search.settings.expired else self.clock.left
 
     @property
     def idle(self) -> bool:
@@ -104,7 +112,7 @@ class Descent:
     def run(self) -> None:
         """Search until told to leave."""
         problem, settings = self.search.problem, self.search.settings
-        seconds = min(POLISH * self.size, self.clock.left)
+        seconds = min(POLISH * self.size, self.left())
         found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)
         if found is not None:
             self._keep(*found)

@@ -15,6 +15,7 @@ from partitioner.preprocess.problem import Problem
 PLAIN = "partitioner.methods.dp.exact:solve_exact"
 EXTENDED = "partitioner.methods.pipeline.solve:solve_pipeline"
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
+SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # the chain may take that share of the time that is left if it is short
 
 
 def find_start(search: SplitSearch) -> None:
@@ -31,9 +32,11 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
     if settings.incumbent is not None:
         yield settings.incumbent
     if problem.chain is not None:
-        chain = within(settings, CHAIN_SHARE, CHAIN_SECONDS)
         place = PLAIN if problem.chain.pipeline is None else EXTENDED
         method: Method = imported(place)
+        left = settings.clock.left
+        share = max(CHAIN_SHARE, min(SHORT_SHARE, SHORT_SECONDS / max(left, SHORT_SECONDS)))
+        chain = within(settings, share, CHAIN_SECONDS)
         parts = lifted(problem, method(problem.chain, replace(chain, incumbent=None, gap=0.0)))
         if parts is not None:
             yield parts

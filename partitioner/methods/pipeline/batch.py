@@ -49,7 +49,7 @@ class BatchBracket(Bracket):
                 self.bound = self.value
             self.complete = True
         except Stopped:
-            pass
+            self._hurry()
 
     @property
     def further(self) -> int:

@@ -59,6 +59,13 @@ def _compiled() -> None:
     solve(graph, DEVICES, method="dp")
 
 
+def pid_of(worker: Worker) -> int:
+    """The process of a worker, as soon as it is started."""
+    assert wait_until(lambda: worker.process is not None)
+    assert worker.process is not None
+    return worker.process.pid
+
+
 def in_seconds(seconds: float) -> float:
     return time.perf_counter() + seconds
 
@@ -104,7 +111,7 @@ def test_a_killed_solver_leaves_the_incumbent(name: str, monkeypatch: pytest.Mon
 
     def give_and_kill(worker: Worker, job: Job) -> None:
         give(worker, job)
-        os.killpg(worker.process.pid, signal.SIGKILL)
+        os.killpg(pid_of(worker), signal.SIGKILL)
 
     monkeypatch.setattr(Worker, "give", give_and_kill)
     outcome = run_with(monkeypatch, BACKENDS[name], workers=1)
@@ -201,7 +208,7 @@ def test_leaving_the_crew_ends_its_workers() -> None:
         worker = crew.hire()
         worker.give(Job(BACKENDS["cbc"].place, program, Limits()))
         time.sleep(1.0)
-    assert worker.process.returncode == -signal.SIGKILL
+    assert worker.process is not None and worker.process.returncode == -signal.SIGKILL
     event = crew.next(2.0)
     assert event is None or isinstance(event.message, Answer) or event.message.values is None
 

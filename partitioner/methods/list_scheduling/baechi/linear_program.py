@@ -6,6 +6,7 @@ from contextlib import closing
 
 import numpy as np
 
+from partitioner.methods.ip.backends.apart import apart
 from partitioner.methods.ip.backends.backend import Answer, Limits
 from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.ip.backends.guard import guarded
@@ -37,7 +38,7 @@ def optimum(program: Program, settings: Settings) -> tuple[float, Floats] | None
 
 def _here(program: Program, settings: Settings) -> Answer:
     left = None if settings.deadline is None else settings.clock.left
-    return guarded(lambda: solve_highs(program, Limits(left), lambda values, bound: None))
+    return apart(lambda: guarded(lambda: solve_highs(program, Limits(left), lambda values, bound: None)))
 
 
 def _elsewhere(program: Program, settings: Settings) -> Answer | None:
