@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.argument_types import require_text, require_type
+from partitioner.argument_types import is_one_of, require_type
 from partitioner.constraints import Constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
@@ -139,15 +139,14 @@ def evaluate(
     >>> evaluate(graph, devices, {0: "accelerator0", 1: "accelerator1"}, "latency").value
     4.0
     """
-    require_text(objective=objective, split="" if split is None else split)
     require_type("devices", devices, Devices)
-    if objective not in OBJECTIVES:
+    if objective is None or not is_one_of(objective, OBJECTIVES):
         raise OptionError(f"objective {shown(objective)} cannot be evaluated; known: {', '.join(OBJECTIVES)}")
     check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
     check_operators(objective, transfers, execution_order)
     extensions = {"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches}
     check_extensions(objective, devices, constraints, **extensions)
-    if split not in (None, *SPLITS):
+    if not is_one_of(split, (None, *SPLITS)):
         raise OptionError(f"split {shown(split)} is unknown; choose from {', '.join(SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     placed = read_placement(graph, devices, placement, replica_names(devices, replicas))

@@ -199,7 +199,7 @@ class Race:
             if not self.search.offer(solution):
                 self.search.refuse(solution)
         if lap.whole:
-            self.search.raise_bound(_unscaled(message.bound, lap.statement))
+            self.search.raise_bound(unscaled(message.bound, lap.statement))
         if isinstance(message, Answer):
             lane.lap = None
             self._conclude(lane, lap, message)
@@ -225,6 +225,6 @@ class Race:
         lane.done = not lane.backends
 
 
-def _unscaled(bound: float, statement: Statement) -> float:
+def unscaled(bound: float, statement: Statement) -> float:
     """A solver's bound in the graph's unit; a solver knows nothing of what is above the cutoff."""
     return min(bound * statement.unit * (1 - MARGIN), statement.cutoff) if bound > 0 else 0.0

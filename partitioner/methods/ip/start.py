@@ -15,6 +15,7 @@ from partitioner.preprocess.problem import Problem
 
 PLAIN = "partitioner.methods.dp.exact:solve_exact"
 EXTENDED = "partitioner.methods.pipeline.solve:solve_pipeline"
+CHAIN_STEPS = 100_000_000  # in a deterministic run
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
 
 
@@ -41,7 +42,12 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
 
 
 def within(settings: Settings, share: float, seconds: float) -> Settings:
-    """The settings with a deadline of `seconds`, or of a share of the time that is left."""
+    """The settings with a deadline of `seconds`, or of a share of the time that is left.
+
+    In a deterministic run they have fewer steps instead.
+    """
+    if settings.deterministic:
+        return replace(settings, step_limit=min(settings.step_limit, CHAIN_STEPS))
     now = time.perf_counter()
     left = np.inf if settings.deadline is None else max(settings.deadline - now, 0.0)
     return replace(settings, deadline=now + min(share * left, seconds))

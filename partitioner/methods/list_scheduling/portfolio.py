@@ -70,9 +70,10 @@ def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]
     for name, placer in placers().items():
         if some and settings.expired:
             return
-        end = min(settings.deadline or np.inf, time.perf_counter() + PATIENCE)
+        patience = np.inf if settings.deterministic else time.perf_counter() + PATIENCE
+        end = min(settings.deadline or np.inf, patience)
         try:
-            found = placer.place(tasks, replace(settings, deadline=end))
+            found = placer.place(tasks, replace(settings, deadline=end if end < np.inf else None))
         except BackendUnavailable:
             continue
         if found is not None:
