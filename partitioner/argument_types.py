@@ -20,14 +20,20 @@ def require_type(name: str, value: object, kind: type, rule: str = "") -> None:
 
     Examples
     --------
-    >>> require_type("timeline", [], int)
+    >>> require_type("count", "many", int)
     Traceback (most recent call last):
     ...
-    partitioner.errors.WorkloadError: timeline: []: must be a int
+    partitioner.errors.WorkloadError: count: str: must be of type int
     """
     if not isinstance(value, kind):
-        article = "an" if kind.__name__[0] in "AEIO" else "a"
-        raise WorkloadError([Flaw(name, "", shown(value), rule or f"must be {article} {kind.__name__}")])
+        package = kind.__module__.split(".")
+        place = ".".join(package[: 2 if package[1:2] in (["schedule"], ["estimation"]) else 1])
+        words = (
+            f"must be a {place}.{kind.__name__}"
+            if place != "builtins"
+            else f"must be of type {kind.__name__}"
+        )
+        raise WorkloadError([Flaw(name, "", type(value).__name__, rule or words)])
 
 
 def require_text(**arguments: object) -> None:

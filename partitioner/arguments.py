@@ -55,6 +55,11 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gap", type=float, default=0.0, metavar="FRACTION", help="stop once this close")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--workers", type=int, metavar="N", help="cores to use")
+    parser.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="count work in steps, not seconds: same plan each time",
+    )
     parser.add_argument("--granularity", choices=GRANULARITIES, help="keep the nodes of a layer together?")
     parser.add_argument("--memory-budget", type=int, metavar="BYTES", help="for the exact search (4 GiB)")
     parser.add_argument("--orders", type=int, metavar="N", help="linear orders to try (12)")

@@ -76,6 +76,7 @@ def _solve(options: argparse.Namespace) -> None:
     constraints = read_constraints(options, workload.graph)
     chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
     chosen |= {"contiguous_backward": options.contiguous_backward or None}
+    chosen |= {"deterministic": options.deterministic or None}
     chosen |= {"contiguous_cpus": False if options.scattered_cpus else None}
     chosen |= {"refine": options.refine or None, "fuse": options.fuse or None}
     chosen |= {"transfers": read_transfers(options)}

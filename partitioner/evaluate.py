@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.argument_types import require_text, require_type
+from partitioner.argument_types import is_one_of, require_type
 from partitioner.constraints import Constraints
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
@@ -162,15 +162,14 @@ def evaluate(
         raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is no plan")])
     objective = OBJECTIVES[0] if objective is None else objective
     subgraphs_per_accelerator = 1 if subgraphs_per_accelerator is None else subgraphs_per_accelerator
-    require_text(objective=objective, split="" if split is None else split)
     require_type("devices", devices, Devices)
-    if objective not in OBJECTIVES:
+    if not is_one_of(objective, OBJECTIVES):
         raise OptionError(f"objective = {shown(objective)}: must be {one_of(objective, OBJECTIVES)}")
     check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
     check_operators(objective, transfers, execution_order)
     extensions = {"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches}
     check_extensions(objective, devices, constraints, **extensions)
-    if split not in (None, *SPLITS):
+    if not is_one_of(split, (None, *SPLITS)):
         raise OptionError(f"split = {shown(split)}: must be {one_of(split, SPLITS)}")
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     notes = notes_on(graph, objective, schedule)

@@ -72,6 +72,7 @@ def find_plan(
         memory_budget=options.memory_budget,
         step_limit=options.step_limit,
         orders=options.orders,
+        deterministic=options.deterministic,
         incumbent=incumbent,
         incumbent_subgraph=subgraph,
         backend=backend,

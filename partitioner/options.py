@@ -19,6 +19,7 @@ from partitioner.regime import SCHEDULES, Regime
 from partitioner.transfers import Transfers
 
 LONGEST = 10**9
+COUNT = f"an integer of at least 1 and at most {MANY:,}"
 MOST = {"orders": 10**6, "replicas": MAX_COUNT}  # of others MANY
 GRANULARITIES = ("operator", "layer")
 DEFAULTS = {
@@ -28,6 +29,7 @@ DEFAULTS = {
     "orders": Settings.orders,
     "contiguous_cpus": True,
     "contiguous_backward": False,
+    "deterministic": False,
     "subgraphs_per_accelerator": 1,
     "replicas": 1,
     "schedule": None,
@@ -50,6 +52,7 @@ class Options:
     orders: int
     contiguous_cpus: bool
     contiguous_backward: bool
+    deterministic: bool
     subgraphs_per_accelerator: int
     regime: Regime
     placing: Placing
@@ -82,13 +85,16 @@ def read_options(
     for name in ("memory_budget", "step_limit", "orders", "subgraphs_per_accelerator", "replicas"):
         most = MOST.get(name, MANY)
         _require(
-            name, given[name], f"an integer from 1 to {most:,}", lambda v, most=most: is_count(v, 1, most)
+            name,
+            given[name],
+            f"an integer of at least 1 and at most {most:,}",
+            lambda v, most=most: is_count(v, 1, most),
         )
     limit = given["subgraphs_per_accelerator"]
     _require(
         "subgraphs_per_accelerator", limit, "1 except for latency", lambda v: v == 1 or objective == "latency"
     )
-    for name in ("contiguous_cpus", "contiguous_backward"):
+    for name in ("contiguous_cpus", "contiguous_backward", "deterministic"):
         _require(name, given[name], "True or False", lambda value: isinstance(value, bool))
     regime = _regime(objective, {name: given.pop(name) for name in REGIME})
     placing = _placing({name: given.pop(name) for name in PLACING})
@@ -109,7 +115,7 @@ def _placing(given: Mapping[str, Any]) -> Placing:
         "a number from 0 to 1",
         lambda v: _is_number(v) and 0 <= v <= 1,
     )
-    _require("fusion_range", given["fusion_range"], f"an integer from 1 to {MANY:,}", is_count)
+    _require("fusion_range", given["fusion_range"], COUNT, is_count)
     for name in ("fusion_memory", "imbalance"):
         _require(name, given[name], "a positive number", lambda v: _is_number(v) and 0 < v <= LONGEST)
     return Placing(**given)
@@ -123,7 +129,12 @@ def _regime(objective: str, given: Mapping[str, Any]) -> Regime:
         "constraints", given["constraints"], "a Constraints", lambda value: isinstance(value, Constraints)
     )
     batch = given["microbatches"]
-    _require("microbatches", batch, f"an integer from 1 to {MANY:,}", lambda v: v is None or is_count(v))
+    _require(
+        "microbatches",
+        batch,
+        f"an integer of at least 1 and at most {MANY:,}",
+        lambda v: v is None or is_count(v),
+    )
     for name, asking in (("objective", objective == "batch"), ("schedule", given["schedule"] == "gpipe")):
         if asking and batch is None:
             value = "batch" if name == "objective" else "gpipe"

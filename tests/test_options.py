@@ -40,6 +40,7 @@ def test_given_options_replace_the_defaults() -> None:
         step_limit=2,
         orders=3,
         contiguous_cpus=True,
+        deterministic=False,
         contiguous_backward=False,
         subgraphs_per_accelerator=1,
         regime=Regime(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.argument_types import is_count
-from partitioner.devices import LARGEST, MAX_COUNT, Devices
+from partitioner.devices import MAX_COUNT, Devices
 from partitioner.errors import OptionError, WorkloadError, shown
 from partitioner.files import path_name
 from partitioner.formats.profile import Profile, read_profile
@@ -137,5 +138,5 @@ def _kept(profile: Profile) -> list[dict[str, Any]]:
 
 def _require_positive(name: str, value: object) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (number and 0 < value <= LARGEST):  # type: ignore[operator]
+    if not (number and 0 < value <= sys.float_info.max):  # type: ignore[operator]
         raise OptionError(f"{name} = {shown(value)}: must be a number above 0")

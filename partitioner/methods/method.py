@@ -86,6 +86,8 @@ class Settings:
         Says whether the user wants the run to end.
     report
         Called with the progress from time to time.
+    deterministic
+        Whether work is counted in steps, moves and nodes, one task after another, instead of seconds.
     placing
         Options of the methods that place operators one by one.
     """
@@ -104,6 +106,7 @@ class Settings:
     report: Callable[[Progress], None] | None = None
     started: float = field(default_factory=time.perf_counter)
     placing: Placing = USUAL
+    deterministic: bool = False
 
     @property
     def deadline(self) -> float | None:

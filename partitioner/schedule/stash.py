@@ -11,7 +11,7 @@ from partitioner.errors import OptionError, one_of, shown
 
 SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")
 RULES = (*SCHEDULES, "zb-h1", "zb-h2", "pipedream", "interleaved")
-WHOLE = f"must be an integer from 1 to {MANY:,}"
+WHOLE = f"must be an integer of at least 1 and at most {MANY:,}"
 
 
 class Held(NamedTuple):
@@ -71,7 +71,12 @@ def stash(
     >>> stash("1f1b_async", 0, 2, replicas=[1, 3])
     Held(activations=4, weights=4)
     """
-    _require("stages", stages, is_count(stages, 1, MAX_COUNT), f"must be an integer from 1 to {MAX_COUNT:,}")
+    _require(
+        "stages",
+        stages,
+        is_count(stages, 1, MAX_COUNT),
+        f"must be an integer of at least 1 and at most {MAX_COUNT:,}",
+    )
     _require("stage", stage, _is_stage(stage, stages), f"must be an integer from 0 to {stages - 1}")
     devices = replicas if isinstance(replicas, Sequence) else [replicas] * stages
     sound = len(devices) == stages and all(map(_is_count, devices))

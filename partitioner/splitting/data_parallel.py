@@ -59,7 +59,9 @@ def data_parallel(graph: Graph, replicas: int, *, gradient_cost: float = 0.0) ->
     """
     require_type("graph", graph, Graph)
     if not is_count(replicas, 1, MAX_COUNT):
-        raise OptionError(f"replicas = {shown(replicas)}: must be an integer from 1 to {MAX_COUNT:,}")
+        raise OptionError(
+            f"replicas = {shown(replicas)}: must be an integer of at least 1 and at most {MAX_COUNT:,}"
+        )
     if (
         isinstance(gradient_cost, bool)
         or not isinstance(gradient_cost, int | float)

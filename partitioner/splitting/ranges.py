@@ -24,7 +24,10 @@ def check_ranges(
     OptionError
         If one is out of its range.
     """
-    amount, least = f"a number from 0 to {LARGEST:g}", f"an integer from 2 to {MOST_PARTS:,}, or None"
+    amount, least = (
+        f"a number from 0 to {LARGEST:g}",
+        f"an integer of at least 2 and at most {MOST_PARTS:,}, or None",
+    )
     rules = (
         ("split_time", split_time, amount, _is_amount(split_time)),
         ("concatenate_time", concatenate_time, amount, _is_amount(concatenate_time)),

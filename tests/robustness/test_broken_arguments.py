@@ -79,7 +79,7 @@ def line(n: int = 3) -> pt.Graph:
         ({"objective": []}, r"objective = \[\]: must be a text"),
         (
             {"objective": "batch", "microbatches": 10**19},
-            "must be an integer from 1 to 1,000",
+            "an integer of at least 1 and at most 1,000",
         ),
         (
             {"objective": "makespan", "schedule": "inference", "microbatches": 10**11},
@@ -114,5 +114,5 @@ def test_a_placer_of_no_parts() -> None:
 def test_a_workload_of_nothing() -> None:
     with pytest.raises(pt.WorkloadError, match="graph: int: must be"):
         pt.solve(1, 2)  # type: ignore[arg-type]
-    with pytest.raises(pt.WorkloadError, match="devices: 2: must be a Devices"):
+    with pytest.raises(pt.WorkloadError, match=r"devices: int: must be a partitioner\.Devices"):
         pt.solve(line(), 2)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from partitioner import (
     Devices,
     Dimension,
     Graph,
+    InfeasibleError,
     NoPlanFound,
     OptionError,
     Transfers,
@@ -136,7 +137,7 @@ def test_a_time_limit_of_nothing_tries_nothing() -> None:
 
 def test_no_room_is_no_plan() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0] * 3}, [(0, 1), (1, 2)], size=2.0)
-    with pytest.raises(NoPlanFound):
+    with pytest.raises(InfeasibleError):
         split_operations(graph, Devices.accelerated(2, memory=3.0), {})
 
 

@@ -213,7 +213,7 @@ class Race:
             if not self.search.offer(solution):
                 self.search.refuse(solution)
         if lap.whole:
-            self.search.raise_bound(_unscaled(message.bound, lap.statement))
+            self.search.raise_bound(unscaled(message.bound, lap.statement))
         if isinstance(message, Answer):
             lane.lap = None
             self._conclude(lane, lap, message)
@@ -244,6 +244,6 @@ def is_worth_while(seconds: float) -> bool:
     return seconds >= LEAST
 
 
-def _unscaled(bound: float, statement: Statement) -> float:
+def unscaled(bound: float, statement: Statement) -> float:
     """A solver's bound in the graph's unit; a solver knows nothing of what is above the cutoff."""
     return min(bound * statement.unit * (1 - MARGIN), statement.cutoff) if bound > 0 else 0.0

@@ -12,10 +12,12 @@ from partitioner.methods.ip.race import Lane, Race, is_worth_while, lanes_of
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.squeeze import cover, squeeze
 from partitioner.methods.ip.start import find_start
+from partitioner.methods.ip.steps import squeeze_in_turns
 from partitioner.methods.ip.task import Task
+from partitioner.methods.ip.turns import Turns
 from partitioner.methods.limits import is_hopeless
 from partitioner.methods.method import Outcome, Settings, no_split
-from partitioner.methods.relaxation import relax
+from partitioner.methods.relaxation import Relaxation, relax
 from partitioner.preprocess.problem import Problem
 
 HURRY = 10.0  # seconds: with less the first plan comes before all else
@@ -37,6 +39,8 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
     candidates(settings.backend)
     relaxation = relax(problem)
     search = SplitSearch(problem, settings, relaxation.bound)
+    if settings.deterministic:
+        return _solve_in_turns(search, relaxation)
     hurried = settings.clock.left < HURRY
     if hurried:
         find_start(search)
@@ -67,6 +71,18 @@ def _lanes(search: SplitSearch) -> list[Lane]:
     backends, note = pick(settings.backend, formulate(task).program)
     search.notes += [note] if note else []
     return lanes_of(backends, settings.workers, settings.seed, searches=not task.in_line)
+
+
+def _solve_in_turns(search: SplitSearch, relaxation: Relaxation) -> Outcome:
+    """Return what one task after another finds, none of which ends by the clock."""
+    task = search.task()
+    backends, note = pick(search.settings.backend, formulate(task).program)
+    search.notes += [note] if note else []
+    find_start(search)
+    (squeeze_in_turns if search.problem.pipeline is None else cover)(search, relaxation)
+    with closing(Crew()) as crew:
+        Turns(search, crew, list(backends), _stated, not task.in_line).run()
+    return search.outcome("+".join(search.words) or backends[0].name)
 
 
 def _stated(task: Task, backend: Capability) -> Formulation:

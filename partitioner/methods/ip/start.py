@@ -14,6 +14,7 @@ from partitioner.preprocess.problem import Problem
 
 PLAIN = "partitioner.methods.dp.exact:solve_exact"
 EXTENDED = "partitioner.methods.pipeline.solve:solve_pipeline"
+CHAIN_STEPS = 100_000_000  # in a deterministic run
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
 SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # the chain may take that share of the time that is left if it is short
 
@@ -43,7 +44,12 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
 
 
 def within(settings: Settings, share: float, seconds: float) -> Settings:
-    """The settings with a deadline of `seconds`, or of a share of the time that is left."""
+    """The settings with a deadline of `seconds`, or of a share of the time that is left.
+
+    In a deterministic run they have fewer steps instead.
+    """
+    if settings.deterministic:
+        return replace(settings, step_limit=min(settings.step_limit, CHAIN_STEPS))
     return settings.within(min(share * settings.clock.left, seconds))
 
 

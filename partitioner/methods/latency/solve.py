@@ -15,6 +15,7 @@ from partitioner.methods.ip.backends.catalogue import BACKENDS, candidates, pick
 from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.race import SLICE, Lane, Race, Statement
 from partitioner.methods.ip.start import within
+from partitioner.methods.ip.turns import Turns
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.greedy import file_order, fill
 from partitioner.methods.latency.known import LayoutSearch
@@ -30,6 +31,7 @@ from partitioner.preprocess.problem import Problem
 
 CPSAT = "cpsat"
 SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"
+MOVES = 1_000  # for each node of a local search in a deterministic run
 POLISH = 1e-2  # seconds for each node of the first local search
 SHARE, LONGEST = 0.4, 120.0  # of the time that is left, and seconds, for sequences
 
@@ -69,10 +71,11 @@ def _starts(search: LayoutSearch, annealing: Annealing) -> Iterator[Layout]:
 
 
 def _annealed(search: LayoutSearch, annealing: Annealing, seconds: float) -> Iterator[Layout]:
-    clock = Clock(seconds)
+    fixed = search.settings.deterministic
+    clock, limit = (Clock(), annealing.moves + MOVES * search.problem.n) if fixed else (Clock(seconds), None)
     if search.best is not None:
         annealing.offer(search.best)
-    annealing.run(lambda: not clock.expired and _goes_on(search, annealing))
+    annealing.run(lambda: not clock.expired and _goes_on(search, annealing), limit)
     yield from [annealing.layout] if annealing.layout is not None else []
 
 
@@ -86,6 +89,9 @@ def _race(search: LayoutSearch, annealing: Annealing) -> None:
     settings = search.settings
     backends, note = _backends(search)
     search.notes += [note] if note else []
+    if settings.deterministic:
+        _in_turns(search, annealing, backends)
+        return
     beside = settings.workers > 1
     threads = max(1, settings.workers - beside) if backends[0].parallel else 1
     lanes = [Lane(backends, threads, SLICE, settings.seed, searches=False)]
@@ -103,6 +109,17 @@ def _race(search: LayoutSearch, annealing: Annealing) -> None:
             done.append(True)
         race.end()
     _take(search, annealing)
+
+
+def _in_turns(search: LayoutSearch, annealing: Annealing, backends: list[Capability]) -> None:
+    """Solvers and local search one after another, none of which ends by the clock."""
+
+    def anneal() -> None:
+        for layout in _annealed(search, annealing, 0.0):
+            search.offer(layout)
+
+    with closing(Crew()) as crew:
+        Turns(search, crew, backends, _stated, searches=False, between=anneal).run()
 
 
 def _take(search: LayoutSearch, annealing: Annealing) -> None:

@@ -69,8 +69,9 @@ def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]
     for name, placer in placers().items():
         if some and settings.expired:
             return
+        patience = np.inf if settings.deterministic else PATIENCE
         try:
-            found = placer.place(tasks, settings.within(PATIENCE))
+            found = placer.place(tasks, settings.within(patience))
         except BackendUnavailable:
             continue
         if found is not None:

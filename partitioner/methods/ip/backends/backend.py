@@ -27,12 +27,16 @@ class Limits:
         Seed of everything random.
     threads
         Cores to use, where the solver can choose.
+    effort
+        Nodes of the search tree after which to stop (CP-SAT: hundredths of its deterministic seconds); None
+        for no limit. It does not depend on the machine.
     """
 
     seconds: float | None = None
     gap: float = 0.0
     seed: int = 0
     threads: int = 1
+    effort: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

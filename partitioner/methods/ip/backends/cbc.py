@@ -47,6 +47,7 @@ def solve_cbc(program: Program, limits: Limits, tell: Tell) -> Answer:
 def _options(limits: Limits) -> list[str]:
     options = ["-ratio", repr(limits.gap), "-allow", "0", "-timeMode", "elapsed"]
     options += ["-randomCbcSeed", str(limits.seed % 2**30 + 1), "-printingOptions", "all"]
+    options += [] if limits.effort is None else ["-maxNodes", str(limits.effort)]
     return options + ([] if limits.seconds is None else ["-sec", repr(limits.seconds)])
 
 

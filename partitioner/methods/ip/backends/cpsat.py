@@ -14,6 +14,7 @@ from partitioner.preprocess.problem import Floats
 
 PRECISION = 1e-7  # of a row's sum, after rounding all its terms
 LARGEST = 2.0**58
+EFFORT_PER_SECOND = 100.0
 _STOPS = {
     cp_model.OPTIMAL: "optimal",
     cp_model.INFEASIBLE: "infeasible",
@@ -39,6 +40,8 @@ def solve_cpsat(program: Program, limits: Limits, tell: Tell) -> Answer:
     solver.parameters.relative_gap_limit = limits.gap
     if limits.seconds is not None:
         solver.parameters.max_time_in_seconds = limits.seconds
+    if limits.effort is not None:
+        solver.parameters.max_deterministic_time = limits.effort / EFFORT_PER_SECOND
     slack = float((program.cost > 0).sum())
 
     def true_bound(bound: float) -> float:

@@ -16,6 +16,7 @@ _STOPS = {
     GRB.INFEASIBLE: "infeasible",
     GRB.INF_OR_UNBD: "infeasible",  # no objective is below zero
     GRB.TIME_LIMIT: "time_limit",
+    GRB.NODE_LIMIT: "time_limit",
     GRB.INTERRUPTED: "interrupted",
 }
 _WORDS = {getattr(GRB.Status, name): name for name in dir(GRB.Status) if name.isupper()}
@@ -48,6 +49,8 @@ def solve_gurobi(program: Program, limits: Limits, tell: Tell) -> Answer:
         model.Params.Seed = limits.seed % 2_000_000_000
         if limits.seconds is not None:
             model.Params.TimeLimit = limits.seconds
+        if limits.effort is not None:
+            model.Params.NodeLimit = limits.effort
         model.optimize(_teller(variables, tell))
         stop = _STOPS.get(model.Status, "failed")
         values = np.asarray(variables.X) if model.SolCount else None

@@ -52,6 +52,7 @@ def solve(
         relative_gap_tolerance=limits.gap,
         absolute_gap_tolerance=0.0,
         random_seed=limits.seed % 2**31,
+        node_limit=limits.effort,
     )
 
     def listen(lines: Sequence[str]) -> None:

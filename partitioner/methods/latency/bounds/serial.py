@@ -27,6 +27,7 @@ from partitioner.preprocess.problem import Floats, Problem
 
 SMALLEST = 0.01  # share of a device's memory
 MOST_SIDES = 5
+MOST_SEPARATORS = 8_192  # whose sums of far nets are looked at: two tables of half a gibibyte
 
 
 def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
@@ -75,16 +76,21 @@ def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
     """Nets that pass over a separator, and the sum of them that a run of separators must move.
 
     Row a and column b of the sums stand for a subgraph from separator a to b: out of it go nets made in
-    it and read beyond the next separator, into it those read in it and made before the previous one.
+    it and read beyond the next separator, into it those read in it and made before the previous one. Along
+    a spine with too many separators for such tables far nets are left out, which is a weaker bound.
     """
     place = spine.places(len(flow.size)).tolist()
     m = len(spine.separators)
-    far, leaving, coming = set(), np.zeros((m, m)), np.zeros((m, m))
+    few = m <= MOST_SEPARATORS
+    none = np.broadcast_to(0.0, (m, m))
+    far, leaving, coming = set(), np.zeros((m, m)) if few else none, np.zeros((m, m)) if few else none
     first, last = np.arange(m)[:, None], np.arange(m)[None, :]
     for e, (source, readers, cost) in enumerate(flow.nets):
         made, read = place[source], max((place[v] for v in readers), default=-1)
         if made >= 0 and read > made // 2 * 2 + 2:
             far.add(e)
+            if not few:
+                continue
             leaving += cost * ((2 * first <= made) & (made <= 2 * last) & (read > 2 * last + 1))
             coming += cost * ((2 * first <= read) & (read <= 2 * last) & (made < 2 * first - 1))
     return far, leaving, coming

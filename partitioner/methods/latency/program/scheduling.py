@@ -9,6 +9,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from partitioner.methods.ip.backends.backend import Answer, Limits, Tell
+from partitioner.methods.ip.backends.cpsat import EFFORT_PER_SECOND
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program.schedule_model import Model, model_of
 from partitioner.preprocess.problem import Ints, Problem
@@ -59,6 +60,8 @@ def solve_schedule(task: ScheduleTask, limits: Limits, tell: Tell) -> Answer:
     solver.parameters.relative_gap_limit = limits.gap
     if limits.seconds is not None:
         solver.parameters.max_time_in_seconds = limits.seconds
+    if limits.effort is not None:
+        solver.parameters.max_deterministic_time = limits.effort / EFFORT_PER_SECOND
     solver.best_bound_callback = lambda found: tell(None, found / model.scale)
     status = solver.solve(model.cp, _Listener(model, tell))
     lowest = np.inf if status == cp_model.INFEASIBLE else solver.best_objective_bound / model.scale

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner import DeviceKind, Devices, Graph, NoPlanFound, evaluate, solve
+from partitioner import DeviceKind, Devices, Graph, InfeasibleError, evaluate, solve
 from partitioner.methods.list_scheduling.fastt.critical import critical_path
 from partitioner.methods.list_scheduling.fastt.dpos import dpos
 from partitioner.methods.list_scheduling.ranks import largest_rank
@@ -144,5 +144,5 @@ def test_the_method_keeps_to_the_evaluator() -> None:
 def test_no_room_is_no_plan() -> None:
     """Three of size 2 fit two devices of 3, by the sum of the memory, but not one by one."""
     graph = Graph.from_arrays({"accelerator": [1.0] * 3}, [(0, 1), (1, 2)], size=2.0)
-    with pytest.raises(NoPlanFound, match="fitted on no device"):
+    with pytest.raises(InfeasibleError, match="obeys the limits"):
         solve(graph, Devices.accelerated(2, memory=3.0), "makespan", method="dpos")

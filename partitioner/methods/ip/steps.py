@@ -1,0 +1,50 @@
+"""Local search and the covering bound in turn, counted in moves and steps: the same run on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from partitioner.methods.cover.bound import Covering
+from partitioner.methods.ip.splits import SplitSearch
+from partitioner.methods.ip.squeeze import PROGRESS
+from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE
+from partitioner.methods.local_search.rounds import Search as Annealing
+from partitioner.methods.relaxation import Relaxation
+
+STEPS = 40  # of the covering bound in a turn
+ROUNDS = 2  # first rounds of annealing in a turn
+PATIENCE = 3  # turns without progress
+
+
+def squeeze_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
+    """Improve parts and bound in turn until they meet, or neither has moved for some turns."""
+    problem = search.problem
+    covering = Covering(problem, relaxation)
+    annealing = Annealing(problem, search.settings.seed)
+    if search.best is not None:
+        annealing.offer(search.best)
+    idle = 0
+    while not search.over and idle < PATIENCE:
+        value, bound = search.value, search.bound
+        annealing.run(_goes_on(search, annealing), annealing.shifts + ROUNDS * SHIFTS_PER_NODE * problem.n)
+        if annealing.parts is not None and annealing.value < search.value:
+            search.offer(annealing.parts)
+        covering.rise(search.value, search.settings.gap, _counted(search), search.raise_bound)
+        moved = search.value < value * (1 - PROGRESS) or search.bound > bound * (1 + PROGRESS)
+        idle = 0 if moved else idle + 1
+
+
+def _goes_on(search: SplitSearch, annealing: Annealing) -> Callable[[], bool]:
+    floor = search.bound / (1 - search.gap)
+    return lambda: not search.settings.expired and min(search.value, annealing.value) > floor
+
+
+def _counted(search: SplitSearch) -> Callable[[], bool]:
+    left = STEPS
+
+    def stop() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0 or search.over
+
+    return stop

@@ -1,0 +1,110 @@
+"""Solvers one after another, each ended by its own count of work: the same run on every machine.
+
+What :mod:`partitioner.methods.ip.race` does by the clock and side by side is done here in a fixed order. Only
+the answer of a solve counts, not what it tells on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from partitioner.methods.ip.backends.backend import Answer, Capability, Limits
+from partitioner.methods.ip.crew import Crew, Worker
+from partitioner.methods.ip.messages import Job, News
+from partitioner.methods.ip.neighbourhood import Neighbourhoods
+from partitioner.methods.ip.race import LOOK, SEARCH_GAP, Statement, unscaled
+from partitioner.methods.ip.search import PRECISION, Search
+
+FIRST_EFFORT = 200  # nodes of the first proof; each further round has twice as many
+SEARCH_EFFORT = 200  # nodes of a neighbourhood
+NEIGHBOURHOODS = 4  # between two proofs
+ENDED = ("optimal", "gap", "infeasible")
+
+
+@dataclass(eq=False)
+class Turns:
+    """Proofs and neighbourhoods in turn, until the gap is closed or nothing more can be proven.
+
+    Parameters
+    ----------
+    search, crew, state
+        As for :class:`partitioner.methods.ip.race.Race`.
+    backends
+        Taken in turn.
+    searches
+        Whether neighbourhoods are searched, too.
+    between
+        Called after every proof: other work that counts its steps.
+    """
+
+    search: Search[Any]
+    crew: Crew
+    backends: list[Capability]
+    state: Callable[[Any, Capability], Statement]
+    searches: bool = True
+    between: Callable[[], None] = lambda: None
+    worker: Worker | None = None
+    near: Neighbourhoods = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.near = Neighbourhoods(np.random.default_rng(self.search.settings.seed))
+
+    def run(self) -> None:
+        """Work until the search is over or no backend can prove anything more."""
+        effort = FIRST_EFFORT
+        while not self.search.over and self.backends:
+            for backend in tuple(self.backends):
+                if self._proof(backend, effort) or self.search.over:
+                    return
+                self.between()
+                self._neighbourhoods(backend)
+            effort *= 2
+
+    def _proof(self, backend: Capability, effort: int) -> bool:
+        """Solve the whole program within an effort; True if nothing more can come of it."""
+        search = self.search
+        known = search.value, search.bound, search.refused
+        gap = max(0.0, search.settings.gap - 2 * PRECISION)
+        statement = self.state(search.task(), backend)
+        answer = self._answer(statement, backend, gap, effort)
+        if answer is None:
+            return True
+        if answer.stop == "failed":
+            search.notes.append(f"backend {backend.name} failed: {answer.native}")
+            self.backends.remove(backend)
+            return False
+        search.words[backend.name] = answer.native
+        search.raise_bound(unscaled(answer.bound, statement))
+        return answer.stop in ENDED and known == (search.value, search.bound, search.refused)
+
+    def _neighbourhoods(self, backend: Capability) -> None:
+        for _ in range(NEIGHBOURHOODS if self.searches else 0):
+            if self.search.over or self.search.best is None:
+                return
+            statement = self.state(self.near.task(self.search), backend)
+            answer = self._answer(statement, backend, SEARCH_GAP, SEARCH_EFFORT)
+            self.near.learn(answer is not None and answer.stop in ENDED)
+
+    def _answer(self, statement: Statement, backend: Capability, gap: float, effort: int) -> Answer | None:
+        """What a solver finds, offered to the search; None if the run must end before that."""
+        limits = Limits(None, gap, self.search.settings.seed, 1, effort)
+        if self.worker is None or not self.worker.alive:
+            self.worker = self.crew.hire()
+        self.worker.give(Job(backend.place, statement.payload, limits))
+        message: Answer | News | None = None
+        while not isinstance(message, Answer) and not self.search.settings.expired:
+            event = self.crew.next(LOOK)
+            if event is not None and event.worker is self.worker:
+                message = event.message if event.message.values is not None else message
+                message = event.message if isinstance(event.message, Answer) else message
+        if message is not None and message.values is not None:
+            self._offer(statement.solution(message.values))
+        return message if isinstance(message, Answer) else None
+
+    def _offer(self, solution: Any) -> None:
+        if not self.search.offer(solution):
+            self.search.refuse(solution)
