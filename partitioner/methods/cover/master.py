@@ -83,14 +83,14 @@ class Master:
         low, high = np.maximum(self.centre - self.radius, 0.0), self.centre + self.radius
         for variable, least, most in zip(self.weights, low.tolist(), high.tolist(), strict=True):
             variable.lower_bound, variable.upper_bound = least, most
-        answer = guarded(self._solved)
+        answer = apart(lambda: guarded(self._solved))
         if answer.values is None:
             return None
         weight = np.maximum(answer.values, 0.0)
         return np.where(weight > 1e-7, weight, 0.0), answer.bound / self.n
 
     def _solved(self) -> Answer:
-        result = apart(lambda: mathopt.solve(self.model, mathopt.SolverType.HIGHS))
+        result = mathopt.solve(self.model, mathopt.SolverType.HIGHS)
         if not result.has_primal_feasible_solution():
             return Answer("infeasible")
         return Answer("optimal", np.array(result.variable_values(self.weights)), result.objective_value())

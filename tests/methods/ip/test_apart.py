@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ortools.math_opt.python import mathopt
 
 from partitioner import Devices
-from partitioner.methods.cover import master
 from partitioner.methods.cover.bound import Covering
 from partitioner.methods.ip.backends.apart import apart
+from partitioner.methods.ip.backends.highs import solve_highs
 from partitioner.methods.ip.program import Builder
 from partitioner.methods.list_scheduling.baechi import linear_program
 from partitioner.methods.method import Settings
@@ -68,13 +69,13 @@ def in_main_thread() -> bool:
 
 def test_the_covering_bound_solves_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     where: list[bool] = []
-    solve = master.mathopt.solve
+    solve = mathopt.solve
 
     def watched(*words: Any, **options: Any) -> Any:
         where.append(in_main_thread())
         return solve(*words, **options)
 
-    monkeypatch.setattr(master.mathopt, "solve", watched)
+    monkeypatch.setattr(mathopt, "solve", watched)
     problem = problem_of(hard_graph(), Devices.accelerated(4))
     relaxation = relax(problem)
     covering = Covering(problem, relaxation)
@@ -84,7 +85,7 @@ def test_the_covering_bound_solves_apart(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_favourite_children_are_found_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     where: list[bool] = []
-    solve = linear_program.solve_highs
+    solve = solve_highs
 
     def watched(*words: Any) -> Any:
         where.append(in_main_thread())

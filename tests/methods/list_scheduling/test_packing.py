@@ -52,7 +52,7 @@ def fits(graph: Graph, devices: Devices) -> bool:
     size = np.array([graph.size[each].sum() for each in members])
     may = [np.flatnonzero(graph.allowed[:, each].all(axis=1)[kind]).tolist() for each in members]
     return any(
-        (np.bincount(place, size, len(names)) <= limit).all()
+        np.less_equal(np.bincount(place, size, len(names)), limit).all()
         for place in map(np.array, product(*may) if all(may) else ())
     )
 
