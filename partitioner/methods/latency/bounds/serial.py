@@ -27,10 +27,13 @@ from partitioner.preprocess.problem import Floats, Problem
 
 SMALLEST = 0.01  # share of a device's memory
 MOST_SIDES = 5
+BYTES, MOST_BYTES = 48, 4 * 2**30  # for each pair of separators, those in between included
 
 
 def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
-    """The length of the shortest sequence along a spine."""
+    """The length of the shortest sequence along a spine; 0 if its sums would take too much memory."""
+    if len(spine.separators) ** 2 * BYTES > MOST_BYTES:
+        return 0.0
     flow = with_passengers(flow, spine)
     far, leaving, coming = _far_nets(flow, spine)
     additive = problem.communication == "sequential"
