@@ -84,6 +84,8 @@ def returns(graph: Graph, home: NDArray[np.int64], part: NDArray[np.bool_]) -> d
     its own home is the forbidden return.
     """
     inside = part[graph.edges].all(axis=1)
+    if not _any_returns(len(graph), graph.edges[inside], home):
+        return {}
     induced: nx.DiGraph[int] = nx.DiGraph(graph.edges[inside].tolist())
     left = dict.fromkeys(induced, 0)
     place = home.tolist()
@@ -95,3 +97,24 @@ def returns(graph: Graph, home: NDArray[np.int64], part: NDArray[np.bool_]) -> d
         for after in induced.successors(node):
             left[after] |= left[node] | (here if place[after] != place[node] else 0)
     return found
+
+
+def _any_returns(n: int, edges: NDArray[np.int64], home: NDArray[np.int64]) -> bool:
+    """Whether any path along the edges, of which there is no cycle, leaves a home and comes back to it."""
+    if (home[edges[:, 0]] == home[edges[:, 1]]).all():
+        return False
+    by_source = edges[np.argsort(edges[:, 0], kind="stable")]
+    start = np.searchsorted(by_source[:, 0], np.arange(n + 1)).tolist()
+    target, missing = by_source[:, 1].tolist(), np.bincount(edges[:, 1], minlength=n).tolist()
+    ready, place, left = [v for v in range(n) if not missing[v]], home.tolist(), [0] * n
+    while ready:
+        node = ready.pop()
+        here = 1 << place[node]
+        if left[node] & here:
+            return True
+        for after in target[start[node] : start[node + 1]]:
+            left[after] |= left[node] | (here if place[after] != place[node] else 0)
+            missing[after] -= 1
+            if not missing[after]:
+                ready.append(after)
+    return False

@@ -13,8 +13,11 @@ graph needs of the devices that remain. The DP prunes with that.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.preprocess.problem import Floats, Ints, Problem
 
@@ -53,6 +56,14 @@ class Relaxation:
         return np.asarray(counts @ each)
 
 
+class _Each(NamedTuple):
+    """Time on each kind, shape (K, n), size, shape (n,), and which kinds may run it, of each supernode."""
+
+    time: Floats
+    size: Floats
+    usable: NDArray[np.bool_]
+
+
 def relax(problem: Problem) -> Relaxation:
     """Choose multipliers that make the bound large, by searching along one at a time.
 
@@ -60,17 +71,18 @@ def relax(problem: Problem) -> Relaxation:
     over devices, with two it is the optimum of the fractional assignment up to the search's step.
     """
     problem = problem.relaxed()
+    each = _Each(problem.time.sum(axis=1), problem.size, problem.allowed & (problem.count > 0)[:, None])
     scale = _scales(problem)
     kinds = len(problem.count)
     price = np.concatenate((np.ones(kinds), np.zeros(kinds)))
-    best = _dual(problem, price, scale)
+    best = _dual(problem, each, price, scale)
     movable = _movable(problem)
     for _ in range(ROUNDS if len(movable) > 1 else 0):
         for steps in STEPS:
             for k in movable:
-                best, price = _best_step(problem, price, scale, k, steps, best)
+                best, price = _best_step(problem, each, price, scale, k, steps, best)
     heaviest = float((problem.work() / problem.copies[:, None])[problem.count > 0].min(axis=0).max())
-    weight = _weight(problem, price * scale)
+    weight = _weight(each, price * scale)
     return Relaxation(
         max(best, heaviest), weight, price[:kinds] * scale[:kinds], price[kinds:] * scale[kinds:]
     )
@@ -93,32 +105,30 @@ def _movable(problem: Problem) -> list[int]:
 
 
 def _best_step(
-    problem: Problem, price: Floats, scale: Floats, k: int, steps: Floats, best: float
+    problem: Problem, each: _Each, price: Floats, scale: Floats, k: int, steps: Floats, best: float
 ) -> tuple[float, Floats]:
     base = price[k] if price[k] > 0 else 1.0
     for step in steps:
         trial = price.copy()
         trial[k] = base * step
-        value = _dual(problem, trial, scale)
+        value = _dual(problem, each, trial, scale)
         if value > best:
             best, price = value, trial
     return best, price
 
 
-def _weight(problem: Problem, price: Floats) -> Floats:
+def _weight(each: _Each, price: Floats) -> Floats:
     """Shape (n,): the cheapest way to run each supernode at these prices."""
-    kinds = len(problem.count)
-    time = problem.time.sum(axis=1) * price[:kinds, None]
-    cost = time + problem.size * price[kinds:, None]
-    usable = problem.allowed & (problem.count > 0)[:, None]
-    return np.asarray(np.where(usable, cost, np.inf).min(axis=0))
+    kinds = len(each.time)
+    cost = each.time * price[:kinds, None] + each.size * price[kinds:, None]
+    return reduce(np.minimum, np.where(each.usable, cost, np.inf))
 
 
-def _dual(problem: Problem, price: Floats, scale: Floats) -> float:
+def _dual(problem: Problem, each: _Each, price: Floats, scale: Floats) -> float:
     """The bound that these prices prove; infinity if they prove that memory is too small."""
     kinds = len(problem.count)
     time_price, memory_price = (price * scale)[:kinds], (price * scale)[kinds:]
-    need = float(_weight(problem, price * scale).sum())
+    need = float(_weight(each, price * scale).sum())
     priced = memory_price > 0
     room = np.where(priced, problem.memory, 0.0) * memory_price
     excess = need - float((problem.count * room).sum())

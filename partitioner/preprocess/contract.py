@@ -198,7 +198,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
 
 
 def _rows(pairs: Ints, count: int) -> Rows:
-    sorted_pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    sorted_pairs = pairs[np.argsort(pairs[:, 0] * count + pairs[:, 1], kind="stable")]
     return rows_of(sorted_pairs[:, 0], sorted_pairs[:, 1], count)
 
 

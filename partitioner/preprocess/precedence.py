@@ -87,4 +87,6 @@ def distinct(pairs: Ints) -> Ints:
     [[0, 2], [1, 0]]
     """
     base = int(pairs.max(initial=0)) + 1
-    return np.stack(np.divmod(np.unique(pairs[:, 0] * base + pairs[:, 1]), base), axis=1)
+    key = np.sort(pairs[:, 0] * base + pairs[:, 1])
+    key = key[np.concatenate((np.ones(len(key[:1]), dtype=bool), key[1:] != key[:-1]))]
+    return np.stack(np.divmod(key, base), axis=1)

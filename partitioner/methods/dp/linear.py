@@ -168,15 +168,16 @@ def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> I
     """Up to `count` topological orders, the first ones not random."""
     after, before = problem.successors, problem.predecessors
     number = np.arange(problem.n, dtype=np.float64)
-    depth_first_orders = (
-        number.astype(np.int64),
-        reverse_postorder(after, number),
-        reverse_postorder(after, -number),
-        depth_first(after, before, number),
-        depth_first(after, before, problem.time[0].sum(axis=0)),
+    first: tuple[Callable[[], Ints], ...] = (
+        lambda: number.astype(np.int64),
+        lambda: reverse_postorder(after, number),
+        lambda: reverse_postorder(after, -number),
+        lambda: depth_first(after, before, number),
+        lambda: depth_first(after, before, problem.time[0].sum(axis=0)),
     )
-    yield from depth_first_orders[:count]
-    for attempt in range(len(depth_first_orders), count):
+    for order in first[:count]:
+        yield order()
+    for attempt in range(len(first), count):
         priority = rng.random(problem.n)
         yield (reverse_postorder(after, priority) if attempt % 2 else depth_first(after, before, priority))
 

@@ -25,7 +25,7 @@ BISECTIONS = 12
 LEAST_COST = 100_000
 FIRST_SLICE, SLICE = 50_000, 5_000_000  # steps between two looks at the clock, at first and at most
 LOOK, LEAST, GROWTH = 0.05, 1e-4, 8.0  # seconds between two looks, and how fast the steps become more
-HURRY = 2_000_000  # steps that may be taken after the deadline where no chain is known
+HURRY = 600_000  # steps that may be taken after the deadline where no chain is known
 
 
 class Filling(Protocol):
@@ -185,7 +185,7 @@ class Bracket:
         """Where the time is over and no chain is known, take what one filling of few steps finds."""
         if not self.settings.expired or np.isfinite(self.value):
             return
-        filling = self.ground.filling(UNLIMITED, self.bound)
+        filling = self.ground.filling(UNLIMITED, 0.0)
         filling.advance(HURRY)
         self.steps += filling.steps
         found = filling.best() if filling.ideal >= self.ground.lattice.size - 1 else None

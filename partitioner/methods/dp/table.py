@@ -174,7 +174,7 @@ def _has_earlier_pin(problem: Problem, owner: Ints) -> NDArray[np.bool_]:
     """For each pair (supernode, net of it): is a predecessor of the supernode in the net?"""
     pins, before, net = problem.nets.pins, problem.predecessors, problem.nets.of_node.items
     n = problem.n
-    key = np.unique(before.owners() * n + before.items)
+    key = before.owners() * n + before.items
     found = np.isin(owner * n + problem.nets.source[net], key)  # the maker, as a rule
     left = np.flatnonzero(~found)
     members, earlier = [set(row) for row in pins.lists()], before.lists()

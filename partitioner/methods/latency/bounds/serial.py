@@ -27,11 +27,13 @@ from partitioner.preprocess.problem import Floats, Problem
 
 SMALLEST = 0.01  # share of a device's memory
 MOST_SIDES = 5
-MOST_SEPARATORS = 8_192  # whose sums of far nets are looked at: two tables of half a gibibyte
+BYTES, MOST_BYTES = 48, 4 * 2**30  # for each pair of separators, those in between included
 
 
 def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
-    """The length of the shortest sequence along a spine."""
+    """The length of the shortest sequence along a spine; 0 if its sums would take too much memory."""
+    if len(spine.separators) ** 2 * BYTES > MOST_BYTES:
+        return 0.0
     flow = with_passengers(flow, spine)
     far, leaving, coming = _far_nets(flow, spine)
     additive = problem.communication == "sequential"
@@ -76,21 +78,16 @@ def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
     """Nets that pass over a separator, and the sum of them that a run of separators must move.
 
     Row a and column b of the sums stand for a subgraph from separator a to b: out of it go nets made in
-    it and read beyond the next separator, into it those read in it and made before the previous one. Along
-    a spine with too many separators for such tables far nets are left out, which is a weaker bound.
+    it and read beyond the next separator, into it those read in it and made before the previous one.
     """
     place = spine.places(len(flow.size)).tolist()
     m = len(spine.separators)
-    few = m <= MOST_SEPARATORS
-    none = np.broadcast_to(0.0, (m, m))
-    far, leaving, coming = set(), np.zeros((m, m)) if few else none, np.zeros((m, m)) if few else none
+    far, leaving, coming = set(), np.zeros((m, m)), np.zeros((m, m))
     first, last = np.arange(m)[:, None], np.arange(m)[None, :]
     for e, (source, readers, cost) in enumerate(flow.nets):
         made, read = place[source], max((place[v] for v in readers), default=-1)
         if made >= 0 and read > made // 2 * 2 + 2:
             far.add(e)
-            if not few:
-                continue
             leaving += cost * ((2 * first <= made) & (made <= 2 * last) & (read > 2 * last + 1))
             coming += cost * ((2 * first <= read) & (read <= 2 * last) & (made < 2 * first - 1))
     return far, leaving, coming
