@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from grids import text_grid
@@ -60,9 +61,10 @@ class Campaign:
 
     def run(self, trials: Iterable[Trial]) -> int:
         """Count all trials, print those that are wrong and the table; return the exit code."""
-        for number, trial in enumerate(trials, 1):
-            self._count(trial)
-            _say(f"\r{number:,} of {self.total:,} trials, {self.wrong:,} wrong")
+        with suppress(KeyboardInterrupt):  # the table of what was tried until then
+            for number, trial in enumerate(trials, 1):
+                self._count(trial)
+                _say(f"\r{number:,} of {self.total:,} trials, {self.wrong:,} wrong")
         _say("\n")
         print(self.table())
         return WRONG if self.wrong else SOUND

@@ -13,6 +13,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def trials(place: str, numbers: Sequence[int]) -> Iterator[Trial]:
 def answer(place: str, first: int, count: int) -> list[tuple[str, str]]:
     """How every solve ended and what is wrong with it; for :mod:`trials.worker`."""
     known = [run(number) for number in range(len(JOBS))]
+    resource_tracker.ensure_running()  # multiprocessing's own, which lasts as long as the process
     gc.collect()
     gc.disable()
     before, numbers = held(), range(first, first + count)
