@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 
 from partitioner import Devices, solve
+from partitioner.clock import Clock
 from partitioner.methods.dp.linear import solve_linear
 from partitioner.methods.ip.solve import solve_ip
 from partitioner.methods.method import Settings
@@ -16,7 +16,7 @@ from partitioner.preprocess.contract import Goal, contract
 from tests.large_graphs import SHAPES, large_graph
 
 DEVICES = Devices.accelerated(4, cpus=1)
-PAST = Settings(deadline=time.perf_counter())
+PAST = Settings(clock=Clock(0.0))
 LARGE = 20_000
 
 
