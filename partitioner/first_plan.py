@@ -20,6 +20,7 @@ from partitioner.preprocess.problem import Ints, Problem
 from partitioner.request import Request
 from partitioner.warm_start import subgraphs_of
 
+NUMPY = "numpy"  # what made the plan where the method had no solver at work
 SECONDS = 0.3  # for evaluating candidates, once there is a plan
 LARGE = 5000  # supernodes for which the relaxation takes too long
 
@@ -50,6 +51,7 @@ class FirstPlan:
         return replace(
             self.outcome, bound=min(bound, value), stop_reason=outcome.stop_reason,
             notes=(*outcome.notes, note), statistics=outcome.statistics, native_status=outcome.native_status,
+            backend=outcome.backend or NUMPY,
         )  # fmt: skip
 
 

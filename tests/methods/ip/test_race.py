@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from partitioner import BackendUnavailable, Devices, Graph, NoPlanFound, Plan, Progress, evaluate, solve
+from partitioner.clock import Clock
 from partitioner.methods.cover.bound import Covering
 from partitioner.methods.ip import solve as ip
 from partitioner.methods.ip.backends.backend import Answer, Capability, Limits
@@ -66,10 +67,6 @@ def pid_of(worker: Worker) -> int:
     return worker.process.pid
 
 
-def in_seconds(seconds: float) -> float:
-    return time.perf_counter() + seconds
-
-
 @every_backend
 def test_time_limit_keeps_the_incumbent(name: str) -> None:
     started = time.perf_counter()
@@ -81,9 +78,13 @@ def test_time_limit_keeps_the_incumbent(name: str) -> None:
 
 
 @every_backend
-def test_time_limit_without_a_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_limit_without_a_plan_of_the_method(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is the first plan, unless there is none."""
     monkeypatch.setattr(ip, "find_start", lambda search: None)
     monkeypatch.setattr(ip, "squeeze", lambda search, relaxation: None)
+    plan = hard_plan(name, time_limit=0.2)
+    assert (plan.status, plan.stop_reason) == ("feasible", "time_limit")
+    monkeypatch.setattr("partitioner.find.find_first_plan", lambda *_: None)
     with pytest.raises(NoPlanFound, match="time_limit"):
         hard_plan(name, time_limit=0.2)
 
@@ -122,7 +123,7 @@ def test_a_killed_solver_leaves_the_incumbent(name: str, monkeypatch: pytest.Mon
 
 def test_a_solver_that_raises_leaves_the_others_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     backends = (misbehaving("raises"), BACKENDS["highs"])
-    outcome = run_with(monkeypatch, *backends, workers=2, deadline=in_seconds(4.0))
+    outcome = run_with(monkeypatch, *backends, workers=2, clock=Clock(4.0))
     assert "backend raises failed: RuntimeError: no such pivot" in outcome.notes
     assert outcome.backend == "raises+highs"
     assert outcome.stop_reason == "time_limit"
