@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ortools.math_opt.python import mathopt
 
 from partitioner import Devices
-from partitioner.methods.cover import master
 from partitioner.methods.cover.bound import Covering
+from partitioner.methods.ip.backends import highs
 from partitioner.methods.ip.backends.apart import apart
 from partitioner.methods.ip.program import Builder
 from partitioner.methods.list_scheduling.baechi import linear_program
@@ -68,23 +69,23 @@ def in_main_thread() -> bool:
 
 def test_the_covering_bound_solves_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     where: list[bool] = []
-    solve = master.mathopt.solve
+    solve = mathopt.solve
 
     def watched(*words: Any, **options: Any) -> Any:
         where.append(in_main_thread())
         return solve(*words, **options)
 
-    monkeypatch.setattr(master.mathopt, "solve", watched)
+    monkeypatch.setattr(mathopt, "solve", watched)
     problem = problem_of(hard_graph(), Devices.accelerated(4))
     relaxation = relax(problem)
     covering = Covering(problem, relaxation)
-    covering.rise(1.3 * relaxation.bound, 0.0, lambda: len(where) > 2, lambda bound: None)
+    covering.rise(1.6 * relaxation.bound, 0.0, lambda: len(where) > 2, lambda bound: None)
     assert where and not any(where)
 
 
 def test_favourite_children_are_found_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     where: list[bool] = []
-    solve = linear_program.solve_highs
+    solve = highs.solve_highs
 
     def watched(*words: Any) -> Any:
         where.append(in_main_thread())

@@ -20,7 +20,6 @@ import psutil
 import pytest
 
 from partitioner import Devices, solve
-from partitioner.methods.ip import crew as module
 from partitioner.methods.ip.backends.backend import Limits
 from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.messages import Job
@@ -81,7 +80,7 @@ def test_giving_a_large_job_does_not_wait_for_the_process(monkeypatch: pytest.Mo
     def idle(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         return popen([sys.executable, "-c", "import time; time.sleep(600)"], **options)
 
-    monkeypatch.setattr(module.subprocess, "Popen", idle)
+    monkeypatch.setattr(subprocess, "Popen", idle)
 
     def give() -> None:
         with closing(Crew()) as crew:
@@ -135,7 +134,7 @@ def test_the_process_can_be_named_in_an_error(monkeypatch: pytest.MonkeyPatch) -
     def refused(*words: Any, **options: Any) -> None:
         raise OSError(os.strerror(11))
 
-    monkeypatch.setattr(module.subprocess, "Popen", refused)
+    monkeypatch.setattr(subprocess, "Popen", refused)
     with closing(Crew()) as crew:
         crew.hire()
         event = crew.next(60.0)
