@@ -121,7 +121,7 @@ def test_a_missing_program_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pymetis", None)
     with pytest.raises(
-        BackendUnavailable, match=r'method metis needs pymetis: pip install "partitioner\[metis\]"'
+        BackendUnavailable, match=r'method metis needs pymetis: pip install "dnn-partitioner\[metis\]"'
     ):
         solve(line(6), gpus(2), method="metis", split="free")
 
