@@ -11,9 +11,6 @@ from typing import Any
 
 import partitioner as pt
 from partitioner.exports.torch_schedule import torch_schedule
-from partitioner.formats.constraints import load_constraints
-from partitioner.formats.devices import load_devices, load_transfers
-from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.schedule import simulate
 from tests.formats.test_fuzz import ODD, mutant
 from tests.instances import document, write
@@ -136,78 +133,3 @@ BYTES: tuple[Callable[[random.Random, bytes], bytes], ...] = (
     lambda rng, data: data.replace(b"\n", b"\r\n") + b"\x00",
     lambda rng, data: b"[" * 100_000,
 )
-
-
-def read_workload(path: Path) -> None:
-    """Load and solve in two ways."""
-    workload = pt.load(path)
-    if len(workload.graph) <= 12:
-        pt.solve(workload.graph, workload.devices, time_limit=1.0).summary(80)
-        pt.solve(workload.graph, workload.devices, "makespan", method="heft", time_limit=0.3).to_json()
-
-
-def read_devices(path: Path) -> None:
-    """Load devices and transfers, and solve."""
-    graph, _ = some_workload()
-    devices, transfers = load_devices(path), load_transfers(path)
-    if sum(kind.count for kind in devices.kinds) <= 64:
-        pt.solve(graph, devices, time_limit=5.0).summary(80)
-        given: dict[str, Any] = {} if transfers is None else {"transfers": transfers}
-        pt.solve(graph, devices, "makespan", method="heft", time_limit=0.3, **given)
-
-
-def read_constraints(path: Path) -> None:
-    """Load and solve."""
-    graph, devices = some_workload()
-    pt.solve(graph, devices, constraints=load_constraints(path, graph), time_limit=1.0)
-
-
-def read_plan(path: Path) -> None:
-    """Load as a plan, show, and evaluate as a placement."""
-    graph, devices = some_workload()
-    plan = pt.load_plan(path)
-    plan.summary(80)
-    plan.to_json()
-    pt.evaluate(graph, devices, pt.load_placement(path, graph, devices))
-    simulate(graph, devices, plan, "1f1b", 2)
-
-
-def read_split(path: Path) -> None:
-    """Load as a placement and evaluate."""
-    graph, devices = some_workload()
-    placement = pt.load_placement(path, graph, devices)
-    for objective in ("throughput", "latency", "makespan"):
-        pt.evaluate(graph, devices, placement, objective)
-
-
-def read_timeline(path: Path) -> None:
-    """Load and write again."""
-    pt.load_timeline(path).to_json()
-
-
-def read_table(path: Path) -> None:
-    """Load and simulate."""
-    graph, devices = some_workload()
-    placement = pt.solve(graph, devices)
-    simulate(graph, devices, placement, load_torch_schedule(path, devices.names[:2]), None)
-
-
-def read_profile(path: Path) -> None:
-    """Load with and without the backward pass and solve."""
-    for training in (True, False):
-        found = pt.load_pipedream(path, bandwidth=1e6, accelerators=2, training=training, trimmed=training)
-        pt.solve(found.graph, found.devices, time_limit=1.0)
-
-
-READERS: dict[str, Callable[[Path], None]] = {
-    "workload": read_workload,
-    "devices": read_devices,
-    "constraints": read_constraints,
-    "plan": read_plan,
-    "latency": read_plan,
-    "makespan": read_plan,
-    "split": read_split,
-    "timeline": read_timeline,
-    "table": read_table,
-    "profile": read_profile,
-}

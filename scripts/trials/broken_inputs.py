@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
 
 import partitioner as pt
-from trials.broken_files import READERS, broken, file_name, write_all
+from trials.broken_files import broken, file_name, write_all
 from trials.broken_objects import some_call
 from trials.broken_options import run_line, some_line
+from trials.broken_readers import READERS
 from trials.campaign import Campaign, Trial, campaign_parser
 from trials.worker import Lost, Worker
 

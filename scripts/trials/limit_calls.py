@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +12,12 @@ import numpy as np
 import partitioner as pt
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.registry import METHODS
-from trials.limit_graphs import MOST, SHAPES, filled_chain, some_devices, some_graph
+from trials.limit_graphs import MOST, SHAPES, some_devices, some_graph
 
 OBJECTIVES = ("throughput", "gpipe", "batch", "latency", "makespan", "makespan, scheduled")
 SHORTEST, LONGEST = 0.05, 3.0
 GRACE = 1.0
-SPIN = 0.02  # seconds of the processor
 UNASKED = (USERS_OWN, "simulated")  # without parts of one's own, without a schedule
-HEEDLESS = (  # methods that are documented to look at less than all rules, or at one device
-    *("single_device", "metis", "scotch", "pipedream", "pipedream_path", "greedy", "max_load"),
-    *("local_search_baseline",),
-)
-COMPILED = re.compile(r"compil\D*([\d.,]*\d) ?s", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -86,84 +77,3 @@ def _method(objective: str, extension: Mapping[str, Any], rng: np.random.Generat
     ]
     info = able[int(rng.integers(len(able)))]
     return {"method": info.name, "split": str(rng.choice(list(info.splits_for(objective))))}
-
-
-def warm_up() -> None:
-    """Call every method once, so that all of them are loaded and compiled."""
-    graph, devices = some_graph("training", 6, np.random.default_rng(0)), pt.Devices.accelerated(2, cpus=1)
-    calls: list[tuple[str, dict[str, Any]]] = [
-        ("makespan", {"method": "simulated", "schedule": "1f1b", "microbatches": 2}),
-        ("batch", {"microbatches": 2}),
-        *((objective, {"method": info.name}) for info in METHODS.values() for objective in info.objectives),
-    ]
-    for objective, options in calls:
-        with suppress(pt.PartitionerError):
-            pt.solve(graph, devices, objective, time_limit=0.1, **options)
-
-
-def answer(seed: int | None, most: int) -> dict[str, Any]:
-    """The record of the call of a seed, for :mod:`trials.worker`; None: load and compile everything."""
-    if seed is None:
-        warm_up()
-        return {}
-    return answered(call_of(seed, most))
-
-
-def answered(call: Call) -> dict[str, Any]:
-    """Run the call: how it ended, its seconds, those of the processor, of compiling, and what is untrue."""
-    wall, processor = time.perf_counter(), time.process_time()
-    try:
-        plan: pt.Plan | None = pt.solve(call.graph, call.devices, call.objective, **call.options)
-        error: Exception | None = None
-    except Exception as raised:  # whatever escapes is what these trials look for
-        plan, error = None, raised
-    wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    said = " ".join(plan.notes) if plan is not None else str(error)
-    outcome = "plan" if plan is not None else type(error).__name__
-    untrue = wrong_plan(call, plan) if plan is not None else wrong_error(call, error)
-    record = {"outcome": outcome, "wall": wall, "processor": processor, "untrue": untrue}
-    return record | {"compiling": _compiling(said), "speed": _speed()}
-
-
-def _speed() -> float:
-    """The share of a core that this process is given at the moment."""
-    wall, processor = time.perf_counter(), time.process_time()
-    while time.process_time() - processor < SPIN:
-        pass
-    return SPIN / (time.perf_counter() - wall)
-
-
-def _compiling(said: str) -> float:
-    """Seconds of compiling that the notes state."""
-    return sum(float(found.replace(",", "")) for found in COMPILED.findall(said))
-
-
-def wrong_plan(call: Call, plan: pt.Plan) -> str:
-    """What is untrue of a plan: it breaks a rule, or is worse than a chain that is known at once."""
-    wanted: dict[str, Any] = {
-        name: call.options[name] for name in ("schedule", "microbatches") if name in call.options
-    }
-    objective = "throughput" if "schedule" in wanted else call.objective
-    wanted |= {"subgraphs": plan.subgraphs} if call.objective == "latency" else {}
-    found = pt.evaluate(call.graph, call.devices, plan.placement, objective, **wanted)
-    if not found.feasible:
-        return f"the plan breaks a rule: {found.violations[0]}"
-    if plan.bound > plan.value * (1 + 1e-9):
-        return f"the bound {plan.bound!r} exceeds the value {plan.value!r}"
-    simple = filled_chain(call.graph, call.devices) if call.options.get("method") is None else None
-    if simple is None or call.objective not in ("throughput", "gpipe"):
-        return ""
-    known = pt.evaluate(call.graph, call.devices, simple, call.objective)
-    poor = known.feasible and plan.value > known.value * (1 + 1e-9)
-    return f"the plan takes {plan.value:.6g}, a chain of {known.value:.6g} is known at once" if poor else ""
-
-
-def wrong_error(call: Call, error: Exception | None) -> str:
-    """What is untrue of an error: it is none of ours, or a plan is known."""
-    if isinstance(error, pt.ContradictionError) or not isinstance(error, pt.PartitionerError):
-        return f"{type(error).__name__}: {error}"
-    if isinstance(error, pt.BackendUnavailable | pt.OptionError) or call.options.get("method") in HEEDLESS:
-        return ""
-    if "schedule" in call.options or filled_chain(call.graph, call.devices) is None:
-        return ""
-    return f"a plan is known, yet: {type(error).__name__}: {error}"

@@ -24,7 +24,7 @@ from trials.worker import Lost, Worker
 
 MODES = {"warm": 0.85, "fresh": 0.12, "cold": 0.03}
 AGAIN = 3
-CALL = "trials.limit_calls:answer"
+CALL = "trials.limit_answers:answer"
 LOST = {"outcome": "lost", "processor": 0.0, "compiling": 0.0, "speed": 0.0}
 
 

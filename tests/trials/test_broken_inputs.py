@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from trials.broken_files import READERS, contents, file_name, write_all
+from trials.broken_files import contents, file_name, write_all
 from trials.broken_inputs import SORTS, main
 from trials.broken_objects import nouns
 from trials.broken_options import LINES, run_line
+from trials.broken_readers import READERS
 from trials.broken_verbs import verbs
 from trials.campaign import SOUND
 
