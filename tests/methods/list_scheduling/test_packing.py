@@ -50,7 +50,8 @@ def fits(graph: Graph, devices: Devices) -> bool:
         groups.setdefault(("class", color) if color >= 0 else i, []).append(i)
     members = list(groups.values())
     size = np.array([graph.size[each].sum() for each in members])
-    may = [np.flatnonzero(graph.allowed[:, each].all(axis=1)[kind]).tolist() for each in members]
+    runs = [np.asarray(graph.allowed[:, each].all(axis=1)) for each in members]
+    may = [np.flatnonzero(each[kind]).tolist() for each in runs]
     return any(
         (np.bincount(place, size, len(names)) <= limit).all()
         for place in map(np.array, product(*may) if all(may) else ())
