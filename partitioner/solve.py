@@ -35,82 +35,82 @@ def solve(
 ) -> Plan:
     """Split a graph over devices as well as possible, with a proof of how good the split is.
 
-        Parameters
-        ----------
-        graph
-            The profiled graph; a networkx graph has the attributes that
-            :func:`partitioner.from_networkx` reads.
-        devices
-            The hardware.
-        objective
-            ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
-            forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
-            sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
-            time of `microbatches` samples that fill and drain a pipeline; ``"makespan"``: when the last
-            operator ends if devices run them one by one, or, if `schedule` and `microbatches` are given, what
-            :func:`partitioner.schedule.simulate` finds for such a pipeline.
-        method
-            A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
-        split
-            ``"chain"``: a pipeline of stages; ``"convex"``: the forward part of every device is contiguous
-            (Definition 3.1); ``"free"``: anything. By default chains; for latency every subgraph is convex.
-        backend
-            The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
-        time_limit
-            Seconds after which the best plan found so far is returned.
-        gap
-            Stop once the plan is proven within this fraction of the optimum.
-        seed
-            Seed of everything random. Methods that one thread runs (``dp``, ``dpl``, ``pipeline``,
-            ``local_search``, ``latency_search``, the placers but ``portfolio``) give the same plan for
-            the same seed if no time limit ends them. Method ``ip``, ``latency_ip`` and ``portfolio``
-            let solvers and searches race by the clock, so that plans of one seed may differ within the
-            gap, unless `deterministic` is set.
-        workers
-            How many cores may be used, by default all; the dynamic programs use one.
-        warm_start
-            A plan or placement to start from; it is used if it is feasible and of the shape asked for.
-        on_progress
-            Called with a :class:`partitioner.Progress` from time to time.
-        **method_options
-            ``granularity``: ``"operator"`` or ``"layer"`` (keep the nodes of a layer together);
-            ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps (two billion,
-            some minutes); ``orders``: how many linear orders to try (12); ``contiguous_cpus``: must a convex
-            split be contiguous on devices that pay no transfers too (True)? ``contiguous_backward``: must
-            its backward part be contiguous too (False)? ``deterministic``: must the same call give the same plan wherever only the gap or a proof ends it
-            (False)? Then one core works on one task after another, and work is counted in moves, steps
-            and nodes; under a time limit that is reached the clock decides all the same.
-            ``subgraphs_per_accelerator``: how many subgraphs of
-    each pass an accelerator may hold, for latency (1). For chains: ``replicas``: how many devices may
-            share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
-            says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
-            in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`. For
-            operators one by one: the fields of :class:`partitioner.Placing`, such as ``transfers`` and
-            ``refine``.
+    Parameters
+    ----------
+    graph
+        The profiled graph; a networkx graph has the attributes that
+        :func:`partitioner.from_networkx` reads.
+    devices
+        The hardware.
+    objective
+        ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
+        forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
+        sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
+        time of `microbatches` samples that fill and drain a pipeline; ``"makespan"``: when the last
+        operator ends if devices run them one by one, or, if `schedule` and `microbatches` are given, what
+        :func:`partitioner.schedule.simulate` finds for such a pipeline.
+    method
+        A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
+    split
+        ``"chain"``: a pipeline of stages; ``"convex"``: the forward part of every device is contiguous
+        (Definition 3.1); ``"free"``: anything. By default chains; for latency every subgraph is convex.
+    backend
+        The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
+    time_limit
+        Seconds after which the best plan found so far is returned.
+    gap
+        Stop once the plan is proven within this fraction of the optimum.
+    seed
+        Seed of everything random. Methods that one thread runs (``dp``, ``dpl``, ``pipeline``,
+        ``local_search``, ``latency_search``, the placers but ``portfolio``) give the same plan for the same
+        seed if no time limit ends them. Methods ``ip``, ``latency_ip`` and ``portfolio`` let solvers and
+        searches race by the clock, so that plans of one seed may differ within the gap, unless
+        `deterministic` is set.
+    workers
+        How many cores may be used, by default all; the dynamic programs use one.
+    warm_start
+        A plan or placement to start from; it is used if it is feasible and of the shape asked for.
+    on_progress
+        Called with a :class:`partitioner.Progress` from time to time.
+    **method_options
+        ``granularity``: ``"operator"`` or ``"layer"`` (keep the nodes of a layer together);
+        ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps (two billion,
+        some minutes); ``orders``: how many linear orders to try (12); ``contiguous_cpus``: must a convex
+        split be contiguous on devices that pay no transfers too (True)? ``contiguous_backward``: must
+        its backward part be contiguous too (False)? ``deterministic``: must the same call give the same
+        plan wherever only the gap or a proof ends it (False)? Then one core works on one task after
+        another, and work is counted in moves, steps and nodes; under a time limit that is reached the
+        clock decides all the same. ``subgraphs_per_accelerator``: how many subgraphs of
+        each pass an accelerator may hold, for latency (1). For chains: ``replicas``: how many devices may
+        share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
+        says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
+        in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`. For
+        operators one by one: the fields of :class:`partitioner.Placing`, such as ``transfers`` and
+        ``refine``.
 
-        Returns
-        -------
-        Plan
-            Its value is computed by :func:`partitioner.evaluate`, for a makespan by
-            :func:`partitioner.schedule.simulate`, never by the method.
+    Returns
+    -------
+    Plan
+        Its value is computed by :func:`partitioner.evaluate`, for a makespan by
+        :func:`partitioner.schedule.simulate`, never by the method.
 
-        Raises
-        ------
-        WorkloadError
-            If the graph and the devices do not fit together.
-        OptionError
-            If an option has a value it may not have.
-        InfeasibleError
-            If it is proven that no split obeys the limits.
-        NoPlanFound
-            If the method ended without a plan and without such a proof.
+    Raises
+    ------
+    WorkloadError
+        If the graph and the devices do not fit together.
+    OptionError
+        If an option has a value it may not have.
+    InfeasibleError
+        If it is proven that no split obeys the limits.
+    NoPlanFound
+        If the method ended without a plan and without such a proof.
 
-        Examples
-        --------
-        >>> graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
-        >>> plan = solve(graph, Devices.accelerated(2))
-        >>> plan.value, plan.status, plan.stages
-        (3.5, 'optimal', ('accelerator0', 'accelerator1'))
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
+    >>> plan = solve(graph, Devices.accelerated(2))
+    >>> plan.value, plan.status, plan.stages
+    (3.5, 'optimal', ('accelerator0', 'accelerator1'))
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     require_type("devices", devices, Devices)
