@@ -74,7 +74,8 @@ class Graph:
     cost
         Shape (m,): time to move the edge's data between a device and host memory. Edges out of
         one node with equal costs carry one tensor, with different costs one tensor each
-        (paper, Appendix E.1).
+        (paper, Appendix E.1). Of edges that join the same nodes at the same cost, which are one
+        tensor, only the first is kept.
     names
         A title for each node, for people.
     color_labels, layer_labels
@@ -119,9 +120,24 @@ class Graph:
             object.__setattr__(self, "parts", np.zeros((len(MEMORY_PARTS), len(self.ids))))
         for name, dtype in COLUMNS.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), name, dtype))
+        self._drop_repeated_edges()
         flaws = graph_flaws(self)
         if flaws:
             raise WorkloadError(flaws)
+
+    def _drop_repeated_edges(self) -> None:
+        """Keep the first of the edges that join the same nodes at the same cost: they are one tensor."""
+        if self.edges.shape != (len(self.cost), 2) or self.cost.ndim != 1:
+            return  # what that breaks is said by the rules
+        rows = np.column_stack((self.edges, self.cost))
+        kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+        if len(kept) == len(rows):
+            return
+        if len(self.extras.edges) == len(rows):
+            extra = [self.extras.edges[i] for i in kept.tolist()]
+            object.__setattr__(self, "extras", Extras(self.extras.top, self.extras.nodes, extra))
+        for name in ("edges", "cost"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)[kept], name, COLUMNS[name]))
 
     @classmethod
     def from_arrays(

@@ -67,7 +67,11 @@ def solve(
     gap
         Stop once the plan is proven within this fraction of the optimum.
     seed
-        Seed of everything random; the same seed gives the same plan.
+        Seed of everything random. Methods that one thread runs (``dp``, ``dpl``, ``pipeline``,
+        ``local_search``, ``latency_search``, the placers but ``portfolio``) give the same plan for the same
+        seed if no time limit ends them. Methods ``ip``, ``latency_ip`` and ``portfolio`` let solvers and
+        searches race by the clock, so that plans of one seed may differ within the gap, unless
+        `deterministic` is set.
     workers
         How many cores may be used, by default all; the dynamic programs use one.
     warm_start
@@ -83,7 +87,10 @@ def solve(
         ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps (two billion,
         some minutes); ``orders``: how many linear orders to try (12); ``contiguous_cpus``: must a convex
         split be contiguous on devices that pay no transfers too (True)? ``contiguous_backward``: must
-        its backward part be contiguous too (False)? ``subgraphs_per_accelerator``: how many subgraphs of
+        its backward part be contiguous too (False)? ``deterministic``: must the same call give the same
+        plan wherever only the gap or a proof ends it (False)? Then one core works on one task after
+        another, and work is counted in moves, steps and nodes; under a time limit that is reached the
+        clock decides all the same. ``subgraphs_per_accelerator``: how many subgraphs of
         each pass an accelerator may hold, for latency (1). For chains: ``replicas``: how many devices may
         share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
         says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from partitioner.argument_types import require_type
-from partitioner.devices import Devices
+from partitioner.devices import LARGEST, SMALLEST, Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.graph import Floats
 
 Matrix = Sequence[Sequence[float]]
-RULE = "must be a number of at least 0, or one for each pair of devices"
+RULE = (
+    "must be a number of at least 0, or one for each pair of devices, "
+    f"each of which is 0 or from {SMALLEST:g} to {LARGEST:g}"
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def _numbers(given: Any) -> float | tuple[tuple[float, ...], ...] | None:
     if values.dtype.kind not in "iuf" or not (values.ndim == 0 or square):
         return None
     values = values.astype(np.float64)
-    if not (np.isfinite(values) & (values >= 0)).all():
+    if not ((values == 0) | ((values >= SMALLEST) & (values <= LARGEST))).all():
         return None
     return float(values) if values.ndim == 0 else tuple(map(tuple, values.tolist()))
 
