@@ -56,7 +56,7 @@ def ask(objective: str = "throughput", **given: Any) -> tuple[str, ...]:
 
 def test_every_option_has_its_entry() -> None:
     """Those of solve but the ones that another rule refuses, or that always mean something."""
-    elsewhere = {"granularity", "subgraphs_per_accelerator", "schedule", "constraints"}
+    elsewhere = {"granularity", "subgraphs_per_accelerator", "schedule", "constraints", "deterministic"}
     assert set(EFFECTS) == set(DEFAULTS) - elsewhere | {"warm_start"}
 
 
