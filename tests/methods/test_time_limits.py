@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import Devices, solve
+from partitioner import Devices, NoPlanFound, solve
 from partitioner.clock import Clock
 from partitioner.methods.dp.linear import solve_linear
 from partitioner.methods.ip.solve import solve_ip
@@ -21,11 +21,13 @@ PAST = Settings(clock=Clock(0.0))
 LARGE = 20_000
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("shape", "n"), [*((shape, 200) for shape in SHAPES), ("star_in", 5000), ("path", 5000)]
+)
 @pytest.mark.parametrize("objective", ["throughput", "batch"])
-def test_a_chain_is_found_even_if_all_time_is_over(shape: str, objective: str) -> None:
+def test_a_chain_is_found_even_if_all_time_is_over(shape: str, n: int, objective: str) -> None:
     options: dict[str, Any] = {"microbatches": 8} if objective == "batch" else {}
-    graph = large_graph(shape, 200)
+    graph = large_graph(shape, n)
     plan = solve(graph, DEVICES, objective=objective, time_limit=1e-6, **options)
     assert plan.stop_reason == "time_limit"
     assert len(plan.stages) > 1
@@ -54,3 +56,8 @@ def test_large_graphs_keep_the_limit(shape: str, split: str) -> None:
     plan = solve(graph, DEVICES, split=split, time_limit=1.0)
     assert time.process_time() - before < 2 * 4.0  # two threads at most
     assert len(plan.placement) == len(graph)
+
+
+def test_pipedreams_planner_ends_when_the_time_is_over() -> None:
+    with pytest.raises(NoPlanFound, match="had not ended when the time was over"):
+        solve(large_graph("path", 1000), Devices.accelerated(4), method="pipedream", time_limit=1e-6)

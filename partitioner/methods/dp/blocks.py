@@ -12,9 +12,10 @@ from partitioner.preprocess.precedence import relabelled
 from partitioner.preprocess.problem import Floats, Ints, Nets, Problem, rows_of
 
 MOST_BLOCKS = 3000
+LATE_BLOCKS = 500  # where no time is left
 
 
-def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int]) -> Ints | None:
+def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int], late: bool = False) -> Ints | None:
     """Split a linear order into at most about `MOST_BLOCKS` runs of supernodes.
 
     Parameters
@@ -23,16 +24,18 @@ def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int]) -> Ints | None
         The supernodes and their order.
     cuts
         Places at which a known chain is cut; half of the blocks are single supernodes near them.
+    late
+        True for at most about `LATE_BLOCKS` instead.
 
     Returns
     -------
     Ints or None
         Shape (n,): the number of each supernode's block; None if the order is short enough as it is.
     """
-    n = problem.n
-    if n <= MOST_BLOCKS:
+    n, most = problem.n, LATE_BLOCKS if late else MOST_BLOCKS
+    if n <= most:
         return None
-    half = MOST_BLOCKS // 2
+    half = most // 2
     opened = _open_cost(problem, order)
     window = np.arange(1, n) * half // n
     cheapest = np.lexsort((opened[1:n], window))

@@ -109,7 +109,7 @@ class LinearSearch:
 
     def attempt(self, order: Ints, cuts: Sequence[int] = ()) -> bool:
         """Solve one linear order, in which a known chain has its `cuts`; True if it improves on the best."""
-        block = blocks_of(self.problem, order, cuts)
+        block = blocks_of(self.problem, order, cuts, late=self.settings.expired)
         problem, relaxation = self.affordable, self.relaxation
         if block is not None:
             problem, order = merged(problem, block), np.arange(int(block.max()) + 1)

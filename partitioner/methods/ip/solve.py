@@ -18,6 +18,7 @@ from partitioner.methods.ip.turns import Turns
 from partitioner.methods.limits import is_hopeless
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.relaxation import Relaxation, relax
+from partitioner.methods.single import solve_single
 from partitioner.preprocess.problem import Problem
 
 HURRY = 10.0  # seconds: with less the first plan comes before all else
@@ -54,6 +55,9 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
             (squeeze if problem.pipeline is None else cover)(search, relaxation)
         race.run()
         race.end()
+    if search.best is None and settings.expired:
+        for parts in filter(None, [solve_single(problem, settings).parts]):
+            search.offer(parts)
     return search.outcome("+".join(search.words) or race.backend)
 
 

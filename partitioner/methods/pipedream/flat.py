@@ -123,14 +123,3 @@ def best_row(time, start, cuts, rules):  # type: ignore[no-untyped-def]
                     value[j, m], split[j, m] = value[j, m - 1], split[j, m - 1]
                     left[j, m], replicas[j, m] = left[j, m - 1], replicas[j, m - 1]
     return value, split, left, replicas
-
-
-@njit(cache=True, nogil=True)
-def best_table(time, cuts, rules):  # type: ignore[no-untyped-def]
-    """Shape (S + 1, S + 1): for any two states, the best time on all machines of the level between them."""
-    states = len(time)
-    table = np.full((states, states), np.inf)
-    for start in range(states - 1):
-        value, _, _, _ = best_row(time, start, cuts, rules)
-        table[start] = value[:, rules.machines]
-    return table

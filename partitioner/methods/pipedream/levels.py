@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.pipedream.flat import Cuts, Rules, best_row, best_table
+from partitioner.methods.pipedream.flat import Cuts, Rules, best_row
 from partitioner.methods.pipedream.layers import Layers
 from partitioner.methods.pipedream.request import Level, Restrictions
-from partitioner.methods.pipedream.states import States
+from partitioner.methods.pipedream.states import Look, States, no_look
 from partitioner.preprocess.problem import Floats
 
 
@@ -39,16 +39,24 @@ class Hierarchy:
         The innermost first.
     restrictions
         The same for each level.
+    look
+        Called from time to time; what it raises ends the run.
     """
 
     def __init__(
-        self, layers: Layers, states: States, levels: Sequence[Level], restrictions: Restrictions
+        self,
+        layers: Layers,
+        states: States,
+        levels: Sequence[Level],
+        restrictions: Restrictions,
+        look: Look = no_look,
     ) -> None:
+        look()
         self.cuts = cuts_of(layers, states)
         self.rules = rules_of(levels, restrictions)
         self.times = [_segment_times(layers, states, self.cuts, restrictions.consistent)]
         for rules in self.rules[:-1]:
-            self.times.append(best_table(self.times[-1], self.cuts, rules))
+            self.times.append(_best_table(self.times[-1], self.cuts, rules, look))
 
     def best(self) -> tuple[float, list[Piece]]:
         """The predicted time, infinity if there is no pipeline, and its stages in order."""
@@ -107,6 +115,15 @@ def rules_of(levels: Sequence[Level], restrictions: Restrictions) -> list[Rules]
         )
         below, group = machines, group * machines
     return found
+
+
+def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
+    """Shape (S + 1, S + 1): for any two states, the best time on all machines of the level between them."""
+    table = np.full(time.shape, np.inf)
+    for start in range(len(time) - 1):
+        look()
+        table[start] = best_row(time, start, cuts, rules)[0][:, rules.machines]
+    return table
 
 
 def _segment_times(layers: Layers, states: States, cuts: Cuts, consistent: bool) -> Floats:

@@ -13,7 +13,7 @@ from partitioner.methods.pipedream.levels import Hierarchy, Piece
 from partitioner.methods.pipedream.model import stage_time
 from partitioner.methods.pipedream.request import Level, Restrictions, check, checked_levels
 from partitioner.methods.pipedream.result import PipeDreamPlan, Stage
-from partitioner.methods.pipedream.states import States, antichain_states, ideal_states
+from partitioner.methods.pipedream.states import Look, States, antichain_states, ideal_states, no_look
 
 STATES = {"antichains": antichain_states, "ideals": ideal_states}
 MAX_STATES = 5000
@@ -30,6 +30,7 @@ def plan(
     memory: float | None = None,
     consistent: bool = False,
     max_states: int = MAX_STATES,
+    look: Look = no_look,
 ) -> PipeDreamPlan:
     """Plan a pipeline as PipeDream's optimizer does: no latency, no warm-up, the slowest part counts.
 
@@ -60,6 +61,8 @@ def plan(
         all machines of a group and leaves such segments out.
     max_states
         Where to give up.
+    look
+        Called from time to time; what it raises ends the search.
 
     Raises
     ------
@@ -84,8 +87,8 @@ def plan(
         raise OptionError(f"states = {shown(states)}: must be one of {', '.join(STATES)}")
     if isinstance(max_states, bool) or not isinstance(max_states, int) or max_states < 1:
         raise OptionError(f"max_states = {shown(max_states)}: must be an integer of at least 1")
-    found = STATES[states](layers, max_states)
-    hierarchy = Hierarchy(layers, found, machines, restrictions)
+    found = STATES[states](layers, max_states, look)
+    hierarchy = Hierarchy(layers, found, machines, restrictions, look)
     time, pieces = hierarchy.best()
     if math.isinf(time):
         raise InfeasibleError(_why_not(len(found.output), machines, restrictions))

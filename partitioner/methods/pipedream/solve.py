@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from partitioner.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError
+from partitioner.methods.dp.search import Stopped
 from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.methods.pipedream.plan import plan
 from partitioner.methods.pipedream.result import PipeDreamPlan
@@ -20,6 +22,7 @@ ALL_CUTS = "steps from the first source do not reach every layer: planned over a
 IDLE = "no pipeline uses all devices: some may stay idle"
 NO_PIPELINE = "PipeDream's planner finds no pipeline over these devices"
 TOO_MANY = "the graph can be cut at more than {:,} places, too many for PipeDream's planner"
+LATE = "PipeDream's planner had not ended when the time was over"
 MOST_STATES, MOST_ON_LEVELS = 5000, 1500
 
 
@@ -30,8 +33,8 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
     (``activation_compression_ratio=1``), on devices of one kind, replicated or all stages single. Its
     value here is another one: what the plan costs in the model of all methods. Limits of memory and of
     replicas the planner does not know; a plan that breaks them is none. Nodes that cost nothing have
-    joined a neighbour, and on equal links there are no more unreplicated stages than supernodes. The
-    planner runs to its end, whatever the time limit; graphs for which that takes long it does not plan.
+    joined a neighbour, and on equal links there are no more unreplicated stages than supernodes. Where
+    the time is over before the planner has ended there is no plan.
 
     Raises
     ------
@@ -43,7 +46,7 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
         return no_split(problem)
     kind, notes = _kind(problem)
     view = view_of(problem, kind)
-    planned, remarks = _planned(view, straight=bool(problem.copies[kind] == 1))
+    planned, remarks = _planned(view, settings, straight=bool(problem.copies[kind] == 1))
     notes += remarks
     if planned is None:
         return _nothing(problem, bound, settings, notes)
@@ -74,14 +77,17 @@ def _kind(problem: Problem) -> tuple[int, tuple[str, ...]]:
     return kind, (OTHER_KINDS,) * (len(present) > 1)
 
 
-def _planned(view: View, straight: bool) -> tuple[PipeDreamPlan | None, tuple[str, ...]]:
+def _planned(view: View, settings: Settings, straight: bool) -> tuple[PipeDreamPlan | None, tuple[str, ...]]:
     """The released planner's plan; where it has none, that of the next wider question, and notes on it."""
     most = MOST_STATES if len(view.levels) == 1 else MOST_ON_LEVELS
     asked: dict[str, Any] = {"straight": straight, "activation_compression_ratio": 1.0, "max_states": most}
+    asked["look"] = partial(_look, settings)
     notes: list[str] = []
     while True:
         try:
             return plan(view.layers, view.levels, **asked), tuple(notes)
+        except Stopped:
+            return None, (LATE,)
         except NoPlanFound:
             return None, (TOO_MANY.format(most),)
         except WorkloadError:
@@ -92,6 +98,12 @@ def _planned(view: View, straight: bool) -> tuple[PipeDreamPlan | None, tuple[st
                 return None, (NO_PIPELINE,)
             asked["fewer_machines"] = True
             notes.append(IDLE)
+
+
+def _look(settings: Settings) -> None:
+    """Raise :class:`Stopped` once the time is over."""
+    if settings.expired:
+        raise Stopped
 
 
 def _parts(view: View, planned: PipeDreamPlan, kind: int) -> list[Part]:

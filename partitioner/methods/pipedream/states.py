@@ -13,6 +13,12 @@ from partitioner.graph import Bools, Floats
 from partitioner.methods.pipedream.layers import Layers
 from partitioner.methods.pipedream.masks import Masks, bits
 
+Look = Callable[[], None]
+
+
+def no_look() -> None:
+    """Look at no clock."""
+
 
 class States(NamedTuple):
     """`S` ideals, smaller ones first; the last one holds every layer.
@@ -32,7 +38,7 @@ class States(NamedTuple):
     before: Bools
 
 
-def antichain_states(layers: Layers, most: int) -> States:
+def antichain_states(layers: Layers, most: int, look: Look = no_look) -> States:
     """The antichains that PipeDream reaches from the first source, a layer replaced by a consumer at a time.
 
     An antichain stands for its layers and all that they need. It is *augmented* by each layer it
@@ -50,6 +56,8 @@ def antichain_states(layers: Layers, most: int) -> States:
         The graph.
     most
         How many states there may be.
+    look
+        Called from time to time; what it raises ends the enumeration.
 
     Raises
     ------
@@ -66,12 +74,13 @@ def antichain_states(layers: Layers, most: int) -> States:
     """
     graph = Masks(layers)
     first = next(1 << v for v in range(len(layers)) if not graph.needs[v])
-    steps = _explore(first, graph.next_antichains, most)
+    steps = _explore(first, graph.next_antichains, most, look)
     ideals = {antichain: graph.ideal(antichain) for antichain in steps}
     order = sorted(steps, key=lambda antichain: (ideals[antichain].bit_count(), ideals[antichain]))
     place = {antichain: i for i, antichain in enumerate(order)}
     before = np.zeros((len(order), len(order)), dtype=bool)
     for i, antichain in enumerate(order):
+        look()
         for follower in {place[step] for step in steps[antichain]}:
             before[:, follower] |= before[:, i]
             before[i, follower] = True
@@ -81,7 +90,7 @@ def antichain_states(layers: Layers, most: int) -> States:
     return States(inside, cut @ layers.activation, before)
 
 
-def ideal_states(layers: Layers, most: int) -> States:
+def ideal_states(layers: Layers, most: int, look: Look = no_look) -> States:
     """All non-empty ideals, with exactly the bytes that cross the cut; any inclusion is a cut after a cut.
 
     Parameters
@@ -90,6 +99,8 @@ def ideal_states(layers: Layers, most: int) -> States:
         The graph.
     most
         How many states there may be.
+    look
+        Called from time to time; what it raises ends the enumeration.
 
     Raises
     ------
@@ -103,7 +114,7 @@ def ideal_states(layers: Layers, most: int) -> States:
     [8.0, 8.0, 8.0, 0.0]
     """
     graph = Masks(layers)
-    found = _explore(0, graph.next_ideals, most + 1)
+    found = _explore(0, graph.next_ideals, most + 1, look)
     ideals = sorted(filter(None, found), key=lambda ideal: (ideal.bit_count(), ideal))
     inside = _rows(ideals, len(layers))
     feeds = np.zeros((len(layers), len(layers)), dtype=np.float32)
@@ -115,11 +126,14 @@ def ideal_states(layers: Layers, most: int) -> States:
     return States(inside, crossing @ layers.activation, before)
 
 
-def _explore(first: int, following: Callable[[int], Iterator[int]], most: int) -> dict[int, list[int]]:
+def _explore(
+    first: int, following: Callable[[int], Iterator[int]], most: int, look: Look
+) -> dict[int, list[int]]:
     """What can be reached, each with what follows it."""
     found: dict[int, list[int]] = {first: []}
     queue = [first]
     for state in queue:
+        look()
         found[state] = list(following(state))
         for step in found[state]:
             if step not in found:
