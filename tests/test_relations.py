@@ -61,13 +61,13 @@ def test_what_solvers_prove(objective: str, split: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("objective", "split"), QUICK)
 def test_chains_by_the_thousand(objective: str, split: str) -> None:
-    assert sum(relations(seed, objective, split) for seed in range(2000, 2600)) > 4000
+    assert sum(relations(seed, objective, split) for seed in range(2000, 2400)) > 2500
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("objective", "split"), SOLVED)
 def test_what_solvers_prove_often(objective: str, split: str) -> None:
-    assert sum(relations(seed, objective, split) for seed in range(3000, 3120)) > 700
+    assert sum(relations(seed, objective, split) for seed in range(3000, 3040)) > 200
 
 
 @pytest.mark.parametrize("method", ["dpl", "local_search", "dp", "ip"])
