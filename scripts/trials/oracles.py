@@ -8,6 +8,7 @@ wrong answer is reduced to a small graph and printed as Python. Exit code: 0, or
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest.mock import patch
@@ -23,6 +24,7 @@ from trials.campaign import Campaign, Trial, campaign_parser
 from trials.question import tried
 from trials.questions import chains, latencies, limits, pipelines, splits
 from trials.times import makespans, simulations
+from trials.worker import Lost, Worker
 
 FAMILIES = {
     "chains": (chains, 30),
@@ -33,6 +35,7 @@ FAMILIES = {
     "makespans": (makespans, 7),
     "simulations": (simulations, 5),
 }
+PATIENCE = 300.0  # seconds for a case
 IN_PROCESSES = 0.03  # the share of cases whose integer programs run in worker processes, as users' do
 
 
@@ -45,18 +48,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def trials(first: int, count: int, only: str | None = None) -> Iterator[Trial]:
-    """One trial a seed."""
-    for seed in range(first, first + count):
-        rng = np.random.default_rng(seed)
-        name = _sort(rng) if only is None else only
-        crew = Crew if rng.random() < IN_PROCESSES else InlineCrew
-        with patch.object(ip, "Crew", crew):
-            yield trial(name, rng, seed)
+    """One trial a seed, in a process of its own, so that one that never ends is one trial."""
+    worker = Worker("trials.oracles:answer", PATIENCE)
+    try:
+        for seed in range(first, first + count):
+            name = _sort(seed) if only is None else only
+            try:
+                yield Trial(*worker.ask(name, seed))
+            except Lost as error:
+                yield Trial(name, "lost", str(error), command_of(name, seed))
+    finally:
+        worker.close()
 
 
-def trial(name: str, rng: np.random.Generator, seed: int) -> Trial:
+def answer(name: str, seed: int) -> tuple[str, str, str, str, tuple[float, float]]:
+    """The fields of a trial, for :mod:`trials.worker`."""
+    clocks = time.perf_counter(), time.process_time()
+    rng = np.random.default_rng(seed)
+    crew = Crew if rng.random() < IN_PROCESSES else InlineCrew
+    with patch.object(ip, "Crew", crew):
+        found = trial(name, rng, command_of(name, seed))
+    seconds = time.perf_counter() - clocks[0], time.process_time() - clocks[1]
+    return found.row, found.outcome, found.wrong, found.paste, seconds
+
+
+def trial(name: str, rng: np.random.Generator, command: str) -> Trial:
     """A case of one sort."""
-    command = f"# python scripts/trials/oracles.py --only {name} --cases 1 --seed {seed}"
     if name == "simulations":
         return simulations(rng, command)
     try:
@@ -65,8 +82,14 @@ def trial(name: str, rng: np.random.Generator, seed: int) -> Trial:
         return Trial(name, "oracles", str(error), command)
 
 
-def _sort(rng: np.random.Generator) -> str:
+def command_of(name: str, seed: int) -> str:
+    """What shows a case again."""
+    return f"# python scripts/trials/oracles.py --only {name} --cases 1 --seed {seed}"
+
+
+def _sort(seed: int) -> str:
     shares = np.array([share for _, share in FAMILIES.values()], dtype=float)
+    rng = np.random.default_rng([seed, 1])
     return str(rng.choice(list(FAMILIES), p=shares / shares.sum()))
 
 

@@ -68,6 +68,7 @@ def judged(question: Question) -> tuple[str, str]:
     """How the call ended, and what is wrong with that; empty if nothing is."""
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # `endurance.py` counts descriptors
         outcome, wrong = _ended(question)
     return outcome, wrong or "; ".join(f"a warning: {warning.message}" for warning in shown)
 
