@@ -188,8 +188,9 @@ class Duel:
         return True
 
     def _scaled(self, weight: Floats, columns: Columns) -> Floats:
-        """The weights in a unit in which all devices together hold n."""
-        return weight * (len(weight) / max(self.held(columns), TINY))
+        """Return the weights in a unit in which all devices together hold n, as they are if nothing fits."""
+        held = self.held(columns)
+        return weight * (len(weight) / held) if held > 0 else weight
 
     def measure(self, weight: Floats) -> tuple[float, Columns]:
         """What everything weighs over what the devices can hold, and the columns that say so."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from partitioner import DeviceKind, Devices, Graph
 from partitioner.methods.cover.bound import Covering
 from partitioner.methods.method import Settings
 from partitioner.methods.relaxation import relax
@@ -62,3 +63,11 @@ def test_it_stops_when_told() -> None:
     graph, devices = random_workload(np.random.default_rng(1), 9)
     problem = contract(fitted(graph, devices), devices, Goal(split="free"))
     assert bound_of(problem, 1e6, stop=True) == relax(problem).bound
+
+
+@pytest.mark.parametrize("value", [2.1, 3.05])
+def test_thresholds_below_which_nothing_fits_are_refuted(value: float) -> None:
+    """Weights of which no device can hold any stay finite, so that the next threshold can be tried."""
+    graph = Graph.from_arrays({"gpu": [1.0, 1.0]}, [(0, 1)], 1.0)
+    problem = contract(graph, Devices((DeviceKind("gpu", 2),)), Goal("throughput", "free"))
+    assert bound_of(problem, value) == pytest.approx(2.0, rel=1e-3)
