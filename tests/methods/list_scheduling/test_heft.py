@@ -129,7 +129,6 @@ def test_priorities_may_be_names_or_functions(name: str) -> None:
     ("placer", "message"),
     [
         (pt.Placer(priority="rank"), "priority 'rank' of placer is unknown: must be one of upward_rank"),
-        (pt.Placer(priority=["rank"]), "priority ['rank'] of placer is unknown"),  # type: ignore
         (pt.Placer(choose="best"), "choose 'best' of placer is unknown: must be one of earliest_finish"),
         (pt.Placer(lambda tasks: np.zeros(3)), "priority of placer must return 10 numbers"),
         (pt.Placer(lambda tasks: np.full(10, np.nan)), "priority of placer must return 10 numbers"),
@@ -160,3 +159,8 @@ def test_a_device_where_the_task_does_not_fit_may_not_be_chosen() -> None:
             method="list",
             placer=pt.Placer(choose=lambda choice: 0),
         )
+
+
+def test_a_priority_that_is_neither_a_name_nor_a_function_is_refused() -> None:
+    with pytest.raises(pt.OptionError, match="must be a name or a function"):
+        pt.Placer(priority=["rank"])  # type: ignore[arg-type]
