@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,11 @@ class Case:
         options = (self.contiguous_cpus, self.contiguous_backward)
         graph = fitted(self.graph, self.devices)
         return contract(graph, self.devices, Goal(self.objective, split, (), *options))
+
+    def contiguity(self, split: str) -> dict[str, Any]:
+        """The options of `solve` on contiguity, where the split knows them."""
+        given = {"contiguous_cpus": self.contiguous_cpus, "contiguous_backward": self.contiguous_backward}
+        return given if split == "convex" else {}
 
 
 def cases(first: int, count: int, most_nodes: int = 8, most_devices: int = 3) -> Iterator[Case]:

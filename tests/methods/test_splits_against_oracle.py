@@ -51,8 +51,7 @@ def solved(case: Case, split: str, backend: str) -> Plan | None:
             split=split,
             backend=backend,
             workers=1,
-            contiguous_cpus=case.contiguous_cpus,
-            contiguous_backward=case.contiguous_backward,
+            **case.contiguity(split),
         )
     except InfeasibleError:
         return None

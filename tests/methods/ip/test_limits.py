@@ -40,8 +40,7 @@ def solved(case: Case, split: str, backend: str, constraints: Constraints) -> fl
             split=split,
             backend=backend,
             workers=1,
-            contiguous_cpus=case.contiguous_cpus,
-            contiguous_backward=case.contiguous_backward,
+            **case.contiguity(split),
             constraints=constraints,
         )
     except InfeasibleError:
