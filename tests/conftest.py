@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,11 @@ def reference(published: Path) -> Callable[[str], Any]:
 def workload_file(tmp_path: Path) -> Path:
     """A small valid workload file with forward and backward nodes, colours and a CPU."""
     return write(tmp_path, document())
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _heeds_ctrl_c() -> Iterator[None]:
+    """SIGINT has Python's own handler, also where a shell runs the tests in the background and ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
