@@ -10,7 +10,7 @@ from partitioner.schedule.passes import Passes, split_backward
 from partitioner.schedule.reading import read_passes
 from tests.oracle_paper_makespan import paper_makespan, time_of
 from tests.random_pipelines import random_case
-from tests.random_workloads import uneven_workload
+from tests.random_workloads import in_known_order, uneven_workload
 from tests.schedule.replay import contradictions, recomputed
 from trials.campaign import Trial
 from trials.question import Question
@@ -24,6 +24,7 @@ Rng = np.random.Generator
 def makespans(rng: Rng) -> Question:
     """When the last operator ends, with transfers that do not hinder one another."""
     graph, devices = uneven_workload(rng, 5, 3)
+    graph = in_known_order(graph)
     lines = (pt.Transfers(), pt.Transfers(0.5, 0.25), pt.Transfers(intercept=1.0))
     transfers = lines[int(rng.integers(3))]
     method = str(rng.choice(PLACERS))
