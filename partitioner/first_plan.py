@@ -80,6 +80,9 @@ def find_first_plan(
             best = found
         if found is not None and (exact or clock.expired):
             break
+    if best is not None:
+        subgraphs = expand_subgraphs(request.workload.graph, best.outcome)
+        request.remember(best.placement, subgraphs, best.evaluation)
     return best
 
 

@@ -14,6 +14,7 @@ from partitioner.find import find_plan
 from partitioner.formats.networkx_graph import from_networkx, unread_note
 from partitioner.graph import Graph
 from partitioner.interrupt import StopEvent
+from partitioner.least_time import check_time_limit
 from partitioner.methods.method import Progress
 from partitioner.options import check_words
 from partitioner.plan import Plan
@@ -63,7 +64,8 @@ def solve(
         The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
     time_limit
         Seconds after which the best plan found so far is returned. Compiling kernels, which is done once on
-        a machine, is not counted; a note of the plan says how long it took.
+        a machine, is not counted; a note of the plan says how long it took. A limit that is over before a
+        graph of this size can be contracted and evaluated is refused.
     gap
         Stop once the plan is proven within this fraction of the optimum.
     seed
@@ -131,6 +133,7 @@ def solve(
     if not isinstance(graph, Graph):
         graph = from_networkx(graph)
         unread = unread_note(graph)
+    check_time_limit(graph, objective, time_limit)
     piped = method == PIPED or any(
         method_options.get(name) is not None for name in ("schedule", "microbatches")
     )

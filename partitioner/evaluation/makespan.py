@@ -72,15 +72,15 @@ def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
     """For every node its place in the order."""
     flaws = _listing_flaws(graph, order)
     place = {} if flaws else {node: i for i, node in enumerate(order)}
-    if not flaws:
-        flaws = [
-            Flaw(PLACE, "node", shown(graph.ids[v]), f"must come after {shown(graph.ids[u])}")
-            for u, v in graph.edges.tolist()
-            if place[graph.ids[u]] > place[graph.ids[v]]
-        ]
+    rank = np.array([place.get(node, 0) for node in graph.ids], dtype=np.int64)
+    late = rank[graph.edges[:, 0]] > rank[graph.edges[:, 1]]
+    flaws += [
+        Flaw(PLACE, "node", shown(graph.ids[v]), f"must come after {shown(graph.ids[u])}")
+        for u, v in graph.edges[late].tolist()
+    ]
     if flaws:
         raise WorkloadError(flaws)
-    return [place[node] for node in graph.ids]
+    return [int(place) for place in rank]
 
 
 def _listing_flaws(graph: Graph, order: Any) -> list[Flaw]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -46,10 +47,7 @@ class Operators:
         self.device: list[int] = placed.device.tolist()
         self.rank, self.strict, self.contention = rank, strict, transfers.contention
         self.length, self.slope, self.intercept = _times(placed), *_lines(placed, transfers)
-        self.readers, self.cost = _tensors(placed)
-        self.missing = [0] * n
-        for _, v in (pair for readers in self.readers for pair in readers):
-            self.missing[v] += 1
+        self.readers, self.missing, self.cost = _tensors(placed)
         self.start, self.finish, self.ready = [0.0] * n, [0.0] * n, [0.0] * n
         self.cause: list[int | None] = [None] * n
         self.begun: list[int] = []
@@ -111,22 +109,27 @@ class Operators:
 
     def _end(self, u: int) -> None:
         """Send the tensors that the node made, in the order of its edges, and wake those that read them."""
-        self.busy[self.device[u]] = False
+        home, ready, missing = self.device[u], self.ready, self.missing
+        self.busy[home] = False
+        woken = {home: None}
         for tensor, v in self.readers[u]:
-            self._send(u, tensor, self.device[v])
-            arrived = self.arrival.get((tensor, self.device[v]), self.finish[u])
-            if arrived >= self.ready[v]:
-                self.ready[v], self.cause[v] = arrived, u
-            self.missing[v] -= 1
-            if not self.missing[v] and not self.strict:
+            arrived, d = self.finish[u], self.device[v]
+            if d != home:
+                woken[d] = None
+                self._send(u, tensor, d)
+                arrived = self.arrival[tensor, d]
+            if arrived >= ready[v]:
+                ready[v], self.cause[v] = arrived, u
+            missing[v] -= 1
+            if not missing[v] and not self.strict:
                 self._queue(v)
-        for d in dict.fromkeys([self.device[u], *(self.device[v] for _, v in self.readers[u])]):
+        for d in woken:
             self._wake(d, self.finish[u])
 
     def _send(self, u: int, tensor: int, d: int) -> None:
-        """Send a tensor to a device, once; it takes the sender's channel, and from then on the receiver's."""
+        """Send a tensor to another device, once; it takes the sender's channel, then the receiver's too."""
         source = self.device[u]
-        if source == d or (tensor, d) in self.arrival:
+        if (tensor, d) in self.arrival:
             return
         length = self.slope[source][d] * self.cost[tensor] + self.intercept[source][d]
         leaves = received = self.finish[u]
@@ -142,10 +145,8 @@ class Operators:
 def _times(placed: Placed) -> list[float]:
     """What each node takes where it is; 0 where its kind has no times."""
     graph = placed.graph
-    rows = [(row, placed.pace[d]) for row, d in zip(placed.row.tolist(), placed.device.tolist(), strict=True)]
-    return [
-        float(graph.time[row, v]) * float(pace) if row >= 0 else 0.0 for v, (row, pace) in enumerate(rows)
-    ]
+    time = graph.time[placed.row, np.arange(len(graph))] * placed.pace[placed.device]
+    return [float(t) for t in np.where(placed.row >= 0, time, 0.0)]
 
 
 def _lines(placed: Placed, transfers: Transfers) -> tuple[list[list[float]], list[list[float]]]:
@@ -155,22 +156,26 @@ def _lines(placed: Placed, transfers: Transfers) -> tuple[list[list[float]], lis
     return np.pad(slope, beyond).tolist(), np.pad(intercept, beyond).tolist()
 
 
-def _tensors(placed: Placed) -> tuple[list[list[Reader]], list[float]]:
-    """For every node its tensors with their readers, in the order of the edges, and the tensors' costs."""
+def _tensors(placed: Placed) -> tuple[list[list[Reader]], list[int], list[float]]:
+    """For every node its tensors with their readers, in the order of the edges, and how many it reads.
+
+    Last come the costs of the tensors.
+    """
     graph = placed.graph
     tensor, cost = tensors(graph)
-    readers: list[dict[Reader, None]] = [{} for _ in graph.ids]
-    for (u, v), carried in zip(graph.edges.tolist(), tensor.tolist(), strict=True):
-        readers[u][carried, v] = None
-    return [list(each) for each in readers], cost.tolist()
+    _, first = np.unique(tensor * len(graph) + graph.edges[:, 1], return_index=True)
+    first = np.sort(first)
+    first = first[np.argsort(graph.edges[first, 0], kind="stable")]
+    source, reader = graph.edges[first].T
+    pairs = list(zip(tensor[first].tolist(), reader.tolist(), strict=True))
+    start = np.searchsorted(source, np.arange(len(graph) + 1)).tolist()
+    readers = [pairs[begin:end] for begin, end in pairwise(start)]
+    return readers, np.bincount(reader, minlength=len(graph)).tolist(), cost.tolist()
 
 
 def topological_rank(placed: Placed) -> list[int]:
     """For every node its place in a topological order, that of the file as far as edges allow."""
-    readers, _ = _tensors(placed)
-    missing = [0] * len(readers)
-    for _, v in (pair for pairs in readers for pair in pairs):
-        missing[v] += 1
+    readers, missing, _ = _tensors(placed)
     rank = [0] * len(readers)
     for place, v in enumerate(_released(readers, missing)):
         rank[v] = place

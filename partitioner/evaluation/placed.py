@@ -96,7 +96,9 @@ def _check(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> None
         if node not in placement
     ]
     kinds = ", ".join(kind.name for kind in devices.kinds)
-    wrong = [name for name in placement.values() if not is_device(devices, name)]
+    names = dict.fromkeys(name for name in placement.values() if isinstance(name, str))
+    wrong: list[Any] = [name for name in placement.values() if not isinstance(name, str)]
+    wrong += [name for name in names if not is_device(devices, name)]
     flaws += [
         Flaw(
             "placement", "device", name, f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"

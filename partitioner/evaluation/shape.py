@@ -99,9 +99,18 @@ def returns(graph: Graph, home: NDArray[np.int64], part: NDArray[np.bool_]) -> d
     return found
 
 
+def goes_one_way(edges: NDArray[np.int64], home: NDArray[np.int64]) -> bool:
+    """Whether the homes can be ordered such that every edge stays in one or leads to a later one."""
+    ends = home[edges[home[edges[:, 0]] != home[edges[:, 1]]]]
+    count = int(home.max(initial=0)) + 1
+    first, last = np.divmod(np.unique(ends[:, 0] * count + ends[:, 1]), count)
+    quotient: nx.DiGraph[int] = nx.DiGraph(zip(first.tolist(), last.tolist(), strict=True))
+    return bool(nx.is_directed_acyclic_graph(quotient))
+
+
 def _any_returns(n: int, edges: NDArray[np.int64], home: NDArray[np.int64]) -> bool:
     """Whether any path along the edges, of which there is no cycle, leaves a home and comes back to it."""
-    if (home[edges[:, 0]] == home[edges[:, 1]]).all():
+    if goes_one_way(edges, home):
         return False
     by_source = edges[np.argsort(edges[:, 0], kind="stable")]
     start = np.searchsorted(by_source[:, 0], np.arange(n + 1)).tolist()

@@ -12,6 +12,7 @@ import numpy as np
 from partitioner.checks import node_name
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.shape import goes_one_way
 from partitioner.graph import Bools, Ints
 
 
@@ -73,6 +74,8 @@ def _fewest(placed: Placed) -> list[int | None]:
     """How often a path of its pass has left an accelerator and returned to it before each node."""
     graph = placed.graph
     same = graph.backward[graph.edges[:, 0]] == graph.backward[graph.edges[:, 1]]
+    if goes_one_way(graph.edges[same], placed.device):
+        return [0 if pays else None for pays in placed.pays[placed.device].tolist()]
     within: nx.DiGraph[int] = nx.DiGraph()
     within.add_nodes_from(range(len(graph)))
     within.add_edges_from(graph.edges[same].tolist())

@@ -17,7 +17,9 @@ def waiting_graph(units: Units) -> nx.DiGraph[int]:
     waiting: nx.DiGraph[int] = nx.DiGraph()
     waiting.add_nodes_from(range(len(units.index)))
     edges = units.of[units.placed.graph.edges]
-    waiting.add_edges_from(edges[edges[:, 0] != edges[:, 1]].tolist())
+    between = edges[edges[:, 0] != edges[:, 1]]
+    _, first = np.unique(between[:, 0] * len(units.index) + between[:, 1], return_index=True)
+    waiting.add_edges_from(between[np.sort(first)].tolist())
     subgraphs = [unit for unit, index in enumerate(units.index) if index is not None]
     waiting.add_edges_from(
         (before, after)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from partitioner.clock import Clock
 from partitioner.interrupt import CompilationStopped, Interruption
 from partitioner.placing import USUAL, Placing
 from partitioner.preprocess.problem import Ints, Problem
+
+Item = TypeVar("Item")
 
 ROUNDING = 1e-12
 COMPILING = "compiling"
@@ -56,6 +58,10 @@ class Progress:
     value: float
     bound: float
     seconds: float
+
+
+class OutOfTimeError(Exception):
+    """Raised in the middle of a step by :meth:`Settings.watched`, and handled by the method that took it."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,24 @@ class Settings:
     def expired(self) -> bool:
         """True once the deadline has passed or the user wants the run to end."""
         return self.clock.expired or self.interruption.asked
+
+    def watched(self, items: Iterable[Item], every: int = 1) -> Iterator[Item]:
+        """Yield the items, with a look at the clock before the first and each further `every` of them.
+
+        Raises
+        ------
+        OutOfTimeError
+            If the run should end.
+
+        Examples
+        --------
+        >>> list(Settings().watched("ab"))
+        ['a', 'b']
+        """
+        for number, item in enumerate(items):
+            if number % every == 0 and self.expired:
+                raise OutOfTimeError
+            yield item
 
     def within(self, seconds: float) -> Settings:
         """The settings with a deadline in so many seconds, if it is not sooner already."""

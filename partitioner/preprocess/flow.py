@@ -7,6 +7,7 @@ import numpy as np
 from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
 from partitioner.preprocess.nets import build_nets, no_nets
+from partitioner.preprocess.precedence import distinct
 from partitioner.preprocess.problem import Floats, Ints, Problem, rows_of
 
 
@@ -30,7 +31,7 @@ def flow_of(
     """
     member = np.argsort(order)
     count = len(order)
-    edges = np.unique(member[graph.edges], axis=0)
+    edges = distinct(member[graph.edges])
     size = graph.size[order]
     allowed = np.array([_allowed(graph, devices, k)[order] for k in range(len(devices.kinds))])
     return Problem(

@@ -10,6 +10,7 @@ from partitioner.constraints import Range
 from partitioner.demands import Demands
 from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
+from partitioner.preprocess.precedence import distinct
 from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
 from partitioner.regime import Regime
 from partitioner.schedule.stash import held as stash
@@ -237,5 +238,5 @@ def _adjacent(ends: Ints, count: int) -> Rows:
 
 def _rows(owner: Ints, item: Ints, count: int) -> Rows:
     """Distinct pairs as rows."""
-    pairs = np.unique(np.stack((owner, item), axis=1), axis=0)
+    pairs = distinct(np.stack((owner, item), axis=1))
     return rows_of(pairs[:, 0], pairs[:, 1], count)

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import Devices, NoPlanFound, solve
+from partitioner import Devices, NoPlanFound, OptionError, solve
 from partitioner.clock import Clock
 from partitioner.methods.dp.linear import solve_linear
 from partitioner.methods.ip.solve import solve_ip
+from partitioner.methods.latency.bounds.bound import bound_of
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Settings
 from partitioner.preprocess.contract import Goal, contract
 from tests.large_graphs import SHAPES, large_graph
@@ -55,6 +58,61 @@ def test_large_graphs_keep_the_limit(shape: str, split: str) -> None:
     before = time.process_time()
     plan = solve(graph, DEVICES, split=split, time_limit=1.0)
     assert time.process_time() - before < 2 * 4.0  # two threads at most
+    assert len(plan.placement) == len(graph)
+
+
+@pytest.mark.parametrize(("shape", "n"), [("path", 3000), ("layered", 1500), ("complete", 200)])
+@pytest.mark.parametrize("memory", [1.05, 4.2])
+def test_latency_looks_at_the_clock(shape: str, n: int, memory: float) -> None:
+    """In its bounds, sequences and search; the first bound of a path of 3,000 alone takes some seconds."""
+    graph = large_graph(shape, n)
+    devices = Devices.accelerated(4, cpus=1, memory=memory * n / 4)
+    solve(large_graph(shape, 100), devices, objective="latency", time_limit=0.5)  # loads the kernels
+    before = time.process_time()
+    plan = solve(graph, devices, objective="latency", time_limit=0.5)
+    assert time.process_time() - before < 2 * 4.0  # two threads at most
+    assert len(plan.placement) == len(graph)
+
+
+@pytest.mark.parametrize("kind", ["bounds", "sequences"])
+def test_steps_of_latency_end_at_once_where_time_is_over(kind: str) -> None:
+    problem = contract(large_graph("path", 3000), DEVICES, Goal("latency", "convex"))
+    before = time.process_time()
+    if kind == "bounds":
+        assert bound_of(problem, PAST) == longest_path(problem)
+    else:
+        assert solve_sequence(problem, PAST).stop_reason == "time_limit"
+    assert time.process_time() - before < 1.0
+
+
+def test_a_limit_that_no_run_can_keep_is_refused_before_any_work() -> None:
+    graph = large_graph("path", 60_000)
+    before = time.process_time()
+    with pytest.raises(
+        OptionError, match=r"time_limit = 0\.1: must be at least 0\.5 s for a graph of 60,000"
+    ):
+        solve(graph, DEVICES, time_limit=0.1)
+    assert time.process_time() - before < 0.5
+
+
+def test_pairs_are_made_distinct_without_comparing_rows() -> None:
+    """A pipeline of 400,000 edges is contracted in a second; sorting rows of pairs took six."""
+    graph, extension = large_graph("layered", LARGE), {"microbatches": 8}
+    before = time.process_time()
+    solve(graph, DEVICES, objective="batch", time_limit=0.6, **extension)
+    assert time.process_time() - before < 6.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shape", "objective"), [("path", "throughput"), ("sparse", "throughput"), ("path", "makespan")]
+)
+def test_graphs_of_100000_nodes_keep_the_limit(shape: str, objective: str) -> None:
+    graph = large_graph(shape, 100_000)
+    solve(large_graph(shape, 100), DEVICES, objective=objective, time_limit=5.0)  # loads the kernels
+    before = time.process_time()
+    plan = solve(graph, DEVICES, objective=objective, time_limit=3.0)
+    assert time.process_time() - before < 3 * 4.0
     assert len(plan.placement) == len(graph)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 
-import networkx as nx
 import numpy as np
 
 from partitioner.methods.latency.layout import Layout, one_subgraph_each, outcome_of
@@ -42,10 +42,19 @@ def file_order(problem: Problem) -> list[int]:
     assert chain is not None
     last = np.zeros(chain.n, dtype=np.int64)
     np.maximum.at(last, chain.member, np.arange(problem.n))
-    flow: nx.DiGraph[int] = nx.DiGraph()
-    flow.add_nodes_from(range(chain.n))
-    flow.add_edges_from(zip(chain.successors.owners().tolist(), chain.successors.items.tolist(), strict=True))
-    return list(nx.lexicographical_topological_sort(flow, key=lambda s: -int(last[s])))
+    after, missing = chain.successors.lists(), np.diff(chain.predecessors.start).tolist()
+    key = (-last).tolist()
+    ready = [(key[s], s) for s, count in enumerate(missing) if not count]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, s = heapq.heappop(ready)
+        order.append(s)
+        for t in after[s]:
+            missing[t] -= 1
+            if not missing[t]:
+                heapq.heappush(ready, (key[t], t))
+    return order
 
 
 def fill(problem: Problem, order: Sequence[int]) -> Layout | None:

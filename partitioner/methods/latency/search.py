@@ -20,6 +20,7 @@ from partitioner.preprocess.problem import Problem
 
 MOVES_PER_NODE = 100
 CHUNK = 5_000
+VISITS = 20_000_000  # of nodes and edges between two looks at the clock, in about a fifth of a second
 HOT, COLD = 0.05, 0.0002
 WARM = (0.003, 0.01, 0.03)
 TIES = (0.003, 0.01, 0.03, 0.1)
@@ -54,6 +55,8 @@ class Search:
         self.layout: Layout | None = None
         self.moves = self.rounds = 0
         self._length = Length(MOVES_PER_NODE * problem.n)
+        visits = problem.n + len(problem.successors.items)  # of each move
+        self.chunk = min(CHUNK, max(1, VISITS // max(1, visits)))
 
     def offer(self, layout: Layout) -> None:
         """Keep a layout if it obeys the rules and is best so far."""
@@ -87,7 +90,7 @@ class Search:
         while self.moves < end and go_on():
             temperature = scale * warm * (COLD / warm) ** ((self.moves - begin) / self._length.moves)
             control = Control(temperature, strict * scale, tie)
-            budget = min(CHUNK, end - self.moves)
+            budget = min(self.chunk, end - self.moves)
             anneal(model, state, scratch, control, mix, self.bits, best, value, budget)
             self.moves += budget
             owes = (state.held > model.room).any()

@@ -33,6 +33,8 @@ CPSAT = "cpsat"
 SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"
 MOVES = 1_000  # for each node of a local search in a deterministic run
 POLISH = 1e-2  # seconds for each node of the first local search
+STATED = 400_000  # coefficients of the integer program in a second
+STATING = 0.25  # the largest share of the time that is left for stating it
 SHARE, LONGEST = 0.4, 120.0  # of the time that is left, and seconds, for sequences
 
 
@@ -45,16 +47,19 @@ def solve_latency(problem: Problem, settings: Settings) -> Outcome:
         If the backend that was named is missing or not licensed for a program of this size.
     """
     candidates(settings.backend)
+    quick = settings.backend.replace("auto", "numba")
     search = LayoutSearch(problem, settings, longest_path(problem))
     if search.bound < np.inf:
-        search.raise_bound(bound_of(problem))
+        search.raise_bound(bound_of(problem, settings))
+        if search.over:
+            return search.outcome(quick)
         annealing = Annealing(problem, settings.seed)
         for layout in _starts(search, annealing):
             search.offer(layout)
             if search.over:
-                return search.outcome(settings.backend.replace("auto", "numba"))
+                return search.outcome(quick)
         _race(search, annealing)
-    return search.outcome("+".join(search.words))
+    return search.outcome("+".join(search.words) or quick)
 
 
 def _starts(search: LayoutSearch, annealing: Annealing) -> Iterator[Layout]:
@@ -87,6 +92,11 @@ def _goes_on(search: LayoutSearch, annealing: Annealing) -> bool:
 def _race(search: LayoutSearch, annealing: Annealing) -> None:
     """Solvers prove or find, while a thread goes on with the local search if there is a core for it."""
     settings = search.settings
+    if _seconds_to_state(search.problem) > STATING * settings.clock.left:
+        search.cut_short = True
+        for layout in _annealed(search, annealing, np.inf):
+            search.offer(layout)
+        return
     backends, note = _backends(search)
     search.notes += [note] if note else []
     if settings.deterministic:
@@ -109,6 +119,12 @@ def _race(search: LayoutSearch, annealing: Annealing) -> None:
             done.append(True)
         race.end()
     _take(search, annealing)
+
+
+def _seconds_to_state(problem: Problem) -> float:
+    """About how long it takes to state the integer program."""
+    places = problem.count.sum() * problem.subgraphs * (1 + problem.backward.any())
+    return float(places * (problem.n + len(problem.successors.items) + len(problem.nets.pins.items)) / STATED)
 
 
 def _in_turns(search: LayoutSearch, annealing: Annealing, backends: list[Capability]) -> None:

@@ -12,6 +12,7 @@ from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program.formulate import formulate
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
+from partitioner.methods.method import Settings
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.problem import Problem
 from tests.oracle_latency import best_latency, latency
@@ -40,7 +41,7 @@ def check(graph: Graph, devices: Devices, subgraphs: int, where: str) -> bool:
     """Hold both searches and the bound to the exhaustive optimum; is there one?"""
     best = best_latency(graph, devices, subgraphs)
     problem = contract(graph, devices, Goal("latency", "convex", subgraphs=subgraphs))
-    assert bound_of(problem) <= best * (1 + 1e-9), where
+    assert bound_of(problem, Settings()) <= best * (1 + 1e-9), where
     for solve in (by_program, by_schedule):
         layout, bound = solve(problem)
         value = np.inf if layout is None else latency(graph, devices, problem, layout)

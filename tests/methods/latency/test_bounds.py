@@ -15,6 +15,7 @@ from partitioner.methods.latency.bounds.flow import flow_for
 from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
+from partitioner.methods.method import Settings
 from partitioner.preprocess.contract import Goal, contract
 from tests.near_serial import near_serial_workload
 from tests.oracle_latency import latency
@@ -39,12 +40,12 @@ def test_bounds_on_graphs_that_are_nearly_series(monkeypatch: pytest.MonkeyPatch
         answer = solve_schedule(ScheduleTask(problem, np.inf), Limits(10.0), lambda layout, bound: None)
         if answer.stop == "optimal" and answer.values is not None:
             value = latency(graph, devices, problem, answer.values)
-            bound = bound_of(problem)
+            bound = bound_of(problem, Settings())
             assert bound <= value * (1 + 1e-9), f"seed {seed}"
             compared += 1
             with monkeypatch.context() as blind:
                 blind.setattr(blocks, "WIDEST", 0)
-                assert bound_of(problem) <= bound * (1 + 1e-9), f"seed {seed}"
+                assert bound_of(problem, Settings()) <= bound * (1 + 1e-9), f"seed {seed}"
             tight += bound >= value * (1 - 1e-9)
             by_path += longest_path(problem) >= value * (1 - 1e-9)
     assert compared > 16
@@ -57,16 +58,16 @@ def test_a_chain_that_does_not_fit_pays_its_cheapest_cut() -> None:
         {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], [5.0, 1.0, 7.0], size=[1.0] * 4
     )
     devices = Devices((DeviceKind("accelerator", 2, memory=2.0),))
-    assert bound_of(contract(graph, devices, Goal("latency", "convex"))) == 6.0
+    assert bound_of(contract(graph, devices, Goal("latency", "convex")), Settings()) == 6.0
 
 
 def test_separators_of_a_diamond() -> None:
     """In a -> b, c -> d -> e every path passes a, d and e."""
     edges = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]
     graph = Graph.from_arrays({"accelerator": [1.0] * 5}, edges, 1.0, ids="abcde")
-    flow = flow_for(contract(graph, Devices.accelerated(2), Goal("latency", "convex")))
-    path = heaviest_path(flow)
-    spine = spine_along(flow, path, len(path))
+    flow = flow_for(contract(graph, Devices.accelerated(2), Goal("latency", "convex")), Settings())
+    path = heaviest_path(flow, Settings())
+    spine = spine_along(flow, path, len(path), Settings())
     assert len(spine.separators) == 3
     assert [len(inner) for inner in spine.inner] == [2, 0]
 
@@ -74,5 +75,5 @@ def test_separators_of_a_diamond() -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_inputs_are_proven_within_one_percent(name: str, published: Path) -> None:
     workload = load(published / "latency" / f"{name}.json")
-    bound = bound_of(contract(workload.graph, workload.devices, Goal("latency", "convex")))
+    bound = bound_of(contract(workload.graph, workload.devices, Goal("latency", "convex")), Settings())
     assert PUBLISHED[name] * 0.99 <= bound <= PUBLISHED[name] + 0.005

@@ -33,7 +33,7 @@ def test_the_least_sum_is_that_of_all_chains_of_ideals(first: int) -> None:
         lattice = ideal_lattice(chain, 10_000, 100_000)
         assert lattice is not None
         states = states_of(case[2], 1, 10_000)
-        table = SequenceTable(ground_of(case[2], chain, member), lattice, states, np.inf)
+        table = SequenceTable(ground_of(case[2], chain, member, Settings()), lattice, states, np.inf)
         table.fill(Settings(), 10**9)
         found = min((total for total, _ in table.totals()), default=np.inf)
         assert found == pytest.approx(least_sum(case[2], chain, member.tolist()), rel=1e-9), seed

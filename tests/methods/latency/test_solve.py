@@ -71,7 +71,7 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
 def unaided(inline: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave finding and proving to the solvers."""
     monkeypatch.setattr(latency, "_starts", lambda *known: iter(()))
-    monkeypatch.setattr(latency, "bound_of", lambda problem: 0.0)
+    monkeypatch.setattr(latency, "bound_of", lambda *_: 0.0)
 
 
 @pytest.mark.usefixtures("unaided")

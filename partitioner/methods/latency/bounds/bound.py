@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 import numpy as np
 
 from partitioner.methods.latency.bounds.flow import flow_for
 from partitioner.methods.latency.bounds.serial import serial_bound
 from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
 from partitioner.methods.latency.path import longest_path
+from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.preprocess.problem import Problem
 
 
-def bound_of(problem: Problem) -> float:
-    """The best of the longest path and of serial bounds along the heaviest path.
+def bound_of(problem: Problem, settings: Settings) -> float:
+    """The best of the longest path and of serial bounds along the heaviest path, as far as time allows.
 
     Each serial bound drops the edges that pass over more than a share of the path, and is one of a
     weakened graph, so all of them hold.
@@ -20,12 +24,19 @@ def bound_of(problem: Problem) -> float:
     best = longest_path(problem)
     if not problem.n or best == np.inf:
         return best
-    flow = flow_for(problem)
-    path = heaviest_path(flow)
+    with suppress(OutOfTimeError):
+        for bound in _serial_bounds(problem, settings):
+            best = max(best, bound)
+    return best
+
+
+def _serial_bounds(problem: Problem, settings: Settings) -> Iterator[float]:
+    """The bounds along the spines on the heaviest path, the shortest reach first."""
+    flow = flow_for(problem, settings)
+    path = heaviest_path(flow, settings)
     seen = set()
     for reach in sorted({len(path), len(path) // 2, len(path) // 4, len(path) // 10, 12, 6, 2}):
-        spine = spine_along(flow, path, max(reach, 1))
+        spine = spine_along(flow, path, max(reach, 1), settings)
         if tuple(spine.separators) not in seen:
             seen.add(tuple(spine.separators))
-            best = max(best, serial_bound(problem, flow, spine))
-    return best
+            yield serial_bound(problem, flow, spine, settings)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.latency.program.seats import Mask
+from partitioner.methods.method import Settings
 from partitioner.preprocess.problem import Floats, Ints, Problem
+
+OFTEN = 100  # nodes, edges or nets between two looks at the clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +49,12 @@ class Flow:
         return 2 * self.group + self.backward if self.together else np.arange(len(self.size))
 
 
-def flow_for(problem: Problem) -> Flow:
+def flow_for(problem: Problem, settings: Settings) -> Flow:
     """The problem's graph, runs of one group in which each node is the next one's only neighbour merged.
 
     With one subgraph a device such a run is never cut, nor does a CPU gain by cutting it.
     """
-    head = _runs(problem) if problem.subgraphs == 1 else np.arange(problem.n)
+    head = _runs(problem, settings) if problem.subgraphs == 1 else np.arange(problem.n)
     kept, label = np.unique(head, return_inverse=True)
     work = np.where((problem.count > 0)[:, None], problem.work(), np.inf)
     paid = work[problem.pays].min(axis=0, initial=np.inf)
@@ -59,7 +62,8 @@ def flow_for(problem: Problem) -> Flow:
     after: list[set[int]] = [set() for _ in kept]
     before: list[set[int]] = [set() for _ in kept]
     owners = label[problem.successors.owners()].tolist()
-    for u, v in zip(owners, label[problem.successors.items].tolist(), strict=True):
+    edges = zip(owners, label[problem.successors.items].tolist(), strict=True)
+    for u, v in settings.watched(edges, OFTEN):
         if u != v:
             after[u].add(v)
             before[v].add(u)
@@ -69,7 +73,7 @@ def flow_for(problem: Problem) -> Flow:
         size=_added(problem.size, label),
         after=[sorted(each) for each in after],
         before=[sorted(each) for each in before],
-        nets=_nets(problem, label),
+        nets=_nets(problem, label, settings),
         group=problem.group[kept],
         backward=problem.backward[kept],
         together=problem.subgraphs == 1,
@@ -80,10 +84,10 @@ def _added(value: Floats, label: Ints) -> Floats:
     return np.asarray(np.bincount(label, value, label.max() + 1), dtype=np.float64)
 
 
-def _runs(problem: Problem) -> Ints:
+def _runs(problem: Problem, settings: Settings) -> Ints:
     """Shape (n,): the first node of the run that each node is in."""
     head = np.arange(problem.n)
-    for v in range(problem.n):
+    for v in settings.watched(range(problem.n), OFTEN):
         before = problem.predecessors.row(v)
         if len(before) == 1 and len(problem.successors.row(before[0])) == 1:
             u = int(before[0])
@@ -92,9 +96,9 @@ def _runs(problem: Problem) -> Ints:
     return head
 
 
-def _nets(problem: Problem, label: Ints) -> list[tuple[int, list[int], float]]:
+def _nets(problem: Problem, label: Ints, settings: Settings) -> list[tuple[int, list[int], float]]:
     nets = []
-    for e, cost in enumerate(problem.nets.cost.tolist()):
+    for e, cost in settings.watched(enumerate(problem.nets.cost.tolist()), OFTEN):
         source = int(label[problem.nets.source[e]])
         readers = sorted(set(label[problem.nets.pins.row(e)].tolist()) - {source})
         if readers:

@@ -23,21 +23,28 @@ from partitioner.compiled import njit
 from partitioner.methods.latency.bounds.blocks import Block, block_of
 from partitioner.methods.latency.bounds.flow import Flow
 from partitioner.methods.latency.bounds.spine import Spine, with_passengers
+from partitioner.methods.method import Settings
 from partitioner.preprocess.problem import Floats, Problem
 
 SMALLEST = 0.01  # share of a device's memory
 MOST_SIDES = 5
-BYTES, MOST_BYTES = 48, 4 * 2**30  # for each pair of separators, those in between included
+BYTES = 48  # for each pair of separators, those in between included
 
 
-def serial_bound(problem: Problem, flow: Flow, spine: Spine) -> float:
-    """The length of the shortest sequence along a spine; 0 if its sums would take too much memory."""
-    if len(spine.separators) ** 2 * BYTES > MOST_BYTES:
+def serial_bound(problem: Problem, flow: Flow, spine: Spine, settings: Settings) -> float:
+    """The length of the shortest sequence along a spine; 0 if its sums would take too much memory.
+
+    Raises
+    ------
+    OutOfTimeError
+        If the run should end.
+    """
+    if len(spine.separators) ** 2 * BYTES > settings.memory_budget:
         return 0.0
-    flow = with_passengers(flow, spine)
-    far, leaving, coming = _far_nets(flow, spine)
+    flow = with_passengers(flow, spine, settings)
+    far, leaving, coming = _far_nets(flow, spine, settings)
     additive = problem.communication == "sequential"
-    blocks = (block_of(flow, spine, k, far, additive) for k in range(len(spine.inner)))
+    blocks = (block_of(flow, spine, k, far, additive) for k in settings.watched(range(len(spine.inner))))
     paid, free, size = (each[spine.separators] for each in (flow.paid, flow.free, flow.size))
     memory = problem.memory[problem.pays & (problem.count > 0)].max(initial=0.0) * (1 + 1e-12)
     if not (problem.pays & (problem.count > 0)).any():
@@ -74,7 +81,7 @@ def _with_sides(start: Floats, sides: list[Floats]) -> Floats:
     return start
 
 
-def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
+def _far_nets(flow: Flow, spine: Spine, settings: Settings) -> tuple[set[int], Floats, Floats]:
     """Nets that pass over a separator, and the sum of them that a run of separators must move.
 
     Row a and column b of the sums stand for a subgraph from separator a to b: out of it go nets made in
@@ -84,7 +91,7 @@ def _far_nets(flow: Flow, spine: Spine) -> tuple[set[int], Floats, Floats]:
     m = len(spine.separators)
     far, leaving, coming = set(), np.zeros((m, m)), np.zeros((m, m))
     first, last = np.arange(m)[:, None], np.arange(m)[None, :]
-    for e, (source, readers, cost) in enumerate(flow.nets):
+    for e, (source, readers, cost) in settings.watched(enumerate(flow.nets)):
         made, read = place[source], max((place[v] for v in readers), default=-1)
         if made >= 0 and read > made // 2 * 2 + 2:
             far.add(e)

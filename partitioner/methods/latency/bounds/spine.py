@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.latency.bounds.flow import Flow
+from partitioner.methods.latency.bounds.flow import OFTEN, Flow
+from partitioner.methods.method import Settings
 from partitioner.preprocess.problem import Ints
 
 
@@ -38,13 +39,13 @@ class Spine:
         return place
 
 
-def heaviest_path(flow: Flow) -> list[int]:
+def heaviest_path(flow: Flow, settings: Settings) -> list[int]:
     """A path that takes much time and memory: the more of both it has, the more a cut must separate."""
     n = len(flow.size)
     time = np.minimum(flow.paid, flow.free)
     weight = time / max(time.sum(), 1e-300) + flow.size / max(flow.size.sum(), 1e-300) + 1e-9
     value, best = np.zeros(n), [-1] * n
-    for v in range(n):
+    for v in settings.watched(range(n), OFTEN):
         best[v] = max(flow.before[v], key=lambda u: value[u], default=-1)
         value[v] = weight[v] + (value[best[v]] if best[v] >= 0 else 0.0)
     path = [int(value.argmax())]
@@ -53,14 +54,14 @@ def heaviest_path(flow: Flow) -> list[int]:
     return path[::-1]
 
 
-def spine_along(flow: Flow, path: list[int], reach: int) -> Spine:
+def spine_along(flow: Flow, path: list[int], reach: int, settings: Settings) -> Spine:
     """The separators on a path, once edges that pass over more than `reach` of its nodes are dropped."""
-    low, high = _spans(flow, path, flow.after, len(path))
+    low, high = _spans(flow, path, flow.after, settings)
     after = [
         [v for v in flow.after[u] if low[u] >= 0 and high[v] < len(path) and high[v] - low[u] <= reach]
-        for u in range(len(flow.size))
+        for u in settings.watched(range(len(flow.size)), OFTEN)
     ]
-    low, high = _spans(flow, path, after, len(path))
+    low, high = _spans(flow, path, after, settings)
     kept = [(u, v) for u, targets in enumerate(after) for v in targets if low[u] >= 0 and high[v] < len(path)]
     covered = np.zeros(len(path) + 1, dtype=np.int64)
     for u, v in kept:
@@ -72,7 +73,7 @@ def spine_along(flow: Flow, path: list[int], reach: int) -> Spine:
     block[separators] = 1
     block = np.cumsum(block) - 1
     edges: list[list[tuple[int, int]]] = [[] for _ in separators[1:]]
-    for u, v in kept:
+    for u, v in settings.watched(kept, OFTEN):
         edges[block[low[u]]].append((u, v))
     nodes = [path[i] for i in separators]
     inner = [
@@ -82,24 +83,26 @@ def spine_along(flow: Flow, path: list[int], reach: int) -> Spine:
     return Spine(nodes, inner, edges)
 
 
-def _spans(flow: Flow, path: list[int], after: list[list[int]], length: int) -> tuple[list[int], list[int]]:
+def _spans(
+    flow: Flow, path: list[int], after: list[list[int]], settings: Settings
+) -> tuple[list[int], list[int]]:
     """The last position of the path that leads to each node, and the first that it leads to."""
-    n = len(flow.size)
+    n, length = len(flow.size), len(path)
     low, high = [-1] * n, [length] * n
     for i, v in enumerate(path):
         low[v] = high[v] = i
     on_path = set(path)
-    for u in range(n):
+    for u in settings.watched(range(n), OFTEN):
         for v in after[u]:
             if v not in on_path:
                 low[v] = max(low[v], low[u])
-    for u in reversed(range(n)):
+    for u in settings.watched(reversed(range(n)), OFTEN):
         if u not in on_path:
             high[u] = min((high[v] for v in after[u]), default=length)
     return low, high
 
 
-def with_passengers(flow: Flow, spine: Spine) -> Flow:
+def with_passengers(flow: Flow, spine: Spine, settings: Settings) -> Flow:
     """What nodes of the spine bring with them: the nodes off it of their group.
 
     A device that runs the one holds the other too; with one subgraph a device they run together, and the
@@ -120,6 +123,6 @@ def with_passengers(flow: Flow, spine: Spine) -> Flow:
             paid[label[v]] += flow.paid[v]
     nets = [
         (label[source], sorted({label[v] for v in readers} - {label[source]}), cost)
-        for source, readers, cost in flow.nets
+        for source, readers, cost in settings.watched(flow.nets, OFTEN)
     ]
     return replace(flow, paid=paid, size=size, nets=nets)

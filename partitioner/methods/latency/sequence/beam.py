@@ -17,6 +17,7 @@ from partitioner.methods.latency.sequence.beam_kernel import advance
 from partitioner.methods.latency.sequence.sequence_table import Ground, States
 from partitioner.methods.method import Part, Settings
 from partitioner.preprocess.ideals import Lattice
+from partitioner.preprocess.precedence import distinct
 from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
 
 SLICE = 500_000
@@ -145,7 +146,7 @@ def _waits(ground: Ground) -> Rows:
     costs, member = ground.costs, ground.member
     later = np.repeat(np.arange(len(member)), np.diff(costs.before_start))
     pairs = np.stack((member[later], costs.before), axis=1)
-    pairs = np.unique(pairs[pairs[:, 0] != member[pairs[:, 1]]], axis=0)
+    pairs = distinct(pairs[pairs[:, 0] != member[pairs[:, 1]]])
     return rows_of(pairs[:, 0], pairs[:, 1], ground.chain.n)
 
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.dp.blocks import merged
+from partitioner.methods.method import Settings
 from partitioner.preprocess.orders import depth_first
-from partitioner.preprocess.precedence import merge_cycles, relabelled
+from partitioner.preprocess.precedence import distinct, merge_cycles, relabelled
 from partitioner.preprocess.problem import Floats, Ints, Problem, Rows, rows_of
 
 
@@ -81,7 +82,7 @@ def sequenced(problem: Problem, chain: Problem) -> tuple[Problem, Ints]:
     mirrored = np.stack((member[target[back]], member[source[back]]), axis=1)
     known = np.stack((chain.successors.owners(), chain.successors.items), axis=1)
     pairs = np.concatenate((known, mirrored[mirrored[:, 0] != mirrored[:, 1]]))
-    if len(np.unique(pairs, axis=0)) == len(known):
+    if len(distinct(pairs)) == len(known):
         return chain, member
     coarse, label = _contracted(chain, np.arange(chain.n), pairs)
     return coarse, label[member]
@@ -123,10 +124,10 @@ def _rows(pairs: Ints, count: int) -> Rows:
     return rows_of(pairs[:, 0], pairs[:, 1], count)
 
 
-def costs_of(problem: Problem, n: int, member: Ints) -> Costs:
+def costs_of(problem: Problem, n: int, member: Ints, settings: Settings) -> Costs:
     """What blocks of `n` supernodes cost, given the supernode of every node."""
     backward = problem.backward.astype(np.int64)
-    pins, makes, cost = _half_nets(problem, 2 * member + backward)
+    pins, makes, cost = _half_nets(problem, 2 * member + backward, settings)
     half = np.array([h for row in pins for h in row], dtype=np.int64)
     owner = np.repeat(np.arange(len(pins)), [len(row) for row in pins])
     made = np.array([h == maker for row, maker in zip(pins, makes, strict=True) for h in row], dtype=bool)
@@ -160,10 +161,12 @@ def costs_of(problem: Problem, n: int, member: Ints) -> Costs:
     )
 
 
-def _half_nets(problem: Problem, half: Ints) -> tuple[list[tuple[int, ...]], list[int], list[float]]:
+def _half_nets(
+    problem: Problem, half: Ints, settings: Settings
+) -> tuple[list[tuple[int, ...]], list[int], list[float]]:
     """The nets between halves: their pins, who makes the tensor, and their cost; equal ones are one."""
     nets, found = problem.nets, dict[tuple[int, tuple[int, ...]], float]()
-    for e, cost in enumerate(nets.cost.tolist()):
+    for e, cost in settings.watched(enumerate(nets.cost.tolist()), every=100):
         pins = tuple(sorted(set(half[nets.pins.row(e)].tolist())))
         if len(pins) > 1:
             key = int(half[nets.source[e]]), pins

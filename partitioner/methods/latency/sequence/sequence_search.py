@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,12 +23,13 @@ from partitioner.methods.latency.sequence.sequence_table import (
     states_of,
 )
 from partitioner.methods.latency.timing import latency
-from partitioner.methods.method import Part, Settings, part_numbers
+from partitioner.methods.method import OutOfTimeError, Part, Settings, part_numbers
 from partitioner.preprocess.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.preprocess.problem import Ints, Problem
 
 MOST_IDEALS = 200_000
 IDEALS_PER_SECOND = 100_000
+ORDERED_PER_SECOND = 2_000  # supernodes of an order whose table is filled in about a second
 COVERS_PER_IDEAL = 12
 FEW_IDEALS = 2_000
 FIRST_SHARE = 0.2
@@ -80,7 +82,11 @@ class SequenceSearch:
     share: int = field(default=1, init=False)
 
     def run(self) -> None:
-        """Search with one subgraph of each pass for every device, then with more."""
+        """Search with one subgraph of each pass for every device, then with more, as far as time allows."""
+        with suppress(OutOfTimeError):
+            self._run()
+
+    def _run(self) -> None:
         q = self.problem.subgraphs
         for self.subgraphs, self.share in [(1, 1)] if q == 1 else [(1, 1), (q, 1), (q, q)]:
             if self.subgraphs == 1 or not self.settings.expired:
@@ -90,7 +96,7 @@ class SequenceSearch:
         """All ideals of the least contracted graph that has few enough; only linear orders if none has."""
         chain, searched = self.problem.chain, False
         while chain is not None and not (searched and self.settings.expired):
-            ground = ground_of(self.problem, *sequenced(self.problem, chain))
+            ground = self._ground(*sequenced(self.problem, chain))
             self.try_orders(ground)
             searched, lattice = True, self._lattice(ground)
             if lattice is not None and self.fill(ground, lattice):
@@ -111,12 +117,16 @@ class SequenceSearch:
 
     def _try_order(self, ground: Ground, order: Ints) -> None:
         self.orders += 1
-        block = blocks_of(ground.chain, order, ())
+        block = blocks_of(ground.chain, order, (), late=self._is_late(ground))
         if block is None:
             self.fill(ground, chain_lattice(order))
         else:
-            coarse = ground_of(self.problem, merged(ground.chain, block), block[ground.member])
+            coarse = self._ground(merged(ground.chain, block), block[ground.member])
             self.fill(coarse, chain_lattice(np.arange(coarse.chain.n)))
+
+    def _is_late(self, ground: Ground) -> bool:
+        """Whether the time that is left is too short for an order in many blocks."""
+        return self.settings.clock.left * ORDERED_PER_SECOND < ground.chain.n
 
     def _zoom(self) -> None:
         """Contract the insides of the best plan's blocks at random until all ideals can be walked."""
@@ -132,7 +142,7 @@ class SequenceSearch:
             if lattice is None:
                 share = min(1.0, share + SHARE_STEP)
                 continue
-            self.fill(ground_of(self.problem, chain, label[ground.member]), lattice)
+            self.fill(self._ground(chain, label[ground.member]), lattice)
             if self.value < before:
                 self.blocks, self.ground = unmerged(self.blocks, label), ground
             failures = 0 if self.value < before else failures + 1
@@ -170,6 +180,9 @@ class SequenceSearch:
         for blocks in beam.plans(TRIED):
             self._offer(ground, blocks)
         return True
+
+    def _ground(self, chain: Problem, member: Ints) -> Ground:
+        return ground_of(self.problem, chain, member, self.settings)
 
     def _shared(self, ground: Ground) -> Ground:
         """The ground with memory shared out among the subgraphs of a device, so that they fit for sure."""

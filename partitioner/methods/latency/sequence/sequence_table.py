@@ -40,9 +40,9 @@ class Ground:
     weight: Floats
 
 
-def ground_of(problem: Problem, chain: Problem, member: Ints) -> Ground:
+def ground_of(problem: Problem, chain: Problem, member: Ints, settings: Settings) -> Ground:
     """The ground of a contraction."""
-    costs = costs_of(problem, chain.n, member)
+    costs = costs_of(problem, chain.n, member, settings)
     return Ground(problem, chain, member, costs, additive_weights(costs))
 
 

@@ -1,0 +1,49 @@
+"""The least time that a graph takes, whatever is asked: a limit below it is refused before any work."""
+
+from __future__ import annotations
+
+import math
+
+from partitioner.errors import OptionError
+from partitioner.graph import Graph
+
+GRACE = 1.0  # seconds by which a run may exceed its limit
+NODE, EDGE = (
+    22e-6,
+    2.5e-6,
+)  # seconds for contracting, a first plan and its evaluation, twice what was measured
+SCHEDULED_NODE, SCHEDULED_EDGE = 60e-6, 6e-6  # the same for latency, where every node may start by itself
+
+
+def least_time_limit(objective: str, nodes: int, edges: int) -> float:
+    """Return the least limit in seconds that a run on so many nodes and edges can keep, within `GRACE`.
+
+    Examples
+    --------
+    >>> least_time_limit("throughput", 20_000, 60_000)
+    0.0
+    >>> least_time_limit("throughput", 200_000, 600_000)
+    4.9
+    """
+    node, edge = (SCHEDULED_NODE, SCHEDULED_EDGE) if objective == "latency" else (NODE, EDGE)
+    return max(0.0, math.ceil(10 * (nodes * node + edges * edge - GRACE)) / 10)
+
+
+def check_time_limit(graph: Graph, objective: str, time_limit: object) -> None:
+    """Refuse a limit that is over before there can be a plan.
+
+    Raises
+    ------
+    OptionError
+        If the limit is a number below :func:`least_time_limit`.
+    """
+    if not isinstance(time_limit, int | float) or isinstance(time_limit, bool) or time_limit <= 0:
+        return
+    nodes, edges = len(graph), len(graph.edges)
+    least = least_time_limit(objective, nodes, edges)
+    if time_limit < least:
+        size = f"{nodes:,} nodes and {edges:,} edges"
+        raise OptionError(
+            f"time_limit = {time_limit:g}: must be at least {least:g} s for a graph of {size}, since "
+            "contracting and evaluating it takes that long"
+        )
