@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import partitioner as pt
@@ -14,6 +17,12 @@ from tests.robustness.entry_points import Entry, broken_values, entries
 
 pytest.importorskip("matplotlib").use("Agg")
 SLOW = ("compare_methods", "split_operations", "load_pipedream", "certify")  # one call takes long
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the values are names of files, which are then written."""
+    monkeypatch.chdir(tmp_path)
 
 
 def calls(entry: Entry, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -76,7 +85,7 @@ def line(n: int = 3) -> pt.Graph:
     ("options", "words"),
     [
         ({"on_progress": 1}, "on_progress = 1: must be a function"),
-        ({"objective": []}, r"objective = \[\]: must be a text"),
+        ({"objective": []}, r"objective = \[\]: must be one of throughput"),
         (
             {"objective": "batch", "microbatches": 10**19},
             "an integer of at least 1 and at most 1,000",
@@ -113,6 +122,31 @@ def test_a_placer_of_no_parts() -> None:
 
 def test_a_workload_of_nothing() -> None:
     with pytest.raises(pt.WorkloadError, match="graph: int: must be"):
-        pt.solve(1, 2)  # type: ignore[arg-type]
+        pt.solve(1, pt.Devices.accelerated(2))  # type: ignore[arg-type]
     with pytest.raises(pt.WorkloadError, match=r"devices: int: must be a partitioner\.Devices"):
         pt.solve(line(), 2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("stop", [object(), np.zeros(2), "stop", type(threading.Event())])
+def test_a_stop_that_cannot_be_asked(stop: Any) -> None:
+    for verb in (pt.solve, pt.compare_methods):
+        with pytest.raises(pt.OptionError, match="stop = .*must be a threading.Event, or have a method is_set"):
+            verb(line(), pt.Devices.accelerated(2), stop=stop)
+
+
+@pytest.mark.parametrize("cost", [None, 1.0, float("nan")])
+def test_a_graph_whose_costs_have_no_shape(cost: Any) -> None:
+    graph = line()
+    with pytest.raises(pt.WorkloadError, match="cost"):
+        dataclasses.replace(graph, cost=cost)
+
+
+def test_edges_of_different_lengths() -> None:
+    with pytest.raises(pt.WorkloadError, match="edges"):
+        dataclasses.replace(line(), edges=[[1.0, 2.0], [3.0]])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("transfers", [np.zeros(0), np.zeros(2)])
+def test_transfers_that_are_an_array(transfers: Any) -> None:
+    with pytest.raises(pt.WorkloadError, match="transfers"):
+        pt.split_operations(line(), pt.Devices.accelerated(2), {}, transfers=transfers)
