@@ -105,6 +105,16 @@ def test_what_a_machine_cannot_bear_is_refused(options: dict[str, Any], words: s
         pt.solve(line(), pt.Devices.accelerated(2), **options)
 
 
+def test_no_more_workers_than_cores() -> None:
+    """A worker may be a process."""
+    with pytest.raises(
+        pt.OptionError, match="workers = 1025: must be an integer of at least 1 and at most 1,024"
+    ):
+        pt.solve(line(), pt.Devices.accelerated(2), workers=1025)
+    plan = pt.solve(line(), pt.Devices.accelerated(2), workers=1024)
+    assert any(note.startswith("workers = 1,024: only ") for note in plan.notes)
+
+
 @pytest.mark.parametrize("most", [2**31, 10**15])
 def test_more_subgraphs_than_nodes_are_as_many_as_nodes(most: int) -> None:
     devices = pt.Devices.accelerated(2)
@@ -130,7 +140,9 @@ def test_a_workload_of_nothing() -> None:
 @pytest.mark.parametrize("stop", [object(), np.zeros(2), "stop", type(threading.Event())])
 def test_a_stop_that_cannot_be_asked(stop: Any) -> None:
     for verb in (pt.solve, pt.compare_methods):
-        with pytest.raises(pt.OptionError, match="stop = .*must be a threading.Event, or have a method is_set"):
+        with pytest.raises(
+            pt.OptionError, match=r"stop = .*must be a threading\.Event, or have a method is_set"
+        ):
             verb(line(), pt.Devices.accelerated(2), stop=stop)
 
 

@@ -55,7 +55,9 @@ class Worker:
         self.jobs.put(job)
 
     def start(self) -> None:
-        """Start the process, and the threads that write to it and read from it."""
+        """Start the process and the threads that write to it and read from it; nothing once it is to end."""
+        if not self.alive:
+            return
         try:
             process = _started()
         except OSError as error:  # too many processes or open files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import queue
 import random
 import signal
 import subprocess
@@ -21,7 +22,7 @@ import pytest
 
 from partitioner import Devices, solve
 from partitioner.methods.ip.backends.backend import Limits
-from partitioner.methods.ip.crew import Crew
+from partitioner.methods.ip.crew import Crew, Worker
 from partitioner.methods.ip.messages import Job
 from tests.methods.ip.cases import hard_graph
 
@@ -48,6 +49,14 @@ def no_collector() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+def test_a_worker_that_is_to_end_is_not_started() -> None:
+    """A run that ends early need not wait for processes that nobody asks any more."""
+    worker = Worker(queue.Queue())
+    worker.kill()
+    worker.start()
+    assert worker.process is None
 
 
 def test_solves_leave_no_pipes_processes_or_threads(no_collector: None) -> None:
