@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import partitioner as pt
@@ -105,16 +102,6 @@ def test_what_a_machine_cannot_bear_is_refused(options: dict[str, Any], words: s
         pt.solve(line(), pt.Devices.accelerated(2), **options)
 
 
-def test_no_more_workers_than_cores() -> None:
-    """A worker may be a process."""
-    with pytest.raises(
-        pt.OptionError, match="workers = 1025: must be an integer of at least 1 and at most 1,024"
-    ):
-        pt.solve(line(), pt.Devices.accelerated(2), workers=1025)
-    plan = pt.solve(line(), pt.Devices.accelerated(2), workers=1024)
-    assert any(note.startswith("workers = 1,024: only ") for note in plan.notes)
-
-
 @pytest.mark.parametrize("most", [2**31, 10**15])
 def test_more_subgraphs_than_nodes_are_as_many_as_nodes(most: int) -> None:
     devices = pt.Devices.accelerated(2)
@@ -135,30 +122,3 @@ def test_a_workload_of_nothing() -> None:
         pt.solve(1, pt.Devices.accelerated(2))  # type: ignore[arg-type]
     with pytest.raises(pt.WorkloadError, match=r"devices: int: must be a partitioner\.Devices"):
         pt.solve(line(), 2)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("stop", [object(), np.zeros(2), "stop", type(threading.Event())])
-def test_a_stop_that_cannot_be_asked(stop: Any) -> None:
-    for verb in (pt.solve, pt.compare_methods):
-        with pytest.raises(
-            pt.OptionError, match=r"stop = .*must be a threading\.Event, or have a method is_set"
-        ):
-            verb(line(), pt.Devices.accelerated(2), stop=stop)
-
-
-@pytest.mark.parametrize("cost", [None, 1.0, float("nan")])
-def test_a_graph_whose_costs_have_no_shape(cost: Any) -> None:
-    graph = line()
-    with pytest.raises(pt.WorkloadError, match="cost"):
-        dataclasses.replace(graph, cost=cost)
-
-
-def test_edges_of_different_lengths() -> None:
-    with pytest.raises(pt.WorkloadError, match="edges"):
-        dataclasses.replace(line(), edges=[[1.0, 2.0], [3.0]])  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("transfers", [np.zeros(0), np.zeros(2)])
-def test_transfers_that_are_an_array(transfers: Any) -> None:
-    with pytest.raises(pt.WorkloadError, match="transfers"):
-        pt.split_operations(line(), pt.Devices.accelerated(2), {}, transfers=transfers)
