@@ -22,7 +22,7 @@ import pytest
 
 from partitioner import Devices, solve
 from partitioner.methods.ip.backends.backend import Limits
-from partitioner.methods.ip.crew import Crew, Worker
+from partitioner.methods.ip.crew import PATIENCE, Crew, Worker
 from partitioner.methods.ip.messages import Job
 from tests.methods.ip.cases import hard_graph
 
@@ -49,6 +49,21 @@ def no_collector() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+def test_workers_that_do_not_end_are_waited_for_together() -> None:
+    """A thread that hears nothing of the end of its process holds up the run once, not for each worker."""
+    free = threading.Event()
+    with closing(Crew()) as crew:
+        for _ in range(3):
+            worker = crew.hire()
+            while worker.process is None or len(worker.threads) < 2:
+                time.sleep(0.01)
+            worker.threads.append(threading.Thread(target=free.wait, daemon=True))
+            worker.threads[-1].start()
+        started = time.perf_counter()
+    free.set()
+    assert time.perf_counter() - started < 2 * PATIENCE
 
 
 def test_a_worker_that_is_to_end_is_not_started() -> None:
@@ -78,7 +93,7 @@ def test_a_worker_that_has_ended_is_closed_before_the_crew_is(no_collector: None
         assert event is not None and event.worker is worker
         before = counts()
         worker.kill()
-        worker.wait()
+        worker.wait(time.perf_counter() + PATIENCE)
         assert counts()[0] <= before[0] - 2
 
 
