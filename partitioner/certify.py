@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 
 from partitioner.argument_types import require_text
+from partitioner.constraints import require_constraints
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.evaluate import evaluate
@@ -123,6 +124,7 @@ def certify(
     if isinstance(placement, Plan) and placement.split == "chain" and objective in PIPELINED:
         pipeline = {"replicas": placement.replicas or None, "order": placement.stages, **pipeline}
     demands = pipeline.get("constraints")
+    require_constraints(demands)
     if isinstance(placement, Plan) and demands is not None and demands.neighbours_only:
         split = split or placement.split  # a free split may keep to them where no chain does
     evaluation = evaluate(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def graph_flaws(graph: Graph) -> list[Flaw]:
     """Every broken rule of a graph on its own; empty if it is sound."""
-    flaws = id_flaws(graph.ids) or _layout_flaws(graph)
+    flaws = id_flaws(graph.ids) or layout_flaws(graph)
     if flaws:
         return flaws
     flaws = [Flaw("graph", "nodes", "", "there must be at least one")] if not graph.ids else []
@@ -86,9 +86,9 @@ def _repeated_flaws(graph: Graph) -> list[Flaw]:
     return [Flaw(f"node {shown(i)}", "id", shown(i), "is given to more than one node") for i in repeated]
 
 
-def _layout_flaws(graph: Graph) -> list[Flaw]:
+def layout_flaws(graph: Graph) -> list[Flaw]:
     """Arrays and lists that do not fit one another; what points to a place must point to one."""
-    n, kinds, m = len(graph.ids), len(graph.kinds), len(graph.edges)
+    n, kinds, m = len(graph.ids), len(graph.kinds), len(np.atleast_1d(graph.edges))
     by_node: dict[str, tuple[int, ...]] = dict.fromkeys(("size", "backward", "color", "layer"), (n,))
     wanted = by_node | {"time": (kinds, n), "allowed": (kinds, n), "edges": (m, 2), "cost": (m,)}
     wanted |= {"parts": (len(MEMORY_PARTS), n)}

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.argument_types import MANY, is_count
+from partitioner.errors import Flaw, OptionError, WorkloadError, shown
 
+COUNT = f"an integer of at least 1 and at most {MANY:,}"
 Range = tuple[int | None, int | None]
 ANY: Range = (None, None)
 
@@ -90,6 +92,18 @@ class Constraints:
         }
 
 
+def require_constraints(value: object) -> None:
+    """Refuse an option ``constraints`` that is neither None nor :class:`Constraints`.
+
+    Raises
+    ------
+    OptionError
+        Naming the value.
+    """
+    if value is not None and not isinstance(value, Constraints):
+        raise OptionError(f"constraints = {shown(value)}: must be Constraints")
+
+
 def _shape_flaws(demands: Constraints) -> list[Flaw]:
     rules = {
         "pin": (_is_pinning(demands.pin), "must be a mapping from a pattern to a kind or a device"),
@@ -107,9 +121,9 @@ def _shape_flaws(demands: Constraints) -> list[Flaw]:
 
 def _range_flaws(demands: Constraints) -> list[Flaw]:
     flaws = []
-    if demands.stages is not None and not _is_count(demands.stages):
-        flaws.append(Flaw("constraints", "stages", shown(demands.stages), "must be an integer of at least 1"))
-    rule = "must be a least and a most number, each None or an integer of at least 1, in this order"
+    if demands.stages is not None and not is_count(demands.stages):
+        flaws.append(Flaw("constraints", "stages", shown(demands.stages), f"must be {COUNT}"))
+    rule = f"must be a least and a most number, each None or {COUNT}, in this order"
     for name in ("nodes_per_stage", "layers_per_stage"):
         if not _is_range(getattr(demands, name)):
             flaws.append(Flaw("constraints", name, shown(getattr(demands, name)), rule))
@@ -141,12 +155,8 @@ def _is_lists(together: Any) -> bool:
     return _is_list(together) and all(_is_list(each) and all(map(_is_pattern, each)) for each in together)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
 def _is_range(value: Any) -> bool:
-    if not _is_list(value) or len(value) != 2 or not all(v is None or _is_count(v) for v in value):
+    if not _is_list(value) or len(value) != 2 or not all(v is None or is_count(v) for v in value):
         return False
     least, most = value
     return least is None or most is None or bool(least <= most)

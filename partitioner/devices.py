@@ -214,7 +214,7 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
     if flaws:
         return flaws
     for kind in kinds:
-        where = f"device kind {kind.name}"
+        where = f"device kind {kind.name if isinstance(kind.name, str) else shown(kind.name)}"
         if not isinstance(kind.name, str) or not kind.name:
             flaws.append(Flaw("devices", "name", shown(kind.name), "must be a text that is not empty"))
         if isinstance(kind.count, bool) or not isinstance(kind.count, int):
@@ -227,7 +227,7 @@ def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
     names = [kind.name for kind in kinds]
     flaws += [
         Flaw("devices", "name", shown(name), "is given to two kinds")
-        for name in sorted({str(name) for name in names if names.count(name) > 1})
+        for name in sorted({name for name in names if isinstance(name, str) and names.count(name) > 1})
     ]
     flaws += [
         Flaw("devices", "name", shown(name), f"must differ from the name of another kind without {SEPARATOR}")

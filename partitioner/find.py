@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -19,7 +18,7 @@ from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.option_effects import Asked, has_effect, notes_on_options
-from partitioner.options import check_fares, read_options, split_for
+from partitioner.options import check_fares, cores_for, read_options, split_for
 from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
 from partitioner.request import Request, plain
@@ -58,6 +57,7 @@ def find_plan(
     info = choose(method, objective, split, backend, options.regime.features(devices))
     asked = Asked(objective, split, info.name, devices)
     noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
+    cores, capped = cores_for(workers)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     request = Request(workload, objective, split, info, options, layer)
     problem = request.problem()
@@ -76,7 +76,7 @@ def find_plan(
         incumbent=incumbent,
         incumbent_subgraph=subgraph,
         backend=backend,
-        workers=workers or os.cpu_count() or 1,
+        workers=cores,
         interruption=Interruption(stop),
         report=on_progress,
         started=clock.started,
@@ -107,7 +107,7 @@ def find_plan(
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *noted, *outcome.notes, *evaluation.notes, *notes_on_kernels(clock)),
+        notes=(*notes, *noted, *capped, *outcome.notes, *evaluation.notes, *notes_on_kernels(clock)),
         statistics={name: x for name, x in outcome.statistics.items() if math.isfinite(x)},
         native_status=outcome.native_status,
         subgraphs=subgraphs,

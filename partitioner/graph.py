@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partitioner.argument_types import require_items, require_type
-from partitioner.checks import graph_flaws, id_flaws
+from partitioner.checks import graph_flaws, id_flaws, layout_flaws
 from partitioner.columns import (
     MEMORY_PARTS,
     by_kind,
@@ -111,8 +111,6 @@ class Graph:
     parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
-        if np.ndim(self.edges) == 0:
-            raise WorkloadError([Flaw("graph", "edges", shown(self.edges), "must have shape (m, 2)")])
         for name in ("kinds", "ids", "names", "color_labels", "layer_labels"):
             object.__setattr__(self, name, tuple(require_items(f"graph: {name}", getattr(self, name))))
         require_type("graph: extras", self.extras, Extras)
@@ -120,15 +118,14 @@ class Graph:
             object.__setattr__(self, "parts", np.zeros((len(MEMORY_PARTS), len(self.ids))))
         for name, dtype in COLUMNS.items():
             object.__setattr__(self, name, _frozen(getattr(self, name), name, dtype))
-        self._drop_repeated_edges()
+        if not layout_flaws(self):
+            self._drop_repeated_edges()
         flaws = graph_flaws(self)
         if flaws:
             raise WorkloadError(flaws)
 
     def _drop_repeated_edges(self) -> None:
         """Keep the first of the edges that join the same nodes at the same cost: they are one tensor."""
-        if self.edges.shape != (len(self.cost), 2) or self.cost.ndim != 1:
-            return  # what that breaks is said by the rules
         rows = np.column_stack((self.edges, self.cost))
         kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])
         if len(kept) == len(rows):

@@ -7,6 +7,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Protocol
 
+from partitioner.errors import OptionError, shown
+
 
 class StopEvent(Protocol):
     """What tells a run to stop, such as a ``threading.Event``."""
@@ -31,6 +33,11 @@ class Interruption:
     stop
         The caller's own request to stop; None if there is none.
 
+    Raises
+    ------
+    OptionError
+        If `stop` has no method ``is_set``.
+
     Attributes
     ----------
     by_keyboard
@@ -38,6 +45,8 @@ class Interruption:
     """
 
     def __init__(self, stop: StopEvent | None = None) -> None:
+        if stop is not None and (isinstance(stop, type) or not callable(getattr(stop, "is_set", None))):
+            raise OptionError(f"stop = {shown(stop)}: must be a threading.Event, or have a method is_set")
         self.stop = stop
         self.by_keyboard = self._catching = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -19,6 +20,7 @@ from partitioner.regime import SCHEDULES, Regime
 from partitioner.transfers import Transfers
 
 LONGEST = 10**9
+MOST_WORKERS = 1024
 COUNT = f"an integer of at least 1 and at most {MANY:,}"
 MOST = {"orders": 10**6, "replicas": MAX_COUNT}  # of others MANY
 GRANULARITIES = ("operator", "layer")
@@ -76,7 +78,8 @@ def read_options(
     _require("time_limit", time_limit, f"a positive number of seconds, at most {LONGEST:,}", _is_limit)
     _require("gap", gap, "a fraction from 0 to less than 1", _is_fraction)
     _require("seed", seed, "an integer of at least 0", lambda value: _is_whole(value, 0))
-    _require("workers", workers, "an integer of at least 1", lambda v: v is None or _is_whole(v, 1))
+    rule = f"an integer of at least 1 and at most {MOST_WORKERS:,}"
+    _require("workers", workers, rule, lambda v: v is None or is_count(v, 1, MOST_WORKERS))
     unknown = [name for name in method_options if name not in DEFAULTS]
     if unknown:
         raise OptionError(f"option {unknown[0]!r} is unknown: must be {one_of(unknown[0], DEFAULTS)}")
@@ -99,6 +102,20 @@ def read_options(
     regime = _regime(objective, {name: given.pop(name) for name in REGIME})
     placing = _placing({name: given.pop(name) for name in PLACING})
     return Options(by_layer=given.pop("granularity") == "layer", regime=regime, placing=placing, **given)
+
+
+def cores_for(workers: int | None) -> tuple[int, tuple[str, ...]]:
+    """Return how many cores a run takes, and a note if that is fewer than asked for.
+
+    Examples
+    --------
+    >>> cores_for(1)
+    (1, ())
+    """
+    present = os.cpu_count() or 1
+    if workers is None or workers <= present:
+        return workers or present, ()
+    return present, (f"workers = {workers:,}: only {present} are used, as many as the machine has cores",)
 
 
 def _placing(given: Mapping[str, Any]) -> Placing:

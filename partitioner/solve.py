@@ -75,7 +75,8 @@ def solve(
         searches race by the clock, so that plans of one seed may differ within the gap, unless
         `deterministic` is set.
     workers
-        How many cores may be used, by default all; the dynamic programs use one.
+        How many cores may be used, 1 to 1,024, by default all; the dynamic programs use one. If the
+        machine has fewer, a note of the plan says so.
     warm_start
         A plan or placement to start from; it is used if it is feasible and of the shape asked for.
     on_progress

@@ -17,7 +17,7 @@ from partitioner.devices import Devices
 from partitioner.evaluation.shape import SHAPES
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
-from partitioner.interrupt import StopEvent
+from partitioner.interrupt import Interruption, StopEvent
 from partitioner.methods.method import Progress
 from partitioner.option_effects import Asked, check_options, known_options
 from partitioner.options import check_fares, read_options
@@ -156,6 +156,7 @@ def compare_methods(
     Workload(graph, devices)
     require_text(objective=objective)
     require_callable(on_progress=on_progress)
+    interruption = Interruption(stop)
     read_options(objective, time_limit, 0.0, seed, workers, method_options)
     check_fares(objective, devices)
     if objective == "makespan" and not method_options.get("schedule"):
@@ -165,14 +166,14 @@ def compare_methods(
     check_options(method_options, [Asked(objective, shape, name, devices) for name, shape in runs])
     found: list[Compared] = []
     for number, (name, shape) in enumerate(runs, 1):
-        if any(_interrupted(one) for one in found) or (stop is not None and stop.is_set()):
+        if any(_interrupted(one) for one in found) or interruption.asked:
             found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
             continue
         tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
         options = known_options({**given, "on_progress": tell}, Asked(objective, shape, name, devices))
         found.append(run_method(graph, devices, objective, name, shape, options))
-    stopped = stop is not None and stop.is_set()
-    if any(_interrupted(one) for one in found) and all(one.plan is None for one in found) and not stopped:
+    cut = any(_interrupted(one) for one in found) and not interruption.asked
+    if cut and all(one.plan is None for one in found):
         raise KeyboardInterrupt
     bounds = _bounds(found, nested=not method_options.get("contiguous_backward"))
     ranked = sorted(found, key=lambda one: (one.plan is None, float(f"{one.value:.12g}")))

@@ -5,7 +5,7 @@ Every function raises :class:`partitioner.OptionError`.
 
 from __future__ import annotations
 
-from partitioner.constraints import Constraints
+from partitioner.constraints import require_constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
 from partitioner.schedule.stash import check_schedule
@@ -41,8 +41,7 @@ def check_extensions(
     check_schedule("inference" if schedule is None else schedule, microbatches)
     if objective == "batch" and microbatches is None:
         raise OptionError("microbatches = None: objective 'batch' needs the number of samples of a batch")
-    if constraints is not None and not isinstance(constraints, Constraints):
-        raise OptionError(f"constraints = {shown(constraints)}: must be Constraints")
+    require_constraints(constraints)
 
 
 def check_operators(objective: str, transfers: object, execution_order: object) -> None:

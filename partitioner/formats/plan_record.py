@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from partitioner.constraints import require_constraints
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.files import path_name, read_json
@@ -101,6 +102,8 @@ def evaluation_arguments(
     ------
     WorkloadError
         If the constraints or transfers among the plan's options are not sound.
+    OptionError
+        If the constraints given are of another type.
     """
     options = record.options
     found: dict[str, Any] = {}
@@ -117,6 +120,7 @@ def evaluation_arguments(
     if objective in PIPELINED and any(found[name] is not None for name in ("replicas", *RUN)):
         found.setdefault("order", record.order)
     constraints = found["constraints"]
+    require_constraints(constraints)
     if constraints is not None and constraints.neighbours_only:
         found.setdefault("split", record.split)
     return {name: value for name, value in found.items() if value is not None}

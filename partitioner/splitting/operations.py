@@ -121,7 +121,7 @@ def split_operations(
     """
     from partitioner.methods.list_scheduling.fastt.os_dpos import os_dpos
 
-    started, transfers = time.perf_counter(), transfers or BY_FARE
+    started, transfers = time.perf_counter(), BY_FARE if transfers is None else transfers
     require_type("graph", graph, Graph)
     require_type("transfers", transfers, Transfers)
     Workload(graph, devices)

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import IO
 from partitioner.methods.ip.backends.backend import Answer
 from partitioner.methods.ip.messages import Job, News
 
-PATIENCE = 2.0  # seconds for threads to see that their process has ended
+PATIENCE = 2.0  # seconds for all threads to see that their processes have ended
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,9 @@ class Worker:
         self.jobs.put(job)
 
     def start(self) -> None:
-        """Start the process, and the threads that write to it and read from it."""
+        """Start the process and the threads that write to it and read from it; nothing once it is to end."""
+        if not self.alive:
+            return
         try:
             process = _started()
         except OSError as error:  # too many processes or open files
@@ -75,10 +78,10 @@ class Worker:
         if self.process is not None and self.process.returncode is None:
             _kill(self.process)
 
-    def wait(self) -> None:
-        """Wait until the process has ended and its pipes are closed."""
+    def wait(self, end: float) -> None:
+        """Wait, until ``time.perf_counter`` reads `end`, for the process to end and its pipes to close."""
         for thread in self.threads:
-            thread.join(PATIENCE)
+            thread.join(max(0.0, end - time.perf_counter()))
 
     def _write(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
@@ -147,8 +150,9 @@ def _keep(hired: queue.SimpleQueue[Worker | None]) -> None:
         worker.start()
     for worker in workers:
         worker.kill()
+    end = time.perf_counter() + PATIENCE
     for worker in workers:
-        worker.wait()
+        worker.wait(end)
 
 
 def _started() -> subprocess.Popen[bytes]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 
+from partitioner.clock import METER
+from partitioner.interrupt import CompilationStopped
 from partitioner.methods.cover.bound import Covering
 from partitioner.methods.ip.race import is_worth_while
 from partitioner.methods.ip.splits import SplitSearch
@@ -110,7 +113,15 @@ class Descent:
         return now - self.moved > patience
 
     def run(self) -> None:
-        """Search until told to leave."""
+        """Search until told to leave, also where kernels are still to be compiled."""
+        with METER.watched(self._on_compile), suppress(CompilationStopped):
+            self._run()
+
+    def _on_compile(self) -> None:
+        if self.leaving or self.search.settings.expired:
+            raise CompilationStopped
+
+    def _run(self) -> None:
         problem, settings = self.search.problem, self.search.settings
         seconds = min(POLISH * self.size, self.left())
         found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import queue
 import random
 import signal
 import subprocess
@@ -21,7 +22,7 @@ import pytest
 
 from partitioner import Devices, solve
 from partitioner.methods.ip.backends.backend import Limits
-from partitioner.methods.ip.crew import Crew
+from partitioner.methods.ip.crew import PATIENCE, Crew, Worker
 from partitioner.methods.ip.messages import Job
 from tests.methods.ip.cases import hard_graph
 
@@ -50,6 +51,29 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
+def test_workers_that_do_not_end_are_waited_for_together() -> None:
+    """A thread that hears nothing of the end of its process holds up the run once, not for each worker."""
+    free = threading.Event()
+    with closing(Crew()) as crew:
+        for _ in range(3):
+            worker = crew.hire()
+            while worker.process is None or len(worker.threads) < 2:
+                time.sleep(0.01)
+            worker.threads.append(threading.Thread(target=free.wait, daemon=True))
+            worker.threads[-1].start()
+        started = time.perf_counter()
+    free.set()
+    assert time.perf_counter() - started < 2 * PATIENCE
+
+
+def test_a_worker_that_is_to_end_is_not_started() -> None:
+    """A run that ends early need not wait for processes that nobody asks any more."""
+    worker = Worker(queue.Queue())
+    worker.kill()
+    worker.start()
+    assert worker.process is None
+
+
 def test_solves_leave_no_pipes_processes_or_threads(no_collector: None) -> None:
     def run() -> None:
         solve(hard_graph(6), DEVICES, method="ip", split="free", workers=2)
@@ -69,7 +93,7 @@ def test_a_worker_that_has_ended_is_closed_before_the_crew_is(no_collector: None
         assert event is not None and event.worker is worker
         before = counts()
         worker.kill()
-        worker.wait()
+        worker.wait(time.perf_counter() + PATIENCE)
         assert counts()[0] <= before[0] - 2
 
 
