@@ -8,11 +8,9 @@ from partitioner.errors import OptionError
 from partitioner.graph import Graph
 
 GRACE = 1.0  # seconds by which a run may exceed its limit
-NODE, EDGE = (
-    22e-6,
-    2.5e-6,
-)  # seconds for contracting, a first plan and its evaluation, twice what was measured
-SCHEDULED_NODE, SCHEDULED_EDGE = 60e-6, 6e-6  # the same for latency, where every node may start by itself
+# Seconds for contracting, a first plan and its evaluation: twice what was measured.
+NODE, EDGE = 22e-6, 2.5e-6
+SCHEDULED_NODE, SCHEDULED_EDGE = 60e-6, 6e-6  # for latency, where every node may start by itself
 
 
 def least_time_limit(objective: str, nodes: int, edges: int) -> float:
