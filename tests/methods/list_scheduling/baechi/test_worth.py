@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
-from tests.random_workloads import random_workload
+from tests.random_workloads import in_known_order, random_workload
 
 PLACERS = {"etf": place_etf, "m-topo": place_m_topo, "m-etf": place_m_etf, "m-sct": place_m_sct}
 METHODS = tuple(PLACERS)
@@ -98,14 +99,14 @@ def test_solve_believes_them(first: int, count: int) -> None:
         rng = np.random.default_rng(seed)
         graph, devices = random_workload(rng)
         method, grouper, fuse, contention = options[seed % len(options)]
+        grouping: dict[str, Any] = {} if method == "etf" else {"grouper": grouper, "fuse": fuse}
         try:
             plan = pt.solve(
-                graph,
+                in_known_order(graph),
                 devices,
                 "makespan",
                 method=method,
-                grouper=grouper,
-                fuse=fuse,
+                **grouping,
                 uniform=bool(seed % 3),
                 reserve_memory=bool(seed % 5),
                 transfers=pt.Transfers(contention=contention),
