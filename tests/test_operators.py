@@ -95,7 +95,7 @@ def test_the_command_line_places_and_evaluates(tmp_path: Path, capsys: pytest.Ca
     workload, found = tmp_path / "w.json", tmp_path / "plan.json"
     workload.write_text(json.dumps(RECORD))
     links = ["--objective", "makespan", "--contention", "--link-slope", "2", "--link-intercept", "0.25"]
-    asked = [*links, "--method", "heft", "--refine", "--sct-threshold", "0.2", "--fusion-range", "9"]
+    asked = [*links, "--method", "m-etf", "--refine", "--sct-threshold", "0.2", "--fusion-range", "9"]
     asked += ["--fusion-memory", "0.5", "--grouper", "coplace", "--fuse"]
     assert main(["solve", str(workload), *asked, "--output", str(found)]) == 0
     assert "per step" in capsys.readouterr().out
