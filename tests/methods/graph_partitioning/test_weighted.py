@@ -51,7 +51,7 @@ def test_a_tensor_counts_once_for_each_reader() -> None:
     for case in cases(91_000, 60):
         devices = replace(case.devices, communication="duplex", levels=())
         problem = contract(fitted(case.graph, devices), devices, Goal("throughput", "free"))
-        edges = [(u, v, c) for (u, v), c in zip(graph.edges.tolist(), graph.cost, strict=True)]
+        edges = [(u, v, c) for (u, v), c in zip(case.graph.edges.tolist(), case.graph.cost, strict=True)]
         expected = tensors_between(edges, problem.member.tolist())
         assert_in_proportion(of_nets(np.ones(problem.n), problem.nets), expected)
         compared += bool(expected)
