@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,13 @@ NodeTest = Callable[[pt.Graph], bool]
 
 def workload_source(graph: pt.Graph, devices: pt.Devices) -> str:
     """Statements that make `graph` and `devices`."""
-    return f"{IMPORTS}\ngraph = {graph_source(graph)}\ndevices = {devices!r}"
+    return f"{IMPORTS}\ngraph = {graph_source(graph)}\ndevices = {devices_source(devices)}"
+
+
+def devices_source(devices: pt.Devices) -> str:
+    """A call of `Devices` that makes the devices again."""
+    given = ", ".join(f"{each.name}={getattr(devices, each.name)!r}" for each in fields(devices))
+    return f"Devices({given})"
 
 
 def graph_source(graph: pt.Graph) -> str:
