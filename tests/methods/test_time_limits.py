@@ -110,14 +110,15 @@ def test_pairs_are_made_distinct_without_comparing_rows() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("shape", "objective"), [("path", "throughput"), ("sparse", "throughput"), ("path", "makespan")]
+    ("shape", "objective", "limit"),
+    [("path", "throughput", 3.0), ("sparse", "throughput", 3.0), ("path", "makespan", 10.0)],
 )
-def test_graphs_of_100000_nodes_keep_the_limit(shape: str, objective: str) -> None:
+def test_graphs_of_100000_nodes_keep_the_limit(shape: str, objective: str, limit: float) -> None:
     graph = large_graph(shape, 100_000)
     solve(large_graph(shape, 100), DEVICES, objective=objective, time_limit=5.0)  # loads the kernels
     before = time.process_time()
-    plan = solve(graph, DEVICES, objective=objective, time_limit=3.0)
-    assert time.process_time() - before < 3 * 4.0
+    plan = solve(graph, DEVICES, objective=objective, time_limit=limit)
+    assert time.process_time() - before < 3 * (limit + 1.0)
     assert len(plan.placement) == len(graph)
 
 
