@@ -60,14 +60,14 @@ def test_what_solvers_prove(objective: str, split: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("objective", "split"), QUICK)
-def test_chains_by_the_thousand(objective: str, split: str) -> None:
-    assert sum(relations(seed, objective, split) for seed in range(2000, 2400)) > 2500
+def test_chains_in_hundreds_of_relations(objective: str, split: str) -> None:
+    assert sum(relations(seed, objective, split) for seed in range(2000, 2120)) > 700
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("objective", "split"), SOLVED)
 def test_what_solvers_prove_often(objective: str, split: str) -> None:
-    assert sum(relations(seed, objective, split) for seed in range(3000, 3040)) > 200
+    assert sum(relations(seed, objective, split) for seed in range(3000, 3008)) > 30
 
 
 @pytest.mark.parametrize("method", ["dpl", "local_search", "dp", "ip"])
