@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
 from partitioner import Devices, OptionError, solve
-from partitioner.clock import Clock
+from partitioner.clock import METER, Clock
 from partitioner.constraints import NONE
 from partitioner.demands import demands_of
 from partitioner.methods.dp.linear import solve_linear
@@ -27,6 +29,15 @@ from tests.large_graphs import SHAPES, large_graph
 DEVICES = Devices.accelerated(4, cpus=1)
 PAST = Settings(clock=Clock(0.0))
 LARGE = 20_000
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Processor time of this process that the block may take, without what compiling kernels takes."""
+    before, compiled = time.process_time(), METER.seconds
+    with METER.watched(lambda: None):
+        yield
+    assert time.process_time() - before - (METER.seconds - compiled) < seconds
 
 
 @pytest.mark.parametrize(
@@ -60,9 +71,8 @@ def test_large_graphs_keep_the_limit(shape: str, split: str) -> None:
     """As far as that can be said of a machine that does other work: in processor time of this process."""
     solve(large_graph(shape, 100), DEVICES, split=split, time_limit=5.0)  # loads the kernels
     graph = large_graph(shape, LARGE)
-    before = time.process_time()
-    plan = solve(graph, DEVICES, split=split, time_limit=1.0)
-    assert time.process_time() - before < 2 * 4.0  # two threads at most
+    with at_most(2 * 4.0):  # two threads at most
+        plan = solve(graph, DEVICES, split=split, time_limit=1.0)
     assert len(plan.placement) == len(graph)
 
 
@@ -73,39 +83,35 @@ def test_latency_looks_at_the_clock(shape: str, n: int, memory: float) -> None:
     graph = large_graph(shape, n)
     devices = Devices.accelerated(4, cpus=1, memory=memory * n / 4)
     solve(large_graph(shape, 100), devices, objective="latency", time_limit=0.5)  # loads the kernels
-    before = time.process_time()
-    plan = solve(graph, devices, objective="latency", time_limit=0.5)
-    assert time.process_time() - before < 2 * 4.0  # two threads at most
+    with at_most(2 * 4.0):  # two threads at most
+        plan = solve(graph, devices, objective="latency", time_limit=0.5)
     assert len(plan.placement) == len(graph)
 
 
 @pytest.mark.parametrize("kind", ["bounds", "sequences"])
 def test_steps_of_latency_end_at_once_where_time_is_over(kind: str) -> None:
     problem = contract(large_graph("path", 3000), DEVICES, Goal("latency", "convex"))
-    before = time.process_time()
-    if kind == "bounds":
-        assert bound_of(problem, PAST) == longest_path(problem)
-    else:
-        assert solve_sequence(problem, PAST).stop_reason == "time_limit"
-    assert time.process_time() - before < 1.0
+    with at_most(1.0):
+        if kind == "bounds":
+            assert bound_of(problem, PAST) == longest_path(problem)
+        else:
+            assert solve_sequence(problem, PAST).stop_reason == "time_limit"
 
 
 def test_a_limit_that_no_run_can_keep_is_refused_before_any_work() -> None:
     graph = large_graph("path", 60_000)
-    before = time.process_time()
-    with pytest.raises(
-        OptionError, match=r"time_limit = 0\.1: must be at least 0\.5 s for a graph of 60,000"
+    with (
+        at_most(0.5),
+        pytest.raises(OptionError, match=r"time_limit = 0\.1: must be at least 0\.5 s for a graph of 60,000"),
     ):
         solve(graph, DEVICES, time_limit=0.1)
-    assert time.process_time() - before < 0.5
 
 
 def test_pairs_are_made_distinct_without_comparing_rows() -> None:
     """A pipeline of 400,000 edges is contracted in a second; sorting rows of pairs took six."""
     graph = large_graph("layered", LARGE)
-    before = time.process_time()
-    solve(graph, DEVICES, objective="batch", time_limit=0.6, microbatches=8)
-    assert time.process_time() - before < 6.0
+    with at_most(6.0):
+        solve(graph, DEVICES, objective="batch", time_limit=0.6, microbatches=8)
 
 
 @pytest.mark.slow
@@ -116,9 +122,8 @@ def test_pairs_are_made_distinct_without_comparing_rows() -> None:
 def test_graphs_of_100000_nodes_keep_the_limit(shape: str, objective: str, limit: float) -> None:
     graph = large_graph(shape, 100_000)
     solve(large_graph(shape, 100), DEVICES, objective=objective, time_limit=5.0)  # loads the kernels
-    before = time.process_time()
-    plan = solve(graph, DEVICES, objective=objective, time_limit=limit)
-    assert time.process_time() - before < 3 * (limit + 1.0)
+    with at_most(3 * (limit + 1.0)):
+        plan = solve(graph, DEVICES, objective=objective, time_limit=limit)
     assert len(plan.placement) == len(graph)
 
 
