@@ -142,6 +142,11 @@ class Settings:
                 raise OutOfTimeError
             yield item
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, at least 0; None without a limit."""
+        return None if self.deadline is None else self.clock.left
+
     def within(self, seconds: float) -> Settings:
         """The settings with a deadline in so many seconds, if it is not sooner already."""
         return replace(self, clock=self.clock.at_most(seconds))

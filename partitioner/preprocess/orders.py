@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from partitioner.preprocess.problem import Floats, Ints, Rows
@@ -59,9 +61,28 @@ def reverse_postorder(successors: Rows, priority: Floats) -> Ints:
     n = len(successors.start) - 1
     rank = priority.tolist()
     after = [sorted(row, key=rank.__getitem__) for row in successors.lists()]
-    seen = [False] * n
+    left = postorder(after, sorted(range(n), key=rank.__getitem__))
+    return np.array(left[::-1], dtype=np.int64)
+
+
+def postorder(after: list[list[int]], roots: Iterable[int]) -> list[int]:
+    """Return all that the roots reach in the order in which a depth-first search leaves it.
+
+    Parameters
+    ----------
+    after
+        For each vertex those that follow it, in the order in which they are visited.
+    roots
+        Where to begin, one after the other.
+
+    Examples
+    --------
+    >>> postorder([[2], [2], []], [0, 1])
+    [2, 0, 1]
+    """
+    seen = [False] * len(after)
     left: list[int] = []
-    for root in sorted(range(n), key=rank.__getitem__):
+    for root in roots:
         stack = [] if seen[root] else [(root, iter(after[root]))]
         seen[root] = True
         while stack:
@@ -73,4 +94,4 @@ def reverse_postorder(successors: Rows, priority: Floats) -> Ints:
             else:
                 seen[child] = True
                 stack.append((child, iter(after[child])))
-    return np.array(left[::-1], dtype=np.int64)
+    return left

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 
 from partitioner.graph import Graph
+from partitioner.preprocess.orders import postorder
 from partitioner.preprocess.problem import Ints, rows_of
 
 
@@ -36,40 +37,17 @@ def merge_cycles(group: Ints, pairs: Ints) -> tuple[Ints, Ints]:
         As given, between the merged groups; the pairs are acyclic now.
     """
     count = int(group.max()) + 1
-    left = _depth_first(rows_of(pairs[:, 0], pairs[:, 1], count).lists())
-    if left is not None:
-        merged = np.empty(count, dtype=np.int64)
-        merged[left] = np.arange(count)
+    left = postorder(rows_of(pairs[:, 0], pairs[:, 1], count).lists(), range(count))
+    merged = np.empty(count, dtype=np.int64)
+    merged[left] = np.arange(count)
+    if (merged[pairs[:, 1]] < merged[pairs[:, 0]]).all():  # no cycle: what comes later is left sooner
         return merged[group], relabelled(pairs, merged)
     digraph: nx.DiGraph[int] = nx.DiGraph()
     digraph.add_nodes_from(range(count))
     digraph.add_edges_from(pairs.tolist())
-    merged = np.empty(len(digraph), dtype=np.int64)
     for number, component in enumerate(nx.strongly_connected_components(digraph)):
         merged[list(component)] = number
     return merged[group], relabelled(pairs, merged)
-
-
-def _depth_first(after: list[list[int]]) -> list[int] | None:
-    """The groups as a depth-first search leaves them, as networkx numbers components; None on a cycle."""
-    met, gone = [False] * len(after), [False] * len(after)
-    left: list[int] = []
-    for root in range(len(after)):
-        stack = [] if met[root] else [(root, iter(after[root]))]
-        met[root] = True
-        while stack:
-            group, others = stack[-1]
-            other = next((other for other in others if not gone[other]), None)
-            if other is None:
-                left.append(group)
-                gone[group] = True
-                stack.pop()
-            elif met[other]:
-                return None
-            else:
-                met[other] = True
-                stack.append((other, iter(after[other])))
-    return left
 
 
 def relabelled(pairs: Ints, label: Ints) -> Ints:

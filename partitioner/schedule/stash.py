@@ -79,16 +79,16 @@ def stash(
     )
     _require("stage", stage, _is_stage(stage, stages), f"must be an integer from 0 to {stages - 1}")
     devices = replicas if isinstance(replicas, Sequence) else [replicas] * stages
-    sound = len(devices) == stages and all(map(_is_count, devices))
+    sound = len(devices) == stages and all(map(is_count, devices))
     _require("replicas", replicas, sound, f"must be an integer of at least 1, or {stages} of them")
     check_schedule(schedule, 1 if microbatches is None else microbatches, RULES)
     behind = sum(devices[stage + 1 :])
     if schedule != "interleaved":
         _require("chunks", chunks, is_count(chunks, 1, 1), f"must be 1 for schedule {shown(schedule)}")
         return held(schedule, behind, devices[stage], microbatches)
-    _require("chunks", chunks, _is_count(chunks) and chunks > 1, "must be an integer of at least 2")
+    _require("chunks", chunks, is_count(chunks) and chunks > 1, "must be an integer of at least 2")
     group = stages if group is None else group
-    _require("group", group, _is_count(group), WHOLE)
+    _require("group", group, is_count(group), WHOLE)
     check_schedule(schedule, microbatches, RULES)
     in_flight = 2 * _rounded_up(behind, devices[stage]) + (chunks - 1) * group + 1
     if microbatches is not None:
@@ -137,7 +137,7 @@ def check_schedule(schedule: object, microbatches: object = None, known: Sequenc
     if microbatches is None:
         _require("microbatches", None, schedule != "gpipe", "schedule 'gpipe' needs it")
     else:
-        _require("microbatches", microbatches, _is_count(microbatches), WHOLE)
+        _require("microbatches", microbatches, is_count(microbatches), WHOLE)
 
 
 def _rounded_up(devices: int, replicas: int) -> int:
@@ -147,10 +147,6 @@ def _rounded_up(devices: int, replicas: int) -> int:
 def _require(name: str, value: object, sound: bool, rule: str) -> None:
     if not sound:
         raise OptionError(f"{name} = {shown(value)}: {rule}")
-
-
-def _is_count(value: object) -> bool:
-    return is_count(value)
 
 
 def _is_stage(value: object, stages: int) -> bool:

@@ -26,7 +26,7 @@ def run(name: str, words: Sequence[str], settings: Settings) -> None:
     Ended
         If it does not end in time, or fails.
     """
-    left = None if settings.deadline is None else settings.clock.left
+    left = settings.seconds_left
     try:
         if left is not None and left <= 0:
             raise subprocess.TimeoutExpired(words, left)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from partitioner.methods.ip.backends.backend import Answer, Limits
@@ -25,8 +23,7 @@ def packed(tasks: Tasks, settings: Settings) -> tuple[Ints | None, bool]:
     pairs = int(tasks.group_allowed.sum())
     if settings.expired or pairs > LARGEST:
         return None, False
-    left = None if settings.deadline is None else settings.deadline - time.perf_counter()
-    answer = guarded(lambda: _solved(tasks, Limits(left, seed=settings.seed)))
+    answer = guarded(lambda: _solved(tasks, Limits(settings.seconds_left, seed=settings.seed)))
     if answer.values is None:
         return None, answer.stop == "infeasible"
     return (answer.values, False) if tasks.hold(answer.values[tasks.group]) else (None, False)

@@ -37,8 +37,11 @@ def optimum(program: Program, settings: Settings) -> tuple[float, Floats] | None
 
 
 def _here(program: Program, settings: Settings) -> Answer:
-    left = None if settings.deadline is None else settings.clock.left
-    return apart(lambda: guarded(lambda: solve_highs(program, Limits(left), lambda values, bound: None)))
+    return apart(
+        lambda: guarded(
+            lambda: solve_highs(program, Limits(settings.seconds_left), lambda values, bound: None)
+        )
+    )
 
 
 def _elsewhere(program: Program, settings: Settings) -> Answer | None:
