@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any
 
-from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
 
 MANY = 10**15  # the largest count; every whole number up to it is one of doubles, too
 
@@ -81,6 +81,18 @@ def is_count(value: object, least: int = 1, most: int = MANY) -> bool:
 def is_one_of(value: object, known: Container[object]) -> bool:
     """Whether the value is one of the texts, or the None, that are known."""
     return (value is None or isinstance(value, str)) and value in known
+
+
+def check_word(name: str, value: object, known: Collection[str]) -> None:
+    """Refuse a value that is none of the known words.
+
+    Raises
+    ------
+    OptionError
+        Naming the option, its value, the known words and the nearest of them.
+    """
+    if value is None or not is_one_of(value, known):
+        raise OptionError(f"{name} = {shown(value)}: must be {one_of(value, known)}")
 
 
 def require_items(name: str, value: object) -> list[Any]:

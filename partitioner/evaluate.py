@@ -12,10 +12,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.argument_types import is_one_of, require_type
+from partitioner.argument_types import check_word, require_type
 from partitioner.constraints import Constraints
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
+from partitioner.errors import Flaw, WorkloadError
 from partitioner.evaluation.asked import check_extensions, check_operators, check_subgraphs
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.demands import demand_violations
@@ -163,14 +163,13 @@ def evaluate(
     objective = OBJECTIVES[0] if objective is None else objective
     subgraphs_per_accelerator = 1 if subgraphs_per_accelerator is None else subgraphs_per_accelerator
     require_type("devices", devices, Devices)
-    if not is_one_of(objective, OBJECTIVES):
-        raise OptionError(f"objective = {shown(objective)}: must be {one_of(objective, OBJECTIVES)}")
+    check_word("objective", objective, OBJECTIVES)
     check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
     check_operators(objective, transfers, execution_order)
     extensions = {"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches}
     check_extensions(objective, devices, constraints, **extensions)
-    if not is_one_of(split, (None, *SPLITS)):
-        raise OptionError(f"split = {shown(split)}: must be {one_of(split, SPLITS)}")
+    if split is not None:
+        check_word("split", split, SPLITS)
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     notes = notes_on(graph, objective, schedule)
     notes += notes_on_settings(devices, objective, schedule, microbatches)

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.argument_types import check_word
 from partitioner.evaluate import OBJECTIVES
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import FEATURES, METHODS
-from partitioner.options import check_word
 from partitioner.report import backends_table, columns, methods_table, render
 
 LETTERS = {objective: objective[0].upper() for objective in OBJECTIVES}

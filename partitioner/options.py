@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from partitioner.argument_types import MANY, is_count, is_one_of
+from partitioner.argument_types import MANY, check_word, is_count, is_one_of
 from partitioner.constraints import NONE, Constraints
 from partitioner.devices import MAX_COUNT, Devices
 from partitioner.errors import OptionError, one_of, shown
@@ -188,17 +188,6 @@ def check_words(objective: object, split: object, method: object) -> None:
     check_word("method", method, ("auto", *METHODS))
     if split is not None:
         check_word("split", split, SHAPES)
-
-
-def check_word(name: str, value: object, known: Collection[str]) -> None:
-    """Refuse a value that is none of the known words.
-
-    Raises
-    ------
-    OptionError
-        Naming the option, its value, the known words and the nearest of them.
-    """
-    _require(name, value, one_of(value, known), lambda word: word is not None and is_one_of(word, known))
 
 
 def split_for(objective: str, split: str | None, method: str = "auto") -> str:

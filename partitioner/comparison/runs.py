@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from partitioner.argument_types import require_items
+from partitioner.argument_types import check_word, require_items
 from partitioner.devices import Devices
 from partitioner.errors import (
     BackendUnavailable,
@@ -24,7 +24,7 @@ from partitioner.graph import Graph
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
-from partitioner.options import SPLITS, check_word, check_words, split_for
+from partitioner.options import SPLITS, check_words, split_for
 from partitioner.plan import Plan
 from partitioner.solve import solve
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partitioner.argument_types import is_one_of, require_items, require_mapping, require_type
-from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
+from partitioner.argument_types import check_word, require_items, require_mapping, require_type
+from partitioner.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.evaluation.verdict import DeviceLoad
 from partitioner.figures import figure
 from partitioner.graph import Floats, Graph, Ints
@@ -93,8 +93,7 @@ def plot_graph(
 
 
 def _places(graph: Graph, layout: str) -> Floats:
-    if not is_one_of(layout, LAYOUTS):
-        raise OptionError(f"layout = {shown(layout)}: must be {one_of(layout, LAYOUTS)}")
+    check_word("layout", layout, LAYOUTS)
     one_pass = not graph.backward.any() or bool(graph.backward.all())
     found = by_dot(graph) if layout == "dot" or (layout == "auto" and one_pass) else None
     if found is None and layout == "dot":

@@ -8,9 +8,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.argument_types import is_one_of, require_text, require_type
+from partitioner.argument_types import check_word, require_text, require_type
 from partitioner.devices import Devices
-from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
+from partitioner.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.notes import notes_on_memory
 from partitioner.formats.networkx_graph import from_networkx
@@ -169,8 +169,7 @@ def usual_schedule(graph: Graph) -> str:
 
 
 def _check_options(links: object, input_share: object) -> None:
-    if not is_one_of(links, LINKS):
-        raise OptionError(f"links = {shown(links)}: must be {one_of(links, LINKS)}")
+    check_word("links", links, LINKS)
     number = isinstance(input_share, int | float) and not isinstance(input_share, bool)
     if not number or not 0 <= input_share <= 1:  # type: ignore[operator]
         raise OptionError(f"input_share = {shown(input_share)}: must be a number from 0 to 1")
