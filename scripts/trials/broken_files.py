@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import partitioner as pt
@@ -15,6 +16,7 @@ from partitioner.schedule import simulate
 from tests.formats.test_fuzz import ODD, mutant
 from tests.instances import document, write
 
+WORKLOAD = {**document(), "maxCPUs": 2}
 DEVICES = {
     "kinds": [
         {"name": "accelerator", "count": 2, "memory": 2000.0, "bandwidth": 10.0},
@@ -56,7 +58,7 @@ def contents() -> dict[str, Any]:
     makespan = pt.solve(graph, devices, "makespan", method="heft")
     timeline = simulate(graph, devices, plan, "1f1b", 2)
     return {
-        "workload": document(),
+        "workload": WORKLOAD,
         "devices": DEVICES,
         "constraints": CONSTRAINTS,
         "plan": json.loads(plan.to_json()),
@@ -91,19 +93,10 @@ def write_all(folder: Path, replaced: dict[str, bytes]) -> None:
 
 
 def some_workload() -> tuple[pt.Graph, pt.Devices]:
-    """A small graph that trains, and devices for it."""
-    read = pt.Graph.from_arrays(
-        {"accelerator": [2.0, 3.0, 1.0, 2.5, 4.0, 3.0], "cpu": [20.0, 30.0, 10.0, 25.0, 40.0, 30.0]},
-        [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (5, 6)],
-        [0.5, 0.5, 0.25, 0.25, 0.0, 0.5],
-        ids=[1, 2, 3, 4, 5, 6],
-        names=[f"layer {i}" for i in range(1, 7)],
-        layer=[1, 1, 2, 2, None, None],
-        size=[100.0 * i for i in range(1, 7)],
-        backward=[False] * 4 + [True] * 2,
-        color=[1, 2, 3, 4, 2, 1],
-    )
-    return read, pt.Devices.accelerated(2, memory=2000.0, cpus=2)
+    """What `WORKLOAD` says: a small graph that trains, and devices for it."""
+    with TemporaryDirectory() as folder:
+        workload = pt.load(write(Path(folder), WORKLOAD))
+    return workload.graph, workload.devices
 
 
 def _broken_text(rng: random.Random, text: str) -> bytes:
