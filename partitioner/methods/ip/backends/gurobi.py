@@ -10,6 +10,7 @@ from partitioner.methods.ip.backends.backend import Answer, Limits, Tell
 from partitioner.methods.ip.program import Program
 
 TOO_LARGE = 10010
+FEASIBILITY = 1e-9  # below the distance from the cutoff to the best known value, some 4e-7 of it
 FREE_SIZE = 2000  # variables, and constraints, that the licence inside the package covers
 _STOPS = {
     GRB.OPTIMAL: "optimal",
@@ -45,6 +46,8 @@ def solve_gurobi(program: Program, limits: Limits, tell: Tell) -> Answer:
         variables = _fill(model, program)
         model.Params.MIPGap = limits.gap
         model.Params.MIPGapAbs = 0.0
+        model.Params.FeasibilityTol = FEASIBILITY
+        model.Params.IntFeasTol = FEASIBILITY
         model.Params.Threads = limits.threads
         model.Params.Seed = limits.seed % 2_000_000_000
         if limits.seconds is not None:
