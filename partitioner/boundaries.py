@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner.graph import Bools
-from partitioner.preprocess.problem import Ints, Problem, Rows
+from partitioner.preprocess.arrays import Ints, Rows
+from partitioner.preprocess.problem import Problem
 
 
 def boundary_moves(problem: Problem, stage: Ints) -> Iterator[Ints]:

@@ -20,7 +20,8 @@ from partitioner.graph import Graph
 from partitioner.methods.method import ANY_DEVICES, Settings
 from partitioner.options import Options
 from partitioner.plan import Plan
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 from partitioner.request import Request
 from partitioner.schedule import simulate
 

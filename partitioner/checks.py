@@ -132,7 +132,7 @@ def _edge_flaws(graph: Graph) -> list[Flaw]:
 
 
 def _cycle_flaws(graph: Graph) -> list[Flaw]:
-    if len(topological(graph)) == len(graph):
+    if len(topological(graph.edges, len(graph))) == len(graph):
         return []
     digraph: nx.DiGraph[int] = nx.DiGraph(graph.edges.tolist())
     cycle = [source for source, _ in nx.find_cycle(digraph)]

@@ -131,7 +131,9 @@ class Devices:
             if not is_one_of(getattr(self, name), known):
                 rule = f"must be {one_of(getattr(self, name), known)}"
                 flaws.append(Flaw("devices", name, shown(getattr(self, name)), rule))
-        flaws = flaws or level_flaws(self.kinds, self.levels)
+        flaws = flaws or level_flaws(
+            {kind.name: kind.count for kind in self.kinds if kind.count}, self.levels
+        )
         if flaws:
             raise WorkloadError(flaws)
 

@@ -16,7 +16,8 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.method import Outcome, Part
 from partitioner.methods.pipeline.loads import least_value
 from partitioner.methods.relaxation import relax
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 from partitioner.request import Request
 from partitioner.warm_start import subgraphs_of
 

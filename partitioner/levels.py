@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from partitioner.errors import Flaw, WorkloadError, shown
-
-if TYPE_CHECKING:
-    from partitioner.devices import DeviceKind
 
 LEVELS_RULE = "must be a sequence of Level, the smallest groups first"
 
@@ -61,43 +58,48 @@ class Level:
         return dict(self.devices).get(kind, 0)
 
 
-def level_flaws(kinds: Sequence[DeviceKind], levels: Sequence[Any]) -> list[Flaw]:
-    """Every rule that the levels break: groups are equal, nest, and links get slower outwards."""
+def level_flaws(present: Mapping[str, int], levels: Sequence[Any]) -> list[Flaw]:
+    """Return every rule that the levels break: groups are equal, nest, and links get slower outwards.
+
+    Parameters
+    ----------
+    present
+        The number of devices of each kind that has any.
+    levels
+        What the user passed.
+    """
     wrong = [Flaw("devices", "levels", shown(x), LEVELS_RULE) for x in levels if not isinstance(x, Level)]
     if wrong:
         return wrong
-    present = [kind for kind in kinds if kind.count]
     flaws = [flaw for level in levels for flaw in _group_flaws(present, level)]
     for inner, outer in pairwise(levels) if not flaws else ():
         if outer.slowdown < inner.slowdown:
             rule = f"must be at least that of level {inner.name}, {inner.slowdown:g}"
             flaws.append(Flaw(f"level {outer.name}", "slowdown", shown(outer.slowdown), rule))
-        ratios = {outer.size(kind.name) / inner.size(kind.name) for kind in present}
+        ratios = {outer.size(kind) / inner.size(kind) for kind in present}
         if len(ratios) > 1 or not min(ratios).is_integer() or min(ratios) < 2:
             rule = f"must hold a whole number of groups of level {inner.name}, at least 2"
             flaws.append(Flaw(f"level {outer.name}", "devices", shown(dict(outer.devices)), rule))
     return flaws
 
 
-def _group_flaws(present: Sequence[DeviceKind], level: Level) -> list[Flaw]:
+def _group_flaws(present: Mapping[str, int], level: Level) -> list[Flaw]:
     where, named = f"level {level.name}", dict(level.devices)
-    known = {kind.name for kind in present}
     flaws = [
         Flaw(where, "devices", shown(name), "is not a kind of which there are devices")
         for name in named
-        if name not in known
+        if name not in present
     ]
     flaws += [
-        Flaw(where, "devices", shown(kind.name), "is missing: say how many of them a group holds")
+        Flaw(where, "devices", shown(kind), "is missing: say how many of them a group holds")
         for kind in present
-        if kind.name not in named
+        if kind not in named
     ]
     if flaws:
         return flaws
-    if len({kind.count / named[kind.name] for kind in present}) > 1 or any(
-        kind.count % named[kind.name] for kind in present
-    ):
-        counts = ", ".join(f"{kind.count} of kind {kind.name}" for kind in present)
+    uneven = any(count % named[kind] for kind, count in present.items())
+    if uneven or len({count / named[kind] for kind, count in present.items()}) > 1:
+        counts = ", ".join(f"{count} of kind {kind}" for kind, count in present.items())
         return [Flaw(where, "devices", shown(named), f"must divide the devices into equal groups: {counts}")]
     return []
 

@@ -19,10 +19,11 @@ from partitioner.methods.info import MethodInfo
 from partitioner.methods.method import Settings
 from partitioner.options import Options
 from partitioner.placing import Placer
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.contract import Goal, contract
 from partitioner.preprocess.fit import companions, fit
 from partitioner.preprocess.pipeline import Extension
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.problem import Problem
 from partitioner.regime import Regime
 from partitioner.transfers import Transfers
 from partitioner.workload import Workload

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from partitioner.graph import Graph, Ints
+from numpy.typing import NDArray
 
 
-def topological(graph: Graph) -> Ints:
-    """The nodes in the order of the file as far as edges allow.
+def topological(edges: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return the nodes in the order of the file as far as edges allow.
+
+    Parameters
+    ----------
+    edges
+        Shape (E, 2): the positions of producer and consumer.
+    count
+        How many nodes there are.
 
     Returns
     -------
-    Ints
+    NDArray[np.int64]
         Positions of nodes; fewer than there are if the edges make a cycle: those that do not come after it.
     """
-    if (graph.edges[:, 0] < graph.edges[:, 1]).all():
-        return np.arange(len(graph), dtype=np.int64)
-    after: list[list[int]] = [[] for _ in range(len(graph))]
-    for u, v in graph.edges.tolist():
+    if (edges[:, 0] < edges[:, 1]).all():
+        return np.arange(count, dtype=np.int64)
+    after: list[list[int]] = [[] for _ in range(count)]
+    for u, v in edges.tolist():
         after[u].append(v)
-    missing = np.bincount(graph.edges[:, 1], minlength=len(graph)).tolist()
-    ready = [v for v, count in enumerate(missing) if not count]
+    missing = np.bincount(edges[:, 1], minlength=count).tolist()
+    ready = [v for v, waits in enumerate(missing) if not waits]
     order = []
     while ready:
         order.append(heapq.heappop(ready))

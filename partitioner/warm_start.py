@@ -15,7 +15,8 @@ from partitioner.graph import Graph
 from partitioner.methods.expand import parts_of
 from partitioner.methods.method import Part
 from partitioner.plan import Plan
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 from partitioner.regime import Regime
 
 WarmStart = Plan | Mapping[Any, str]

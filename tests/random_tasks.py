@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from partitioner import Devices, Graph, Level, Transfers, Workload, WorkloadError
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
 from tests.random_workloads import fitted, in_known_order, uneven_workload
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from partitioner.methods.method import Part, part_numbers
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Problem
 
 
 def value_of(problem: Problem, parts: Sequence[Part]) -> float:

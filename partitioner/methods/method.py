@@ -12,7 +12,8 @@ import numpy as np
 from partitioner.clock import Clock
 from partitioner.interrupt import CompilationStopped, Interruption
 from partitioner.placing import USUAL, Placing
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 
 Item = TypeVar("Item")
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from partitioner.methods.method import Part
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 
 
 def device_kinds(problem: Problem) -> Ints:

@@ -9,7 +9,8 @@ import numpy as np
 
 from partitioner.methods.limits import keeps_limits
 from partitioner.methods.method import Part, part_numbers
-from partitioner.preprocess.problem import Ints, Problem, Region
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem, Region
 
 
 def obeys(problem: Problem, parts: Sequence[Part]) -> bool:

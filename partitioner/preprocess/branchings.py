@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.preprocess.problem import Ints, Rows
+from partitioner.preprocess.arrays import Ints, Rows
 
 
 def branchings(successors: Rows, idle: NDArray[np.bool_]) -> Ints:

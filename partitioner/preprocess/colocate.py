@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from partitioner.graph import Graph
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 
 
 def colocated_groups(graph: Graph, classes: Sequence[Ints] = ()) -> Ints:

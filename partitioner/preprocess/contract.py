@@ -9,6 +9,7 @@ import numpy as np
 from partitioner.devices import Devices
 from partitioner.graph import Graph
 from partitioner.pass_order import with_pass_order
+from partitioner.preprocess.arrays import Ints, Rows, rows_of
 from partitioner.preprocess.colocate import colocated_groups
 from partitioner.preprocess.flow import flow_of
 from partitioner.preprocess.free_nodes import merge_free_nodes
@@ -17,7 +18,7 @@ from partitioner.preprocess.nets import build_nets, forward_outputs
 from partitioner.preprocess.orders import depth_first
 from partitioner.preprocess.pipeline import UNLIMITED, Extension
 from partitioner.preprocess.precedence import merge_cycles, precedence_pairs, relabelled
-from partitioner.preprocess.problem import Ints, Problem, Rows, rows_of
+from partitioner.preprocess.problem import Problem
 from partitioner.preprocess.regions import region_of
 from partitioner.preprocess.tasks import tasks_of
 from partitioner.topological import topological
@@ -88,7 +89,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     group = colocated_groups(graph, goal.classes)
     if goal.transfers is None:
         return _contracted(graph, devices, group, goal)
-    order = topological(graph)
+    order = topological(graph.edges, len(graph))
     tasks = tasks_of(graph, devices, group, goal.transfers, order)
     if goal.objective != "makespan":
         return replace(_contracted(graph, devices, group, goal), tasks=tasks)
@@ -102,7 +103,7 @@ def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Prob
         return _contract_chain(graph, devices, group, goal)
     chain = _contract_chain(graph, devices, group, replace(goal, objective="throughput"))
     if goal.objective == "latency":
-        order = topological(graph)
+        order = topological(graph.edges, len(graph))
         return replace(flow_of(graph, devices, group, goal.subgraphs, order), chain=chain)
     groups = _merged_groups(graph, devices, group, goal)
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)

@@ -6,9 +6,10 @@ import numpy as np
 
 from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
+from partitioner.preprocess.arrays import Floats, Ints, rows_of
 from partitioner.preprocess.nets import build_nets, no_nets
 from partitioner.preprocess.precedence import distinct
-from partitioner.preprocess.problem import Floats, Ints, Problem, rows_of
+from partitioner.preprocess.problem import Problem
 
 
 def flow_of(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from partitioner.devices import Devices
 from partitioner.graph import Graph
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @dataclass

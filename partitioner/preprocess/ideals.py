@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.compiled import njit
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 
 Ints32 = NDArray[np.int32]
 

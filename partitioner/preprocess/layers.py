@@ -7,7 +7,7 @@ import numpy as np
 
 from partitioner.errors import OptionError
 from partitioner.graph import Graph
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 
 
 def whole_layers(graph: Graph) -> tuple[Ints, tuple[str, ...]]:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.graph import Floats, Graph
-from partitioner.preprocess.problem import Ints, Nets, Rows, rows_of
+from partitioner.preprocess.arrays import Ints, Rows, rows_of
+from partitioner.preprocess.problem import Nets
 
 NONE = np.zeros(0, dtype=np.int64)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from partitioner.preprocess.problem import Floats, Ints, Rows
+from partitioner.preprocess.arrays import Floats, Ints, Rows
 
 
 def depth_first(successors: Rows, predecessors: Rows, priority: Floats | None = None) -> Ints:

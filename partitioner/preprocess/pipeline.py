@@ -10,8 +10,8 @@ from partitioner.constraints import Range
 from partitioner.demands import Demands
 from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
+from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
 from partitioner.preprocess.precedence import distinct
-from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
 from partitioner.regime import Regime
 from partitioner.schedule.stash import held as stash
 

@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 
 from partitioner.graph import Graph
+from partitioner.preprocess.arrays import Ints, rows_of
 from partitioner.preprocess.orders import postorder
-from partitioner.preprocess.problem import Ints, rows_of
 
 
 def precedence_pairs(graph: Graph, group: Ints) -> Ints:

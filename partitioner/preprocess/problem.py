@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from partitioner.preprocess.pipeline import Pipeline
-    from partitioner.preprocess.tasks import Tasks
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-class Rows(NamedTuple):
-    """A list of lists of integers (CSR): row i is ``items[start[i]:start[i + 1]]``."""
-
-    start: Ints
-    items: Ints
-
-    def row(self, i: int) -> Ints:
-        """The items of row `i`."""
-        return self.items[self.start[i] : self.start[i + 1]]
-
-    def lists(self) -> list[list[int]]:
-        """All rows as lists."""
-        items = self.items.tolist()
-        return [items[first:end] for first, end in pairwise(self.start.tolist())]
-
-    def owners(self) -> Ints:
-        """The row that each item is in, shape of `items`."""
-        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+from partitioner.preprocess.arrays import Bools, Floats, Ints, Rows
+from partitioner.preprocess.pipeline import Pipeline
+from partitioner.preprocess.tasks import Tasks
 
 
 class Nets(NamedTuple):
@@ -136,7 +111,7 @@ class Problem:
 
     time: Floats
     size: Floats
-    allowed: NDArray[np.bool_]
+    allowed: Bools
     successors: Rows
     predecessors: Rows
     nets: Nets
@@ -146,14 +121,14 @@ class Problem:
     fare: Floats
     communication: str
     relaxed_size: Floats
-    relaxed_allowed: NDArray[np.bool_]
+    relaxed_allowed: Bools
     coarser: Problem | None = None
     objective: str = "throughput"
     split: str = "chain"
     regions: tuple[Region, ...] = ()
-    contiguous: NDArray[np.bool_] = field(default_factory=lambda: np.ones(0, dtype=bool))
+    contiguous: Bools = field(default_factory=lambda: np.ones(0, dtype=bool))
     chain: Problem | None = None
-    backward: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    backward: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
     group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     subgraphs: int = 1
     output: Floats = field(default_factory=lambda: np.zeros(0))
@@ -167,7 +142,7 @@ class Problem:
         return len(self.size)
 
     @property
-    def pays(self) -> NDArray[np.bool_]:
+    def pays(self) -> Bools:
         """Shape (K,): does a device of the kind pay for transfers?"""
         return self.fare > 0
 
@@ -191,16 +166,3 @@ class Problem:
         """The problem whose optimum bounds that of the user's graph from below."""
         pipeline = self.relaxed_pipeline or self.pipeline
         return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed, pipeline=pipeline)
-
-
-def rows_of(owner: Ints, items: Ints, count: int) -> Rows:
-    """Group `items` by `owner` (0 to `count` - 1), keeping their order.
-
-    Examples
-    --------
-    >>> rows_of(np.array([1, 0, 1]), np.array([7, 8, 9]), 2).row(1).tolist()
-    [7, 9]
-    """
-    start = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
-    return Rows(start, np.asarray(items, dtype=np.int64)[np.argsort(owner, kind="stable")])

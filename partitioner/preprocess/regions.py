@@ -6,7 +6,8 @@ import networkx as nx
 import numpy as np
 
 from partitioner.graph import Graph
-from partitioner.preprocess.problem import Ints, Region
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Region
 
 
 def region_of(graph: Graph, member: Ints, backward: bool) -> Region:

@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
-from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
+from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
 from partitioner.transfers import Transfers
 
 

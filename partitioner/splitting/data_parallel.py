@@ -112,7 +112,7 @@ def _names(graph: Graph, replicas: int, source: Ints) -> tuple[NodeId, ...]:
 
 def _gradients(graph: Graph) -> tuple[Ints, Floats]:
     """The nodes whose gradients are aggregated, and the weights that these are of; shape (k,) each."""
-    place = np.argsort(topological(graph))
+    place = np.argsort(topological(graph.edges, len(graph)))
     alone = len(graph.color_labels) + np.arange(len(graph))
     owner = np.unique(np.where(graph.color >= 0, graph.color, alone), return_inverse=True)[1]
     weight = np.bincount(owner, graph.weights).astype(np.float64)

@@ -62,13 +62,13 @@ def start_of(
     """
     count = holders(graph, devices)
     if parallel is False or (parallel is None and count < 2):
-        return in_order(graph, topological(graph)), along
+        return in_order(graph, topological(graph.edges, len(graph))), along
     replicas = count or len(devices.names)
     result = replicated(
         graph, replicas, gradient_cost=_price(devices) if gradient_cost is None else gradient_cost
     )
     ids = result.ids[: replicas * len(graph)]
-    return in_order(result, topological(result)), {
+    return in_order(result, topological(result.edges, len(result))), {
         name: along[node] for name, node in zip(ids, graph.ids * replicas, strict=True) if node in along
     }
 
@@ -92,5 +92,5 @@ def _price(devices: Devices) -> float:
 def tasks_at(graph: Graph, devices: Devices, transfers: Transfers) -> Tasks:
     """The operations of a graph in a topological order as tasks, and all devices."""
     fitted = fit(graph, devices, demands_of(graph, devices, NONE))
-    groups, order = colocated_groups(fitted), topological(fitted)
+    groups, order = colocated_groups(fitted), topological(fitted.edges, len(fitted))
     return tasks_of(fitted, devices, groups, transfers, order, most=len(devices.names))

@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from partitioner.preprocess.arrays import Ints, rows_of
 from partitioner.preprocess.branchings import branchings
-from partitioner.preprocess.problem import Ints, rows_of
 from tests.branchings import Edges, blocks_by_definition, random_edges
 
 

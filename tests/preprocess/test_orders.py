@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.contract import contract
 from partitioner.preprocess.orders import depth_first, reverse_postorder
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 
 def random_problem(seed: int) -> Problem:

@@ -11,7 +11,8 @@ from partitioner.methods.cover.oracles import Oracles
 from partitioner.methods.cover.pricing import Columns
 from partitioner.methods.imported import imported
 from partitioner.methods.relaxation import Relaxation
-from partitioner.preprocess.problem import Floats, Problem
+from partitioner.preprocess.arrays import Floats
+from partitioner.preprocess.problem import Problem
 
 if TYPE_CHECKING:
     from partitioner.methods.cover.master import Master

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.compiled import njit
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 FULL, NOTHING = -2, -1
 

@@ -19,7 +19,7 @@ from partitioner.methods.cover.pricing import Columns
 from partitioner.methods.ip.backends.apart import apart
 from partitioner.methods.ip.backends.backend import Answer
 from partitioner.methods.ip.backends.guard import guarded
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 SHRINK, GROW, WIDEN, WHOLE = 0.85, 1.5, 10.0, 10.0
 

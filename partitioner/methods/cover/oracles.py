@@ -10,7 +10,8 @@ import numpy as np
 from partitioner.methods.cover.pricing import FractionOracle, Oracle, SetOracle
 from partitioner.methods.cover.states import Ways, enumerate_ways
 from partitioner.methods.cover.steps import steps_of
-from partitioner.preprocess.problem import Floats, Problem
+from partitioner.preprocess.arrays import Floats
+from partitioner.preprocess.problem import Problem
 
 MOST_STATES = 400_000
 ROUNDING = 1e-12

@@ -11,7 +11,7 @@ import numpy as np
 from partitioner.methods.cover.labels import FULL, best_set, follow, priced
 from partitioner.methods.cover.states import States
 from partitioner.methods.ip.backends.apart import apart
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 FEWEST, MOST = 20_000, 5_000_000
 LABELS_PER_SECOND = 2_000_000

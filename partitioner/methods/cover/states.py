@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.cover.steps import IN, OUT, Step, advance
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

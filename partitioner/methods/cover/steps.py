@@ -15,7 +15,8 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 
-from partitioner.preprocess.problem import Floats, Ints, Problem, Region
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Problem, Region
 
 OUT, IN, TORN, MASK = 0, 1, 2, 3
 

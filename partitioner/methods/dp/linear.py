@@ -18,9 +18,10 @@ from partitioner.methods.dp.search import Bracket
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.methods.relaxation import Relaxation, relax
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.ideals import Lattice, chain_lattice
 from partitioner.preprocess.orders import depth_first, reverse_postorder
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 STEP_BUDGET = 600_000_000
 

@@ -12,8 +12,9 @@ from partitioner.methods.dp.weights import easiest_followers, remaining_weights,
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
 from partitioner.methods.relaxation import Relaxation
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 BYTES_PER_STATE = 13
 SLACK = 1e-9

@@ -18,8 +18,9 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, part_numbers
 from partitioner.methods.pipeline.loads import pipeline_value
 from partitioner.methods.places import device_kinds
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.orders import reverse_postorder
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.problem import Problem
 from partitioner.preprocess.tasks import Tasks
 
 SECONDS = 0.3  # after which no further number of stages and no further order is begun

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Problem
 from partitioner.preprocess.tasks import Tasks
 
 

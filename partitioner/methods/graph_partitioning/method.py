@@ -18,7 +18,8 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.methods.relaxation import relax
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Problem
 
 Partition = Callable[[Weighted, int, Settings], Ints]  # a graph and how many parts; the part of every vertex
 

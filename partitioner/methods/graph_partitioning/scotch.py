@@ -16,7 +16,7 @@ from partitioner.methods.graph_partitioning.method import Partitioner
 from partitioner.methods.graph_partitioning.run import Ended, run
 from partitioner.methods.graph_partitioning.weighted import Weighted
 from partitioner.methods.method import Settings
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 
 PROGRAMS = ("scotch_gpart", "gpart")
 PATIENCE = 10.0

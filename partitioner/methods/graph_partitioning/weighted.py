@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.list_scheduling.ranks import mean_transfer
-from partitioner.preprocess.problem import Floats, Ints, Nets, rows_of
+from partitioner.preprocess.arrays import Floats, Ints, rows_of
+from partitioner.preprocess.problem import Nets
 from partitioner.preprocess.tasks import Tasks
 
 TOTAL = 2**28  # sums of weights stay far below what 32 bits hold

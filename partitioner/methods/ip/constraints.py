@@ -9,7 +9,8 @@ import numpy as np
 from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.variables import ABSENT, Variables, terms
-from partitioner.preprocess.problem import Floats, Ints, Region
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Region
 
 
 def assignment(builder: Builder, v: Variables) -> None:

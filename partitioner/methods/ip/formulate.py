@@ -13,7 +13,7 @@ from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.variables import ABSENT, add_variables
 from partitioner.methods.method import Part
 from partitioner.methods.places import parts_on
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 
 from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.variables import ABSENT, Variables
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.pipeline import UNLIMITED, Pipeline
-from partitioner.preprocess.problem import Floats, Ints
 
 
 def limits(builder: Builder, v: Variables) -> None:

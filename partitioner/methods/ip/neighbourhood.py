@@ -11,7 +11,7 @@ from partitioner.methods.ip.search import Search
 from partitioner.methods.ip.task import Mask, Task
 from partitioner.methods.loads import part_loads
 from partitioner.methods.places import places_of
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 FIRST_SIZE = 200.0
 DEVICE_SHARE = 0.6

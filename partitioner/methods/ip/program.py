@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
+from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
 
 
 @dataclass(frozen=True, eq=False)

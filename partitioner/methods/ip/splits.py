@@ -12,7 +12,7 @@ from partitioner.methods.ip.task import Task
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 
 
 @dataclass(eq=False)

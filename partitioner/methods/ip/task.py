@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Problem
 
 Mask = NDArray[np.bool_]
 HUGE = 1e5

@@ -8,7 +8,8 @@ import numpy as np
 
 from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.task import Mask, Task
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Problem
 
 ABSENT = -1
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from partitioner.methods.method import Outcome
 from partitioner.methods.places import device_kinds, parts_at
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ import numpy as np
 from partitioner.methods.latency.path import best_times
 from partitioner.methods.list_scheduling.ranks import bottom_level, top_level
 from partitioner.methods.relaxation import relax
-from partitioner.preprocess.problem import Floats, Problem
+from partitioner.preprocess.arrays import Floats
+from partitioner.preprocess.problem import Problem
 from partitioner.preprocess.tasks import Tasks
 
 THRESHOLDS = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partitioner.graph import Bools
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 from partitioner.preprocess.tasks import Tasks
 
 EARLIEST_FINISH, EARLIEST_START, FILL = 0, 1, 2

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
+from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -21,7 +21,7 @@ from partitioner.methods.list_scheduling.ground import (
     new_state,
     start_times,
 )
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -11,7 +11,7 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.packing import packed
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.method import Settings
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 FALLBACK = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.compiled import njit
 from partitioner.graph import Bools
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 # No Python ints: to numba they are types of their own, for which it would compile everything once more.

@@ -11,7 +11,7 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
 from partitioner.methods.method import Settings
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.methods.ip.backends.backend import Answer, Limits
 from partitioner.methods.ip.backends.guard import guarded
 from partitioner.methods.method import Settings
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 UNITS = 2.0**40  # of memory, in the largest that counts

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from partitioner.compiled import njit
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from partitioner.compiled import njit
 from partitioner.graph import Bools
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 
 
 def fewest_subgraphs(problem: Problem, device: Ints) -> Ints:

@@ -20,7 +20,8 @@ from partitioner.methods.local_search.method import solve_local_search
 from partitioner.methods.method import Method, Outcome, Part, Settings
 from partitioner.methods.relaxation import relax
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 from partitioner.preprocess.tasks import Tasks
 
 SEARCHES: dict[str, Method] = {

@@ -8,7 +8,8 @@ import numpy as np
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.local_search.arrays import COLUMNS, Model, State
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.problem import Floats, Ints, Problem, rows_of
+from partitioner.preprocess.arrays import Floats, Ints, rows_of
+from partitioner.preprocess.problem import Problem
 
 LARGEST_COST = 1e3
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

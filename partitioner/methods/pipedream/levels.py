@@ -12,7 +12,7 @@ from partitioner.methods.pipedream.flat import Cuts, Rules, best_row
 from partitioner.methods.pipedream.layers import Layers
 from partitioner.methods.pipedream.request import Level, Restrictions
 from partitioner.methods.pipedream.states import Look, States, no_look
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 
 
 class Piece(NamedTuple):

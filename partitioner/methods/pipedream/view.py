@@ -13,7 +13,8 @@ from partitioner.methods.pipedream.layers import Layers
 from partitioner.methods.pipedream.request import Level
 from partitioner.methods.pipedream.result import Stage
 from partitioner.methods.pipeline.loads import pipeline_of
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 
 
 class View(NamedTuple):

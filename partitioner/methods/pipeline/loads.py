@@ -10,8 +10,9 @@ from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.methods.pipeline.levels.loads import work_over_levels
 from partitioner.methods.relaxation import Relaxation
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.pipeline import Pipeline
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 
 def pipeline_of(problem: Problem) -> Pipeline:

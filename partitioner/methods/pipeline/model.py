@@ -11,8 +11,9 @@ from partitioner.methods.dp.table import growth_of
 from partitioner.methods.pipeline.arrays import Burden, Costs, Demands
 from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.methods.pipeline.states import StateSpace
+from partitioner.preprocess.arrays import Floats
 from partitioner.preprocess.pipeline import UNLIMITED, Pipeline
-from partitioner.preprocess.problem import Floats, Problem
+from partitioner.preprocess.problem import Problem
 from partitioner.schedule.stash import held
 
 

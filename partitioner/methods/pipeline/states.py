@@ -6,7 +6,8 @@ import numpy as np
 
 from partitioner.methods.pipeline.arrays import Bools, States
 from partitioner.methods.pipeline.loads import largest_copies, pipeline_of
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 
 BYTES_PER_STATE = 17
 

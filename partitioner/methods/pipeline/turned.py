@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.method import Part
+from partitioner.preprocess.arrays import Ints, Rows, rows_of
 from partitioner.preprocess.pipeline import Pipeline
-from partitioner.preprocess.problem import Ints, Nets, Problem, Rows, rows_of
+from partitioner.preprocess.problem import Nets, Problem
 
 
 def turned(problem: Problem) -> Problem:

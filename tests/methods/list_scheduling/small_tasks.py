@@ -38,7 +38,9 @@ def random_tasks(rng: np.random.Generator, most: int = 14) -> Tasks:
         allowed={kind: may[k] for k, kind in enumerate(KINDS)},
     )
     group = rng.integers(n, size=n) if rng.random() < 0.5 else np.arange(n)
-    return tasks_of(graph, _devices(rng, size.sum()), group, _transfers(rng), topological(graph))
+    return tasks_of(
+        graph, _devices(rng, size.sum()), group, _transfers(rng), topological(graph.edges, len(graph))
+    )
 
 
 def _devices(rng: np.random.Generator, total: float) -> Devices:

@@ -92,7 +92,7 @@ def test_packing_finds_what_fits_and_refutes_the_rest() -> None:
         graph, devices = tight(1000 + seed)
         group = np.where(graph.color < 0, len(graph) + np.arange(len(graph)), graph.color)
         group = np.unique(group, return_inverse=True)[1]
-        tasks = tasks_of(graph, devices, group, Transfers(), topological(graph))
+        tasks = tasks_of(graph, devices, group, Transfers(), topological(graph.edges, len(graph)))
         home, impossible = packed(tasks, Settings())
         assert (home is not None) == fits(graph, devices) == (not impossible)
         found += home is not None

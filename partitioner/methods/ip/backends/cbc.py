@@ -15,7 +15,7 @@ from pulp.apis.coin_api import pulp_cbc_path
 
 from partitioner.methods.ip.backends.backend import Answer, Limits, Tell
 from partitioner.methods.ip.program import Program
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 
 _BOUND = re.compile(r"(?:best possible|Lower bound:) +(?P<bound>[-\d.e+]+)")
 _STOPS = (("Optimal", "optimal"), ("Infeasible", "infeasible"), ("Integer infeasible", "infeasible"))

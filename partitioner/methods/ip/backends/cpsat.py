@@ -10,7 +10,7 @@ from ortools.sat.python import cp_model
 
 from partitioner.methods.ip.backends.backend import Answer, Limits, Tell
 from partitioner.methods.ip.program import Program
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 
 PRECISION = 1e-7  # of a row's sum, after rounding all its terms
 LARGEST = 2.0**58

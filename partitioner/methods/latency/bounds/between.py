@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.compiled import njit
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 
 Bits = NDArray[np.uint64]
 

@@ -9,7 +9,8 @@ from partitioner.methods.latency.kernel.arrays import Model, Scratch, State
 from partitioner.methods.latency.kernel.tracking import refresh
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.problem import Floats, Ints, Problem, rows_of
+from partitioner.preprocess.arrays import Floats, Ints, rows_of
+from partitioner.preprocess.problem import Problem
 
 
 def model_of(problem: Problem, slots: int) -> Model:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partitioner.methods.latency.program.seats import Seats
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program import cuts, placing, times
 from partitioner.methods.latency.program.columns import Columns
 from partitioner.methods.latency.program.seats import Mask, Seats, heads_and_tails, seats_of
-from partitioner.preprocess.problem import Floats, Ints, Problem, Rows
+from partitioner.preprocess.arrays import Floats, Ints, Rows
+from partitioner.preprocess.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.variables import ABSENT, terms
 from partitioner.methods.latency.program.columns import Columns
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 
 
 def assignment(builder: Builder, c: Columns) -> None:

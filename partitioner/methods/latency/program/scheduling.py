@@ -12,7 +12,8 @@ from partitioner.methods.ip.backends.backend import Answer, Limits, Tell
 from partitioner.methods.ip.backends.cpsat import EFFORT_PER_SECOND
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program.schedule_model import Model, model_of
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.arrays import Ints
+from partitioner.preprocess.problem import Problem
 
 _STOPS = {cp_model.OPTIMAL: "optimal", cp_model.INFEASIBLE: "infeasible"}
 

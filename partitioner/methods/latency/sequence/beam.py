@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from partitioner.methods.latency.sequence.beam_kernel import advance
 from partitioner.methods.latency.sequence.sequence_table import Ground, States
 from partitioner.methods.method import Part, Settings
+from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
 from partitioner.preprocess.ideals import Lattice
 from partitioner.preprocess.precedence import distinct
-from partitioner.preprocess.problem import Floats, Ints, Rows, rows_of
 
 SLICE = 500_000
 

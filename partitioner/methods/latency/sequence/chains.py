@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.dp.blocks import merged
 from partitioner.methods.method import Settings
+from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
 from partitioner.preprocess.orders import depth_first
 from partitioner.preprocess.precedence import distinct, merge_cycles, relabelled
-from partitioner.preprocess.problem import Floats, Ints, Problem, Rows, rows_of
+from partitioner.preprocess.problem import Problem
 
 
 class Costs(NamedTuple):

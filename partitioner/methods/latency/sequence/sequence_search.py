@@ -24,8 +24,9 @@ from partitioner.methods.latency.sequence.sequence_table import (
 )
 from partitioner.methods.latency.timing import latency
 from partitioner.methods.method import OutOfTimeError, Part, Settings, part_numbers
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.ideals import Lattice, chain_lattice, ideal_lattice
-from partitioner.preprocess.problem import Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 MOST_IDEALS = 200_000
 IDEALS_PER_SECOND = 100_000

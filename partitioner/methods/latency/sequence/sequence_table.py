@@ -12,8 +12,9 @@ from partitioner.methods.latency.sequence.least_work import additive_weights
 from partitioner.methods.latency.sequence.packing import is_counted
 from partitioner.methods.latency.sequence.sequence_kernel import sweep
 from partitioner.methods.method import Part, Settings
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 BYTES_PER_STATE = 13
 SLICE = 2_000_000

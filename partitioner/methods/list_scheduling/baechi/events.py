@@ -19,7 +19,7 @@ from partitioner.methods.list_scheduling.baechi.queues import (
 from partitioner.methods.list_scheduling.engine import found
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -13,7 +13,7 @@ from partitioner.methods.list_scheduling.baechi.linear_program import optimum
 from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.ranks import largest_time, largest_transfer
 from partitioner.methods.method import Settings
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 ROUNDING = 1e-7  # what the solver may be off

@@ -6,7 +6,7 @@ import numpy as np
 
 from partitioner.methods.list_scheduling.coarse import numbered
 from partitioner.methods.list_scheduling.union import root
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from partitioner.compiled import njit
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -15,7 +15,7 @@ from partitioner.methods.ip.crew import Crew
 from partitioner.methods.ip.messages import Job
 from partitioner.methods.ip.program import Program
 from partitioner.methods.method import Settings
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 
 SMALL = 5000  # columns up to which a solve takes less time than the start of a process
 LOOK = 0.1  # seconds between two looks at the clock

@@ -10,7 +10,7 @@ from partitioner.compiled import njit
 from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.baechi.heaps import pop, push, replace_top
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time, start_times
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 class Queues(NamedTuple):

@@ -15,7 +15,7 @@ from partitioner.methods.list_scheduling.ground import (
     fits,
 )
 from partitioner.methods.list_scheduling.ranks import largest_transfer
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.compiled import njit
 from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.ranks import mean_transfer
-from partitioner.preprocess.problem import Floats, Ints, rows_of
+from partitioner.preprocess.arrays import Floats, Ints, rows_of
 from partitioner.preprocess.tasks import Tasks
 
 ROUNDING = 1e-13  # of the cost of all edges

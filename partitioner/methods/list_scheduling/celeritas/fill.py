@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State, book, fits
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 
 
 @njit(cache=True, nogil=True)

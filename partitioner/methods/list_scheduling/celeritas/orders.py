@@ -6,7 +6,7 @@ import numpy as np
 
 from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.ranks import bottom_level, mean_time, mean_transfer, top_level
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 

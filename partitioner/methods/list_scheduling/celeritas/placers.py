@@ -18,7 +18,7 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.method import Settings
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.tasks import Tasks
 
 Rule = Callable[[Tasks, Ground, State], int]

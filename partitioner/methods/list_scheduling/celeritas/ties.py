@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.compiled import njit
 from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.union import root
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 

@@ -12,7 +12,7 @@ from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Share
 from partitioner.methods.list_scheduling.fastt.edges import consumers, producers
 from partitioner.methods.list_scheduling.ground import Ground
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, arrives
 from partitioner.methods.list_scheduling.timing import as_run
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 OFF = -1

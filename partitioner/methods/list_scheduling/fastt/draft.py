@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.tasks import Tasks
 
 WHOLE, SPLIT, PART, CONCATENATE = range(4)

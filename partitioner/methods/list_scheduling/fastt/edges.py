@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT
 from partitioner.methods.list_scheduling.ground import Ground
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 
 Rows = tuple[Ints, Ints, Ints]
 

@@ -8,7 +8,7 @@ from partitioner.compiled import njit
 from partitioner.methods.list_scheduling.fastt.block import output_cost
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, SPLIT, Share
 from partitioner.methods.list_scheduling.ground import Ground
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

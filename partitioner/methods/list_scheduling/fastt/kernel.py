@@ -16,7 +16,7 @@ from partitioner.methods.list_scheduling.ground import (
     first_slot,
     ready_time,
 )
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

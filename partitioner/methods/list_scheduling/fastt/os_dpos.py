@@ -16,7 +16,7 @@ from partitioner.methods.list_scheduling.fastt.trials import Trials
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.timing import makespan
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 from partitioner.preprocess.tasks import Tasks
 
 SLACK = 1 + 1e-12  # times are sums in different orders

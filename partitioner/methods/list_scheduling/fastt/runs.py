@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.compiled import njit
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

@@ -13,7 +13,7 @@ from partitioner.methods.list_scheduling.fastt.kernel import place_all
 from partitioner.methods.list_scheduling.fastt.runs import descending
 from partitioner.methods.list_scheduling.ground import Ground, empty_state
 from partitioner.methods.list_scheduling.ranks import bottom, largest_times, largest_transfers
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

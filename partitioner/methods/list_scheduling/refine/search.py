@@ -13,7 +13,7 @@ from partitioner.methods.list_scheduling.refine.anneal import anneal
 from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.methods.method import Settings, meets
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 from partitioner.preprocess.tasks import Tasks
 
 MOST_MOVES, STEPS = 200_000, 6e8  # moves, and moves times tasks and edges

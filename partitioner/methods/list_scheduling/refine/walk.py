@@ -10,7 +10,7 @@ from partitioner.compiled import njit
 from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
 from partitioner.methods.list_scheduling.timing import run_eagerly
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 ROOM_FOR_MOVES = 64
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner.methods.pipeline.arrays import Bools
 from partitioner.methods.pipeline.ground import SLACK
-from partitioner.preprocess.problem import Floats, Ints
+from partitioner.preprocess.arrays import Floats, Ints
 
 
 class Outside(NamedTuple):

@@ -14,8 +14,9 @@ from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.methods.pipeline.model import least_memory
 from partitioner.methods.pipeline.turned import turned
 from partitioner.methods.relaxation import Relaxation
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.ideals import Lattice, chain_lattice, ideal_lattice
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 UNENDING = 2**62
 

@@ -11,7 +11,7 @@ from partitioner.methods.pipeline.levels.labels import End, Label, Step
 from partitioner.methods.pipeline.levels.layout import in_group
 from partitioner.methods.pipeline.levels.prices import Prices, part_prices, spanning_prices
 from partitioner.methods.pipeline.levels.reached import Reached
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 
 Bounded = tuple[float, int]
 

@@ -14,7 +14,8 @@ from partitioner.methods.method import Part
 from partitioner.methods.pipeline.arrays import Bools
 from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.methods.pipeline.model import behind_matters
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.preprocess.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

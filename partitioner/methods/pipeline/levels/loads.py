@@ -9,8 +9,9 @@ import numpy as np
 
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part, part_numbers
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.pipeline import Pipeline
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 
 def work_over_levels(problem: Problem, stages: Sequence[Part]) -> tuple[Floats, Floats]:

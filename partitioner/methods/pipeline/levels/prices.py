@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.pipeline.arrays import Bools
-from partitioner.preprocess.problem import Floats, Nets
+from partitioner.preprocess.arrays import Floats
+from partitioner.preprocess.problem import Nets
 
 
 class Prices(NamedTuple):

@@ -20,8 +20,9 @@ from partitioner.methods.pipeline.loads import least_work
 from partitioner.methods.pipeline.model import behind_matters, burden_of, costs_of, demands_of
 from partitioner.methods.pipeline.states import StateSpace
 from partitioner.methods.relaxation import Relaxation
+from partitioner.preprocess.arrays import Floats
 from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.problem import Floats, Problem
+from partitioner.preprocess.problem import Problem
 
 UNENDING = 2**62
 

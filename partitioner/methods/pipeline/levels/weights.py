@@ -12,8 +12,9 @@ from partitioner.methods.pipeline.levels.layout import Layout
 from partitioner.methods.pipeline.levels.prices import Prices
 from partitioner.methods.pipeline.model import costs_of
 from partitioner.methods.relaxation import Relaxation
+from partitioner.preprocess.arrays import Floats, Ints
 from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.problem import Floats, Ints, Problem
+from partitioner.preprocess.problem import Problem
 
 
 class Weights:

@@ -40,7 +40,13 @@ def tasks_by_hand(
     )
     fitted = fit(graph, devices, demands_of(graph, devices, NONE))
     group = colocated_groups(fitted)
-    return tasks_of(fitted, devices, group, Transfers(slope=1.0, contention=contention), topological(fitted))
+    return tasks_of(
+        fitted,
+        devices,
+        group,
+        Transfers(slope=1.0, contention=contention),
+        topological(fitted.edges, len(fitted)),
+    )
 
 
 def places(tasks: Tasks, found: Found | None) -> str | None:

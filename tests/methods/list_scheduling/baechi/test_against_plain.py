@@ -15,7 +15,7 @@ from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.ranks import upward_rank
 from partitioner.methods.method import Settings
 from partitioner.placing import Placing
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.baechi.plain import EarliestFirst, Simulation, World
 from tests.methods.list_scheduling.small_tasks import some_tasks

@@ -24,4 +24,4 @@ def tasks_by_hand(
     graph = Graph.from_arrays({"accelerator": time}, list(edges), list(edges.values()), size=size)
     groups = np.arange(len(time)) if group is None else np.array(group)
     machine = Devices.accelerated(devices, memory=memory)
-    return tasks_of(graph, machine, groups, Transfers(slope=1.0), topological(graph))
+    return tasks_of(graph, machine, groups, Transfers(slope=1.0), topological(graph.edges, len(graph)))

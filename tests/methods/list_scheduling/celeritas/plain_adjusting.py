@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.tasks import Tasks
 
 

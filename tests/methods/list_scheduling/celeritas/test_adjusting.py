@@ -20,7 +20,7 @@ from partitioner.methods.list_scheduling.ground import (
     ground_of,
     new_state,
 )
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.celeritas.drawn import CHUNKS, drawn

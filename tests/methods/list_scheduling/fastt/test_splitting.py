@@ -10,7 +10,7 @@ import pytest
 from partitioner import Devices, Dimension, Graph, Transfers
 from partitioner.methods.list_scheduling.fastt.draft import WHOLE, draft_of
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
-from partitioner.preprocess.problem import Ints
+from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.tasks import Tasks
 from partitioner.splitting.ordered import in_order
 from partitioner.splitting.rewritten import Splitter
@@ -51,7 +51,7 @@ def test_arrays_are_the_tasks_of_the_rewritten_graph(first: int, count: int) -> 
         graph, devices = uneven_workload(rng, 9, 4)
         if any(kind.row not in graph.kinds for kind in devices.kinds):
             continue
-        graph = in_order(graph, topological(graph))
+        graph = in_order(graph, topological(graph.edges, len(graph)))
         splitter, plain, splits = Splitter(graph, devices, 0.0, 0.0), graph, {}
         draft = draft_of(tasks_at(graph, devices, Transfers()))
         for node in rng.permutation(len(graph))[:2].tolist():

@@ -27,7 +27,7 @@ def test_as_dpos_and_never_below_the_bound() -> None:
     for seed in range(300):
         rng = np.random.default_rng(seed)
         graph, devices = uneven_workload(rng, 9, 4)
-        graph = in_order(graph, topological(graph))
+        graph = in_order(graph, topological(graph.edges, len(graph)))
         splitter = Splitter(graph, devices, 0.25, 0.5)
         draft = draft_of(tasks_at(graph, devices, Transfers(contention=seed % 2 == 0)))
         for node in rng.permutation(len(graph))[:3].tolist():

@@ -14,7 +14,13 @@ from tests.random_workloads import fitted, uneven_workload
 def as_tasks(graph: Graph, devices: Devices, transfers: Transfers | None = None) -> Tasks:
     """The tasks of a workload."""
     graph = fitted(graph, devices)
-    return tasks_of(graph, devices, colocated_groups(graph), transfers or Transfers(), topological(graph))
+    return tasks_of(
+        graph,
+        devices,
+        colocated_groups(graph),
+        transfers or Transfers(),
+        topological(graph.edges, len(graph)),
+    )
 
 
 def random_transfers(rng: np.random.Generator, devices: Devices) -> Transfers:

@@ -6,7 +6,7 @@ import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph
 from partitioner.methods.pipeline.levels.prices import no_prices, part_prices, spanning_prices
-from partitioner.preprocess.problem import Floats
+from partitioner.preprocess.arrays import Floats
 from tests.methods.pipeline.cases import problem_of
 from tests.random_pipelines import Case
 

@@ -1,0 +1,46 @@
+"""Arrays of a problem: their types, and lists of lists of integers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+class Rows(NamedTuple):
+    """A list of lists of integers (CSR): row i is ``items[start[i]:start[i + 1]]``."""
+
+    start: Ints
+    items: Ints
+
+    def row(self, i: int) -> Ints:
+        """The items of row `i`."""
+        return self.items[self.start[i] : self.start[i + 1]]
+
+    def lists(self) -> list[list[int]]:
+        """All rows as lists."""
+        items = self.items.tolist()
+        return [items[first:end] for first, end in pairwise(self.start.tolist())]
+
+    def owners(self) -> Ints:
+        """The row that each item is in, shape of `items`."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+def rows_of(owner: Ints, items: Ints, count: int) -> Rows:
+    """Group `items` by `owner` (0 to `count` - 1), keeping their order.
+
+    Examples
+    --------
+    >>> rows_of(np.array([1, 0, 1]), np.array([7, 8, 9]), 2).row(1).tolist()
+    [7, 9]
+    """
+    start = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
+    return Rows(start, np.asarray(items, dtype=np.int64)[np.argsort(owner, kind="stable")])
