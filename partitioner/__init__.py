@@ -1,6 +1,7 @@
 """partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
 
-from partitioner.certify import Certificate, certify
+from partitioner.certificate import Certificate
+from partitioner.certify import certify
 from partitioner.comparison.methods import MethodComparison, compare_methods
 from partitioner.comparison.schedules import Comparison, compare_schedules
 from partitioner.constraints import Constraints

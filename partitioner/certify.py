@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
 
 from partitioner.argument_types import require_text
+from partitioner.certificate import Certificate
 from partitioner.constraints import require_constraints
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError
@@ -16,42 +16,13 @@ from partitioner.evaluate import evaluate
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.interrupt import StopEvent
-from partitioner.methods.method import ANY_DEVICES, Progress
+from partitioner.methods.method import Progress
 from partitioner.plan import Plan
 from partitioner.ranking import MAKESPAN
 from partitioner.solve import solve
 from partitioner.transfers import Transfers
 
 PIPELINED = ("throughput", "batch")
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What is proven of a placement.
-
-    Parameters
-    ----------
-    value
-        The placement's objective.
-    best
-        The best plan known of the same shape; its bound holds for the placement too.
-    """
-
-    value: float
-    best: Plan
-
-    def __repr__(self) -> str:
-        return f"<Certificate: value {self.value:.6g}, bound {self.bound:.6g}, best {self.best!r}>"
-
-    @property
-    def bound(self) -> float:
-        """No split of that shape has a smaller value, whatever devices of a level it uses."""
-        return min(self.best.statistics.get(ANY_DEVICES, self.best.bound), self.best.bound, self.value)
-
-    @property
-    def gap(self) -> float:
-        """How far the value may be from the optimum: (value - bound) / value."""
-        return (self.value - self.bound) / self.value if self.value > 0 else 0.0
 
 
 def certify(

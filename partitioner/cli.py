@@ -11,10 +11,12 @@ from dataclasses import asdict
 from typing import Any, NoReturn
 
 from partitioner.arguments import Command, command_parser
-from partitioner.certify import Certificate, certify
+from partitioner.certificate import Certificate
+from partitioner.certify import certify
 from partitioner.comparison.command import compare_all
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluate import evaluate
+from partitioner.evaluation_table import evaluation_table
 from partitioner.files import check_writable
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.graph import Graph, NodeId
@@ -23,7 +25,6 @@ from partitioner.methods_command import list_methods
 from partitioner.plan_record import PlanRecord
 from partitioner.plots.command import run_plot
 from partitioner.progress import ProgressLine
-from partitioner.report import certificate_text, evaluation_table
 from partitioner.simulate_command import simulate_plan
 from partitioner.solve import solve
 from partitioner.workload import Workload
@@ -122,7 +123,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     else:
         print(evaluation_table(evaluation))
         if certificate is not None:
-            print(certificate_text(certificate))
+            print(certificate.summary())
 
 
 def _asked(options: argparse.Namespace, graph: Graph, plan: PlanRecord, objective: str) -> dict[str, Any]:

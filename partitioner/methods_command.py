@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from partitioner.argument_types import check_word
 from partitioner.evaluate import OBJECTIVES
 from partitioner.methods.info import MethodInfo
+from partitioner.methods.ip.backends.backend import Capability
 from partitioner.methods.ip.backends.catalogue import BACKENDS, missing_backends
 from partitioner.methods.registry import FEATURES, METHODS
-from partitioner.report import backends_table, columns, methods_table, render
+from partitioner.tables import columns, render
 
 LETTERS = {objective: objective[0].upper() for objective in OBJECTIVES}
 MORE = "all of one method: partitioner methods NAME; of every method: --long"
@@ -65,3 +67,27 @@ def method_details(info: MethodInfo, width: int | None = None) -> str:
         if words:
             table.add_row(title, Text(", ".join(words)))
     return render([table], width)
+
+
+def methods_table(methods: Sequence[MethodInfo]) -> str:
+    """Return the methods as text: what each can be asked for and what it guarantees."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("method", no_wrap=True)
+    for name in ("objectives", "splits", "backends", "guarantee"):
+        table.add_column(name, overflow="fold", ratio=3 if name == "guarantee" else None)
+    for info in methods:
+        lists = (", ".join(names) for names in (info.objectives, info.splits, info.backends))
+        table.add_row(info.name, *lists, info.guarantee)
+    return render([table])
+
+
+def backends_table(backends: Sequence[Capability], missing: Collection[str]) -> str:
+    """Return the solvers of integer programs as text: is each here, and what can it do?"""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("backend", "here", "cores", "solutions"):
+        table.add_column(name, overflow="fold")
+    for backend in backends:
+        here = f"no: {backend.remedy}" if backend.name in missing else "yes"
+        told = "as it finds them" if backend.streams else "at its end"
+        table.add_row(backend.name, Text(here), "several" if backend.parallel else "one", told)
+    return render([table])

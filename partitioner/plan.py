@@ -8,11 +8,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from rich.text import Text
+
 from partitioner.devices import Devices
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.verdict import DeviceLoad
+from partitioner.figures import nearness
 from partitioner.files import write_text
 from partitioner.graph import NodeId
+from partitioner.methods.method import ANY_DEVICES
+from partitioner.tables import render, tables_of, unit_of
+
+AMONG = "optimal (see the note)"
 
 
 @dataclass(frozen=True)
@@ -112,10 +119,26 @@ class Plan:
         return max(self.devices, key=lambda device: device.load)
 
     def summary(self, width: int | None = None) -> str:
-        """The plan as a text table of at most `width` columns, by default the terminal's."""
-        from partitioner.report import plan_table
+        """The plan as a text table of at most `width` columns, by default the terminal's.
 
-        return plan_table(self, width)
+        First what it is worth, then a line for each device in pipeline order, then its notes.
+        """
+        by_operator = self.execution_order is not None
+        tables = tables_of(self.devices, self.stages, self.schedule, width, by_operator)
+        notes = [Text(f"note: {note}") for note in self.notes]
+        return render([Text(self._head()), *tables, *notes], width)
+
+    def _head(self) -> str:
+        """Return what the plan is worth and how it was found, in two lines."""
+        optimal = "optimal" if self.statistics.get(ANY_DEVICES, self.bound) >= self.bound else AMONG
+        proof = optimal if self.status == "optimal" else nearness(self.value, self.bound)
+        by_operator = self.execution_order is not None
+        unit = unit_of(self.objective if by_operator or self.objective != "makespan" else "batch")
+        return (
+            f"{self.objective}, {self.split} split: {self.value:.6g} per {unit}, {proof}\n"
+            f"lower bound {self.bound:.6g}; method {self.method} ({self.backend}), "
+            f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
+        )
 
     def to_json(self) -> str:
         """The plan as one JSON object; :func:`partitioner.load_plan` reads it back."""

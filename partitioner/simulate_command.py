@@ -18,7 +18,7 @@ from partitioner.plan_record import PlanRecord
 from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.reading import read_passes
 from partitioner.schedule.simulation import usual_schedule
-from partitioner.schedule_report import timeline_table
+from partitioner.timeline_table import timeline_table
 from partitioner.workload import Workload
 
 TABLE = ".csv"

@@ -32,9 +32,7 @@ def test_plans_and_certificates_far_from_the_bound_say_how_many_times_it_they_ar
     plan = replace(solve(training().graph, training().devices), status="feasible", value=15.3, bound=1.0)
     assert plan.summary(80).splitlines()[0].endswith("15.3 per sample, at most 15.3 x the lower bound")
     assert plan.gap == pytest.approx(14.3 / 15.3)
-    from partitioner.report import certificate_text
-
-    text = certificate_text(Certificate(15.3, plan))
+    text = Certificate(15.3, plan).summary()
     assert "this one is at most 15.3 x the lower bound (method dp" in text
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from partitioner import Devices, Evaluation, Graph, Plan, Transfers, WorkloadError, certify, load_plan, solve
 from partitioner.cli import main
 from partitioner.evaluate import evaluate
+from partitioner.evaluation_table import evaluation_table
 from partitioner.formats.devices import load_devices, load_transfers
-from partitioner.report import evaluation_table
 
 EDGES = [(v, v + step) for v in range(40) for step in (2, 5) if v + step < 40]
 GRAPH = Graph.from_arrays({"accelerator": [1.0 + v % 3 for v in range(40)]}, EDGES, 0.25, size=1.0)

@@ -10,9 +10,10 @@ import pytest
 from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, solve
 from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluation.verdict import Evaluation
+from partitioner.evaluation_table import evaluation_table
 from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.registry import METHODS
-from partitioner.report import backends_table, evaluation_table, methods_table
+from partitioner.methods_command import backends_table, methods_table
 from partitioner.timetable import MOST_ROWS
 from tests.instances import chain, training, zero
 

@@ -11,6 +11,7 @@ from typing import Any
 import networkx as nx
 
 from partitioner.argument_types import require_callable, require_text
+from partitioner.comparison.method_table import compared_table
 from partitioner.comparison.runs import BUG, NOT_RUN, Compared, run_method, runs_of
 from partitioner.confirm import TOLERANCE
 from partitioner.devices import Devices
@@ -22,6 +23,7 @@ from partitioner.methods.method import Progress
 from partitioner.option_effects import Asked, check_options, known_options
 from partitioner.options import check_fares, read_options
 from partitioner.pass_order import with_pass_order
+from partitioner.tables import unit_of
 from partitioner.workload import Workload
 
 Report = Callable[[Progress], None]
@@ -75,9 +77,20 @@ class MethodComparison:
 
     def summary(self, width: int | None = None) -> str:
         """A text table of at most `width` columns, by default the terminal's."""
-        from partitioner.comparison.report import methods_compared
+        return compared_table(self._head(), self.compared, self.bounds, self.contradictions, width)
 
-        return methods_compared(self, width)
+    def _head(self) -> str:
+        """The best plan of all, and what the bounds are."""
+        best = self.best
+        if best is None:
+            return f"{self.objective}: no method found a plan"
+        limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s each"
+        return (
+            f"{self.objective}: {best.value:.6g} per {unit_of(self.objective)} "
+            f"by {best.method} ({best.split} split){limit}\n"
+            "gap: to the bound, the best that any method proved for the split or a freer one; above 10 % "
+            "how many times the bound the value is"
+        )
 
     def to_json(self) -> str:
         """The methods and their figures as one JSON object."""

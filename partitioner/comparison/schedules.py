@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from partitioner.comparison.ranked import Ranked, fullest_device
+from partitioner.comparison.schedule_table import ranked_table
 from partitioner.devices import LARGEST, MEMORY_TOLERANCE, Devices
 from partitioner.errors import OptionError, shown
 from partitioner.figures import amount
@@ -21,52 +22,6 @@ from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.reading import Planned
 
 ALWAYS = "single_stream"
-
-
-@dataclass(frozen=True, eq=False)
-class Ranked:
-    """One schedule.
-
-    Parameters
-    ----------
-    schedule
-        Its name.
-    timeline
-        What it would give; None if it does not suit the plan.
-    against
-        Why it cannot be used, in words; empty if it can.
-    """
-
-    schedule: str
-    timeline: Timeline | None
-    against: str = ""
-
-    @property
-    def feasible(self) -> bool:
-        """Can it be used?"""
-        return not self.against
-
-    @property
-    def makespan(self) -> float:
-        """The time of all microbatches; infinity if the schedule does not suit the plan."""
-        return math.inf if self.timeline is None else self.timeline.makespan
-
-    def as_dict(self) -> dict[str, Any]:
-        """The schedule and its figures as plain data."""
-        record: dict[str, Any] = {"schedule": self.schedule, "feasible": self.feasible}
-        record["against"] = self.against
-        if self.timeline is None:
-            return record
-        fullest = fullest_device(self.timeline)
-        limit = float(self.timeline.memory_limit[fullest])
-        return record | {
-            "makespan": self.makespan,
-            "time_per_sample": self.timeline.time_per_sample,
-            "bubble": bubble_share(self.timeline),
-            "fullest_device": self.timeline.devices[fullest],
-            "peak_memory": float(self.timeline.peak_memory[fullest]),
-            "memory_limit": limit if math.isfinite(limit) else None,
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +58,12 @@ class Comparison:
 
     def summary(self, width: int | None = None) -> str:
         """A text table of at most `width` columns, by default the terminal's."""
-        from partitioner.schedule_report import comparison_table
-
-        return comparison_table(self, width)
+        verdict = "no schedule can be used" if self.best is None else f"{self.best.schedule} is the fastest"
+        head = (
+            f"{self.microbatches} microbatches: {verdict}; "
+            f"no schedule takes less than {self.bound:.6g} per sample"
+        )
+        return ranked_table(head, self.ranked, self.notes, width)
 
     def to_json(self) -> str:
         """The schedules and their figures as one JSON object."""
@@ -168,20 +126,6 @@ def compare_schedules(
     ranked = sorted(found, key=lambda one: (not one.feasible, one.makespan))
     notes = dict.fromkeys(note for one in ranked if one.timeline for note in one.timeline.notes)
     return Comparison(tuple(ranked), base.table.microbatches, base.bound, tuple(notes))
-
-
-def bubble_share(timeline: Timeline) -> float:
-    """The share of the devices' time, over all devices in use, in which they do nothing."""
-    return float(timeline.bubble.mean())
-
-
-def fullest_device(timeline: Timeline) -> int:
-    """The position of the device that is nearest to its memory limit; without limits, that holds most."""
-    limited = np.isfinite(timeline.memory_limit)
-    if not limited.any():
-        return int(timeline.peak_memory.argmax())
-    limit = np.where(limited, np.maximum(timeline.memory_limit, np.finfo(float).tiny), np.inf)
-    return int((timeline.peak_memory / limit).argmax())
 
 
 def _judged(timeline: Timeline, memory: float | None) -> Ranked:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from partitioner.constraints import require_constraints
 from partitioner.devices import Devices
 from partitioner.errors import OptionError, shown
-from partitioner.schedule.stash import check_schedule
+from partitioner.in_flight import check_schedule
 from partitioner.transfers import Transfers
 
 

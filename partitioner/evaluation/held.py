@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.graph import Floats
-from partitioner.schedule.stash import Held, held
+from partitioner.in_flight import Held, held
 
 
 def held_by_stage(

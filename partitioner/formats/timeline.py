@@ -13,9 +13,8 @@ from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.files import path_name, read_json
 from partitioner.formats.record import Record, RuleBrokenError, amount, text, texts
 from partitioner.formats.timeline_rows import Row, filled, no_others, optional_count, read_row
-from partitioner.schedule.as_json import FORMAT
 from partitioner.schedule.table import Table
-from partitioner.schedule.timeline import Timeline
+from partitioner.schedule.timeline import FORMAT, Timeline
 
 FIELDS = (
     *("format", "schedule", "microbatches", "at_once", "bound", "makespan", "time_per_sample", "devices"),

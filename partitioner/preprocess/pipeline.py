@@ -10,10 +10,10 @@ from partitioner.constraints import Range
 from partitioner.demands import Demands
 from partitioner.devices import Devices
 from partitioner.graph import Bools, Graph
+from partitioner.in_flight import held as stash
 from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
 from partitioner.preprocess.precedence import distinct
 from partitioner.regime import Regime
-from partitioner.schedule.stash import held as stash
 
 UNLIMITED = 2**31 - 1
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from partitioner.files import write_text
 from partitioner.graph import Bools, Floats, Ints
 from partitioner.schedule.table import DIRECTIONS, Table
 
+FORMAT = "partitioner-timeline-1"
 PARTS = ("in", "compute", "out", "sync")
 
 
@@ -137,9 +139,37 @@ class Timeline:
 
     def to_json(self) -> str:
         """The timeline as one JSON object; :func:`partitioner.load_timeline` reads it back."""
-        from partitioner.schedule.as_json import timeline_json
+        return json.dumps(self.as_dict())
 
-        return timeline_json(self)
+    def as_dict(self) -> dict[str, Any]:
+        """The timeline as plain data: for each device what ran when and what it held.
+
+        It has the figures that follow from these, too, for other readers: `makespan`, `time_per_sample`, and
+        for each device `busy` and `bubble`.
+        """
+        names = ("schedule", "bound", "makespan", "time_per_sample")
+        record: dict[str, Any] = {"format": FORMAT} | {name: getattr(self, name) for name in names}
+        record |= {"microbatches": self.table.microbatches, "at_once": self.table.at_once}
+        busy, bubble = self.busy.tolist(), self.bubble.tolist()
+        record["devices"] = [
+            self._device(i) | {"busy": busy[i], "bubble": bubble[i]} for i in range(len(self.devices))
+        ]
+        return record | ({"notes": list(self.notes)} if self.notes else {})
+
+    def _device(self, device: int) -> dict[str, Any]:
+        name, memory = self.devices[device], self.memory[device]
+        row = slice(self.table.start[device], self.table.start[device + 1])
+        limit = float(self.memory_limit[device])
+        return {
+            "name": name,
+            "peak_memory": float(self.peak_memory[device]),
+            "memory_limit": limit if np.isfinite(limit) else None,
+            "in_flight": int(self.in_flight[device]),
+            "passes": self.table.rows()[name],
+            "begin": self.begin[row].tolist(),
+            "end": self.end[row].tolist(),
+            "memory": {"time": memory.time.tolist(), "used": memory.used.tolist()},
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the timeline as JSON; the file holds all of it or stays as it was.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import partitioner as pt
+from partitioner.methods.registry import METHODS
 from trials.limit_calls import Call
 from trials.limit_graphs import filled_chain
 
@@ -12,6 +13,7 @@ HEEDLESS = (  # methods that are documented to look at less than all rules, or a
     *("single_device", "metis", "scotch", "pipedream", "pipedream_path", "greedy", "max_load"),
     *("local_search_baseline",),
 )
+PLACERS = tuple(name for name, info in METHODS.items() if info.places_operators)
 
 
 def wrong_plan(call: Call, plan: pt.Plan) -> str:
@@ -38,7 +40,9 @@ def wrong_error(call: Call, error: Exception | None) -> str:
     """What is untrue of an error: it is none of ours, or a plan is known."""
     if isinstance(error, pt.ContradictionError) or not isinstance(error, pt.PartitionerError):
         return f"{type(error).__name__}: {error}"
-    if isinstance(error, pt.BackendUnavailable | pt.OptionError) or call.options.get("method") in HEEDLESS:
+    method = call.options.get("method")
+    unheeding = call.objective == "latency" and method in PLACERS  # they know no subgraphs, and say so
+    if isinstance(error, pt.BackendUnavailable | pt.OptionError) or method in HEEDLESS or unheeding:
         return ""
     if "schedule" in call.options or filled_chain(call.graph, call.devices) is None:
         return ""

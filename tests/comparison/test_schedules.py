@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from partitioner import Comparison, DeviceKind, Devices, Graph, OptionError, WorkloadError, compare_schedules
-from partitioner.comparison.schedules import bubble_share, fullest_device
+from partitioner.comparison.ranked import bubble_share, fullest_device
 from partitioner.schedule import simulate
 from partitioner.schedule.kinds.registry import KINDS
 from tests.schedule.runs import TRAINING, line, pipeline, placement

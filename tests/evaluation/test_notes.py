@@ -9,10 +9,10 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, compare_schedules, evaluate, load_timeline, solve
 from partitioner.cli import main
+from partitioner.evaluation_table import evaluation_table
 from partitioner.plots import plot_memory
-from partitioner.report import evaluation_table
 from partitioner.schedule import simulate
-from partitioner.schedule_report import comparison_table, timeline_table
+from partitioner.timeline_table import timeline_table
 from tests.plots.reading import assert_readable
 
 UNKNOWN = "activations are not known, the graph gives only `size`"
@@ -52,7 +52,7 @@ def test_schedules_of_graphs_with_size_alone(schedule: str) -> None:
 def test_comparisons_of_schedules_say_it_once() -> None:
     found = compare_schedules(training(), gpus(), PLACEMENT, 4)
     assert len(found.notes) == 1 and found.notes[0].startswith(UNKNOWN)
-    assert comparison_table(found, 200).count(UNKNOWN) == 1 and UNKNOWN in found.to_json()
+    assert found.summary(200).count(UNKNOWN) == 1 and UNKNOWN in found.to_json()
 
 
 def test_nothing_is_said_where_activations_are_known_or_one_sample_is_held() -> None:

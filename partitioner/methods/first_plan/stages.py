@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from partitioner.graph import Bools
+from partitioner.in_flight import held
 from partitioner.methods.first_plan.line import Pins, visits
 from partitioner.preprocess.arrays import Floats, Ints, Rows
 from partitioner.preprocess.pipeline import UNLIMITED, Pipeline
 from partitioner.preprocess.problem import Problem
-from partitioner.schedule.stash import held
 
 FEWER = 0.7  # of the devices that were tried before
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.in_flight import held
 from partitioner.methods.dp.table import growth_of
 from partitioner.methods.pipeline.arrays import Burden, Costs, Demands
 from partitioner.methods.pipeline.loads import pipeline_of
@@ -14,7 +15,6 @@ from partitioner.methods.pipeline.states import StateSpace
 from partitioner.preprocess.arrays import Floats
 from partitioner.preprocess.pipeline import UNLIMITED, Pipeline
 from partitioner.preprocess.problem import Problem
-from partitioner.schedule.stash import held
 
 
 def costs_of(problem: Problem) -> Costs:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.in_flight import held
 from partitioner.methods.pipeline.arrays import Burden, States
 from partitioner.methods.pipeline.loads import pipeline_of
 from partitioner.methods.pipeline.model import burden_of
 from partitioner.methods.pipeline.states import StateSpace
 from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.problem import Problem
-from partitioner.schedule.stash import held
 
 MOST_MEMORY = 1e300
 

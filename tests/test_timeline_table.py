@@ -6,7 +6,7 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph
 from partitioner.schedule import simulate
-from partitioner.schedule_report import timeline_table
+from partitioner.timeline_table import timeline_table
 from tests.schedule.runs import every_run, pipeline
 
 RUNS = every_run()

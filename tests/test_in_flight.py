@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from partitioner import OptionError
-from partitioner.schedule.stash import RULES, SCHEDULES, Held, held, stash
+from partitioner.in_flight import RULES, SCHEDULES, Held, held, stash
 
 STAGES = [(stage, stages) for stages in range(1, 17) for stage in range(stages)]
 CASES = [(stage, stages, batch) for stage, stages in STAGES for batch in range(1, 65)]
