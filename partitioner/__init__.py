@@ -28,6 +28,7 @@ from partitioner.levels import Level
 from partitioner.methods.method import Progress
 from partitioner.placing import Placer, Placing
 from partitioner.plan import Plan
+from partitioner.solution import Solution
 from partitioner.solve import solve
 from partitioner.splitting.data_parallel import data_parallel
 from partitioner.splitting.dimension import Dimension
@@ -57,6 +58,7 @@ __all__ = [
     "Placing",
     "Plan",
     "Progress",
+    "Solution",
     "SplitPlan",
     "Transfers",
     "Workload",

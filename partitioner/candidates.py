@@ -24,6 +24,7 @@ from partitioner.preprocess.arrays import Ints
 from partitioner.preprocess.problem import Problem
 from partitioner.request import Request
 from partitioner.schedule import simulate
+from partitioner.solution import AnySolution, solution_of
 
 MOST_MOVES = 400
 TOLERANCE = 1e-9
@@ -118,13 +119,12 @@ class Ranking:
         stage[problem.member] = [number[known.placement[node]] for node in self.graph.ids]
         return stage
 
-    def start_from(self, start: Plan | Mapping[Any, str]) -> None:
-        """Take what the user has: a plan, or a placement in the order of its own shape."""
-        if isinstance(start, Plan):
-            self.take(start)
-        else:
-            self.statistics["candidates"] += 1
-            self._try(start, evaluate(self.graph, self.devices, start).shape.order, {})
+    def start_from(self, start: AnySolution) -> None:
+        """Simulate what the user has; a placement without an order in the order of its own shape."""
+        self.statistics["candidates"] += 1
+        known = solution_of(start)
+        order = known.order or evaluate(self.graph, self.devices, known.placement).shape.order
+        self._try(known.placement, order, known.replicas)
 
     def take(self, plan: Plan) -> None:
         """Keep a plan if it is a pipeline that obeys the rules and is better than the best so far."""

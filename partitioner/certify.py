@@ -17,8 +17,8 @@ from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.interrupt import StopEvent
 from partitioner.methods.method import Progress
-from partitioner.plan import Plan
 from partitioner.ranking import MAKESPAN
+from partitioner.solution import AnySolution, PlanRecord, solution_of
 from partitioner.solve import solve
 from partitioner.transfers import Transfers
 
@@ -28,7 +28,7 @@ PIPELINED = ("throughput", "batch")
 def certify(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices,
-    placement: Plan | Mapping[Any, str],
+    placement: AnySolution,
     objective: str = "throughput",
     *,
     split: str | None = None,
@@ -49,7 +49,7 @@ def certify(
     graph, devices, objective
         As in :func:`partitioner.solve`.
     placement
-        A plan, or a device name for every node id.
+        A plan, a :class:`partitioner.Solution`, or a device name for every node id.
     split
         The splits it is compared with; by default those of its own shape, but convex ones where a
         chain is asked for GPipe's objective, and those the plan was made as where only neighbours may
@@ -87,21 +87,22 @@ def certify(
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     require_text(objective=objective)
-    if isinstance(placement, Plan):
-        subgraphs = placement.subgraphs if objective == "latency" else None
-        execution_order = execution_order or placement.execution_order
+    solution = solution_of(placement)
+    made_as = solution.split if isinstance(solution, PlanRecord) else None
+    subgraphs = subgraphs or (solution.subgraphs if objective == "latency" else None)
+    execution_order = execution_order or solution.execution_order
     limit = subgraphs_per_accelerator
-    nodes = placement.placement if isinstance(placement, Plan) else placement
-    if isinstance(placement, Plan) and placement.split == "chain" and objective in PIPELINED:
-        pipeline = {"replicas": placement.replicas or None, "order": placement.stages, **pipeline}
+    if made_as in (None, "chain") and objective in PIPELINED:
+        known = {"replicas": solution.replicas or None, "order": solution.order}
+        pipeline = {**known, **{name: value for name, value in pipeline.items() if value is not None}}
     demands = pipeline.get("constraints")
     require_constraints(demands)
-    if isinstance(placement, Plan) and demands is not None and demands.neighbours_only:
-        split = split or placement.split  # a free split may keep to them where no chain does
+    if demands is not None and demands.neighbours_only:
+        split = split or made_as  # a free split may keep to them where no chain does
     evaluation = evaluate(
         graph,
         devices,
-        nodes,
+        solution.placement,
         objective,
         subgraphs_per_accelerator=limit,
         subgraphs=subgraphs,

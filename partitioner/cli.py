@@ -22,10 +22,10 @@ from partitioner.formats.plan_record import evaluation_arguments, load_record, r
 from partitioner.graph import Graph, NodeId
 from partitioner.inputs import read_constraints, read_transfers, read_workload
 from partitioner.methods_command import list_methods
-from partitioner.plan_record import PlanRecord
 from partitioner.plots.command import run_plot
 from partitioner.progress import ProgressLine
 from partitioner.simulate_command import simulate_plan
+from partitioner.solution import PlanRecord
 from partitioner.solve import solve
 from partitioner.workload import Workload
 

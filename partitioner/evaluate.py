@@ -33,8 +33,7 @@ from partitioner.formats.networkx_graph import from_networkx
 from partitioner.formats.plan_record import evaluation_arguments
 from partitioner.graph import Floats, Graph
 from partitioner.pass_order import with_pass_order
-from partitioner.plan import Plan
-from partitioner.plan_record import record_of
+from partitioner.solution import AnySolution, PlanRecord, solution_of
 from partitioner.transfers import BY_FARE, Transfers
 
 OBJECTIVES = ("throughput", "gpipe", "latency", "batch", "makespan")
@@ -44,7 +43,7 @@ SPLITS = ("chain", "convex", "free")
 def evaluate(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices | None,
-    placement: Plan | Mapping[Any, str],
+    placement: AnySolution,
     objective: str | None = None,
     *,
     subgraphs_per_accelerator: int | None = None,
@@ -72,9 +71,9 @@ def evaluate(
         The workload; the graph may be networkx's, as in :func:`partitioner.solve`.
         `devices.communication` says how transfers and processing add up. None: those of the plan.
     placement
-        The name of a device for every node id, or a plan. A plan brings all that it knows: its devices,
-        objective, subgraphs, replicas, order, schedule, microbatches, constraints, transfers and order of
-        execution; what is given goes before.
+        The name of a device for every node id, or a :class:`partitioner.Solution`, or a plan. A plan brings
+        all that it knows: its devices, objective, subgraphs, replicas, order, schedule, microbatches,
+        constraints, transfers and order of execution; what is given goes before.
     objective
         By default that of the plan (``"throughput"`` for pipelines that are simulated), else the first:
         ``"throughput"``: the largest load over the devices, forward and backward together
@@ -150,14 +149,19 @@ def evaluate(
     >>> evaluate(graph, devices, {0: "accelerator0", 1: "accelerator1"}, "latency").value
     4.0
     """
-    if isinstance(placement, Plan):
+    solution = solution_of(placement)
+    if isinstance(solution, PlanRecord):
         given = {
             **{"subgraphs_per_accelerator": subgraphs_per_accelerator, "subgraphs": subgraphs},
             **{"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches},
             **{"constraints": constraints, "split": split, "transfers": transfers},
             **{"execution_order": execution_order, "limited_cpus": limited_cpus or None},
         }
-        return _evaluate_plan(graph, devices, placement, objective, given)
+        return _evaluate_plan(graph, devices, solution, objective, given)
+    subgraphs = solution.subgraphs if subgraphs is None else subgraphs
+    replicas = solution.replicas or None if replicas is None else replicas
+    order = solution.order if order is None else order
+    execution_order = solution.execution_order if execution_order is None else execution_order
     if devices is None:
         raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is no plan")])
     objective = OBJECTIVES[0] if objective is None else objective
@@ -174,7 +178,7 @@ def evaluate(
     notes = notes_on(graph, objective, schedule)
     notes += notes_on_settings(devices, objective, schedule, microbatches)
     graph = with_pass_order(graph) if objective == "makespan" else graph
-    placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
+    placed = read_placement(graph, devices, solution.placement, replica_names(devices, replicas))
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
     if objective == "makespan":
         found = _makespan(placed, transfers or BY_FARE, execution_order)
@@ -195,13 +199,12 @@ def evaluate(
 def _evaluate_plan(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices | None,
-    plan: Plan,
+    record: PlanRecord,
     objective: str | None,
     given: Mapping[str, Any],
 ) -> Evaluation:
     """Evaluate a plan with all that it knows; what is given goes before."""
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    record = record_of(plan)
     devices = record.devices(devices)
     record.check_graph(graph, devices, strict=False)
     objective = record.default_objective if objective is None else objective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
 from partitioner.request import Request, plain
 from partitioner.run_method import notes_on_kernels, run_method
+from partitioner.solution import AnySolution
 from partitioner.warm_start import start_from, unused_start
 from partitioner.workload import Workload
 
@@ -39,7 +40,7 @@ def find_plan(
     gap: float = 0.0,
     seed: int = 0,
     workers: int | None = None,
-    warm_start: Plan | Mapping[Any, str] | None = None,
+    warm_start: AnySolution | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     stop: StopEvent | None = None,
     fallback: bool = True,

@@ -17,6 +17,7 @@ from partitioner.figures import nearness
 from partitioner.files import write_text
 from partitioner.graph import NodeId
 from partitioner.methods.method import ANY_DEVICES
+from partitioner.solution import PlanRecord
 from partitioner.tables import render, tables_of, unit_of
 
 AMONG = "optimal (see the note)"
@@ -117,6 +118,23 @@ class Plan:
     def bottleneck(self) -> DeviceLoad:
         """The device with the largest load."""
         return max(self.devices, key=lambda device: device.load)
+
+    @property
+    def record(self) -> PlanRecord:
+        """The solution and the question that it answers, as the evaluator takes them."""
+        return PlanRecord(
+            placement=self.placement,
+            replicas=self.replicas,
+            order=self.stages or None,
+            subgraphs=self.subgraphs,
+            execution_order=self.execution_order,
+            objective=self.objective,
+            split=self.split,
+            bound=self.bound,
+            hardware=self.hardware,
+            options=self.options,
+            workload_sha256=self.workload_sha256,
+        )
 
     def summary(self, width: int | None = None) -> str:
         """The plan as a text table of at most `width` columns, by default the terminal's.

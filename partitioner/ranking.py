@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from partitioner.plan import Plan
 from partitioner.preprocess.layers import whole_layers
 from partitioner.request import Request, plain
 from partitioner.run_method import notes_on_kernels
+from partitioner.solution import AnySolution
 from partitioner.workload import Workload
 
 MAKESPAN, PIPED = "makespan", "simulated"
@@ -39,7 +40,7 @@ def solve_makespan(
     gap: float,
     seed: int,
     workers: int | None,
-    warm_start: Plan | Mapping[Any, str] | None,
+    warm_start: AnySolution | None,
     on_progress: Callable[[Progress], None] | None,
     stop: StopEvent | None,
     **method_options: Any,
@@ -105,7 +106,7 @@ def solve_makespan(
     )
 
 
-def _start(ranking: Ranking, warm_start: Plan | Mapping[Any, str] | None) -> tuple[str, ...]:
+def _start(ranking: Ranking, warm_start: AnySolution | None) -> tuple[str, ...]:
     """Simulate a warm start; return a note if it cannot be used."""
     if warm_start is None:
         return ()

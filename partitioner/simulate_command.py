@@ -14,10 +14,10 @@ from partitioner.files import check_writable
 from partitioner.formats.plan_record import load_record, resolved
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.inputs import read_workload
-from partitioner.plan_record import PlanRecord
 from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.reading import read_passes
 from partitioner.schedule.simulation import usual_schedule
+from partitioner.solution import PlanRecord
 from partitioner.timeline_table import timeline_table
 from partitioner.workload import Workload
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from partitioner.methods.method import Progress
 from partitioner.options import check_words
 from partitioner.plan import Plan
 from partitioner.ranking import MAKESPAN, PIPED, solve_makespan
+from partitioner.solution import AnySolution
 
 
 def solve(
@@ -33,7 +34,7 @@ def solve(
     gap: float = 0.0,
     seed: int = 0,
     workers: int | None = None,
-    warm_start: Plan | Mapping[Any, str] | None = None,
+    warm_start: AnySolution | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     stop: StopEvent | None = None,
     **method_options: Any,
@@ -78,7 +79,7 @@ def solve(
         How many cores may be used, 1 to 1,024, by default all; the dynamic programs use one. If the
         machine has fewer, a note of the plan says so.
     warm_start
-        A plan or placement to start from; it is used if it is feasible and of the shape asked for.
+        A plan, solution or placement to start from; it is used if it is feasible and of the shape asked for.
     on_progress
         Called with a :class:`partitioner.Progress` from time to time. An exception that it raises ends the
         run and is passed on to the caller; no process and no file is left behind.

@@ -19,7 +19,7 @@ from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Graph
 from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.kinds.registry import KINDS
-from partitioner.schedule.reading import Planned
+from partitioner.solution import AnySolution
 
 ALWAYS = "single_stream"
 
@@ -75,7 +75,7 @@ class Comparison:
 def compare_schedules(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices | None,
-    plan: Planned | Mapping[Any, str],
+    plan: AnySolution,
     microbatches: int | None = None,
     memory: float | None = None,
     *,

@@ -20,7 +20,7 @@ from partitioner.formats.record import Record, amount, text, texts
 from partitioner.formats.replicas import read_replicas
 from partitioner.formats.split import read_split
 from partitioner.graph import Graph, NodeId
-from partitioner.plan_record import PlanRecord
+from partitioner.solution import PlanRecord
 
 PIPELINED = ("throughput", "batch")
 RUN = ("schedule", "microbatches")

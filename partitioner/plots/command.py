@@ -15,7 +15,6 @@ from partitioner.evaluation.verdict import Evaluation
 from partitioner.files import check_writable, write_bytes
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.inputs import read_workload
-from partitioner.plan_record import PlanRecord
 from partitioner.plots.graph import plot_graph
 from partitioner.plots.loads import plot_loads
 from partitioner.plots.memory import plot_memory
@@ -23,6 +22,7 @@ from partitioner.plots.timeline import plot_timeline
 from partitioner.schedule.simulation import LINKS, simulate
 from partitioner.schedule.timeline import Timeline
 from partitioner.simulate_command import simulation_arguments
+from partitioner.solution import PlanRecord
 from partitioner.workload import Workload
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,20 +16,13 @@ from partitioner.graph import Graph
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.pieces import pieces_of
 from partitioner.schedule.work import passes_of
-
-
-class Planned(Protocol):
-    """Anything that says where every node goes, such as a plan."""
-
-    @property
-    def placement(self) -> Mapping[Any, str]:
-        """Device name for every node id."""
+from partitioner.solution import AnySolution, solution_of
 
 
 def read_passes(
     graph: Graph,
     devices: Devices,
-    plan: Planned | Mapping[Any, str],
+    plan: AnySolution,
     *,
     replicas: Mapping[str, Sequence[str]] | None = None,
     order: Sequence[str] | None = None,
@@ -43,10 +35,10 @@ def read_passes(
     WorkloadError
         As there.
     """
-    placement: Any = plan if isinstance(plan, Mapping) else getattr(plan, "placement", plan)
-    replicas = getattr(plan, "replicas", None) or None if replicas is None else replicas
-    order = getattr(plan, "stages", None) or None if order is None else order
-    placed = read_placement(graph, devices, placement, replica_names(devices, replicas))
+    solution = solution_of(plan)
+    replicas = solution.replicas or None if replicas is None else replicas
+    order = solution.order if order is None else order
+    placed = read_placement(graph, devices, solution.placement, replica_names(devices, replicas))
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     against = order_violations(placed, shape, ordered) if ordered else ()

@@ -15,18 +15,17 @@ from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.notes import notes_on_memory
 from partitioner.formats.networkx_graph import from_networkx
 from partitioner.graph import Floats, Graph
-from partitioner.plan import Plan
-from partitioner.plan_record import record_of
 from partitioner.schedule.check import check
 from partitioner.schedule.kinds.given import Given
 from partitioner.schedule.kinds.kind import Kind
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.schedule.memory import Use, use_of
 from partitioner.schedule.passes import Passes, split_backward
-from partitioner.schedule.reading import Planned, read_passes, refuse
+from partitioner.schedule.reading import read_passes, refuse
 from partitioner.schedule.running import run_table
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Memory, Timeline
+from partitioner.solution import AnySolution, PlanRecord, solution_of
 
 LINKS = ("host", "direct")
 INPUT_SHARE = 0.5
@@ -37,7 +36,7 @@ WHOLE = "must be an integer of at least 1"
 def simulate(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices | None,
-    plan: Planned | Mapping[Any, str],
+    plan: AnySolution,
     schedule: str | Table | None = None,
     microbatches: int | None = None,
     *,
@@ -108,8 +107,8 @@ def simulate(
     if schedule is not None and not isinstance(schedule, Table):
         require_text(schedule=schedule)
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    if isinstance(plan, Plan):
-        record = record_of(plan)
+    record = solution_of(plan)
+    if isinstance(record, PlanRecord):
         devices = record.devices(devices)
         record.check_graph(graph, devices, strict=False)
         schedule = record.schedule if schedule is None else schedule
@@ -119,7 +118,7 @@ def simulate(
         raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is no plan")])
     schedule = usual_schedule(graph) if schedule is None else schedule
     kind: Kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
-    passes = read_passes(graph, devices, plan, replicas=replicas, order=order, links=links)
+    passes = read_passes(graph, devices, record, replicas=replicas, order=order, links=links)
     passes = split_backward(passes, input_share) if kind.halves else passes
     table = table_for(kind, passes, microbatches)
     begin, end = run_table(table, passes, devices.communication, devices.synchronisation)

@@ -1,34 +1,60 @@
-"""What a plan says of its solution, and of the question that it answers: from a file or from a call."""
+"""What is evaluated: where every node runs, and the question that a plan answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.graph import Graph, NodeId
-from partitioner.plan import Plan
 from partitioner.workload import workload_hash
 
 SHOWN_DIGITS = 12
 
 
 @dataclass(frozen=True)
-class PlanRecord:
-    """A solution and, if it is known, the question that it answers.
+class Solution:
+    """Where every node of a graph runs, and in which order.
 
     Parameters
     ----------
     placement
         The name of a device for every node id.
-    replicas, order, subgraphs, execution_order
-        As for :func:`partitioner.evaluate`; empty or None if there are none.
+    replicas
+        For a device of the placement, the further devices that hold a copy of its stage.
+    order
+        The devices of the placement in the order of the pipeline; None if it is not given.
+    subgraphs
+        For latency: the index, from 0, of the subgraph that each node of an accelerator belongs to; None if
+        they are not given.
+    execution_order
+        For makespans: all node ids in the order in which every device runs its own; None if it is not given.
+
+    Examples
+    --------
+    >>> Solution({0: "gpu0", 1: "gpu1"}, order=("gpu0", "gpu1")).replicas
+    {}
+    """
+
+    placement: Mapping[NodeId, str]
+    replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    order: tuple[str, ...] | None = None
+    subgraphs: Mapping[NodeId, int] | None = None
+    execution_order: tuple[NodeId, ...] | None = None
+
+
+@dataclass(frozen=True)
+class PlanRecord(Solution):
+    """A solution and the question that it answers, as far as that is known.
+
+    Parameters
+    ----------
     objective, split, bound
         Of the plan; empty or None for a placement that is no plan.
     hardware
-        The devices that it is made for.
+        The devices that the plan is made for.
     options
         What the call that made the plan was given.
     workload_sha256
@@ -37,11 +63,6 @@ class PlanRecord:
         The file's name, or ``"plan"``.
     """
 
-    placement: Mapping[NodeId, str]
-    replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    order: tuple[str, ...] | None = None
-    subgraphs: Mapping[NodeId, int] | None = None
-    execution_order: tuple[NodeId, ...] | None = None
     objective: str = ""
     split: str | None = None
     bound: float | None = None
@@ -100,18 +121,26 @@ class PlanRecord:
             raise WorkloadError([flaw], self.source)
 
 
-def record_of(plan: Plan) -> PlanRecord:
-    """Return what a plan says."""
-    return PlanRecord(
-        placement=plan.placement,
-        replicas=plan.replicas,
-        order=plan.stages or None,
-        subgraphs=plan.subgraphs,
-        execution_order=plan.execution_order,
-        objective=plan.objective,
-        split=plan.split,
-        bound=plan.bound,
-        hardware=plan.hardware,
-        options=plan.options,
-        workload_sha256=plan.workload_sha256,
-    )
+@runtime_checkable
+class Planned(Protocol):
+    """Anything with a record of its solution, such as a plan."""
+
+    @property
+    def record(self) -> PlanRecord:
+        """The solution and the question that it answers."""
+
+
+AnySolution = Solution | Planned | Mapping[Any, str]
+
+
+def solution_of(given: AnySolution) -> Solution:
+    """Return what a caller gave as a solution; of a plan its record.
+
+    Examples
+    --------
+    >>> solution_of({0: "gpu0"}).placement
+    {0: 'gpu0'}
+    """
+    if isinstance(given, Solution):
+        return given
+    return given.record if isinstance(given, Planned) else Solution(given)
