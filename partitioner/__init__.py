@@ -1,11 +1,5 @@
 """partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
 
-from partitioner.certificate import Certificate
-from partitioner.certify import certify
-from partitioner.comparison.methods import MethodComparison, compare_methods
-from partitioner.comparison.schedules import Comparison, compare_schedules
-from partitioner.constraints import Constraints
-from partitioner.devices import DeviceKind, Devices
 from partitioner.errors import (
     BackendUnavailable,
     ContradictionError,
@@ -15,26 +9,32 @@ from partitioner.errors import (
     PartitionerError,
     WorkloadError,
 )
-from partitioner.evaluate import evaluate
-from partitioner.evaluation.verdict import Evaluation
+from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.solution import Solution
 from partitioner.formats.msr import load
-from partitioner.formats.networkx_graph import from_networkx, to_networkx
 from partitioner.formats.pipedream import load_pipedream
 from partitioner.formats.placement import load_placement
 from partitioner.formats.plan import load_plan
 from partitioner.formats.timeline import load_timeline
-from partitioner.graph import Graph
-from partitioner.levels import Level
 from partitioner.methods.method import Progress
-from partitioner.placing import Placer, Placing
-from partitioner.plan import Plan
-from partitioner.solution import Solution
-from partitioner.solve import solve
-from partitioner.splitting.data_parallel import data_parallel
-from partitioner.splitting.dimension import Dimension
-from partitioner.splitting.operations import SplitPlan, split_operations
-from partitioner.transfers import Transfers
-from partitioner.workload import Workload
+from partitioner.methods.placing import Placer, Placing
+from partitioner.planning.certify import certify
+from partitioner.planning.comparison.methods import MethodComparison, compare_methods
+from partitioner.planning.comparison.schedules import Comparison, compare_schedules
+from partitioner.planning.evaluate import evaluate
+from partitioner.planning.solve import solve
+from partitioner.planning.splitting.data_parallel import data_parallel
+from partitioner.planning.splitting.dimension import Dimension
+from partitioner.planning.splitting.operations import SplitPlan, split_operations
+from partitioner.results.certificate import Certificate
+from partitioner.results.plan import Plan
+from partitioner.workload.constraints import Constraints
+from partitioner.workload.devices import DeviceKind, Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.levels import Level
+from partitioner.workload.networkx_graph import from_networkx, to_networkx
+from partitioner.workload.transfers import Transfers
+from partitioner.workload.workload import Workload
 
 __version__ = "0.1.0"
 __all__ = [

@@ -21,14 +21,14 @@ from grids import markdown_grid
 from operator_graphs import SIZES, devices, operator_graph
 
 import partitioner as pt
-from partitioner.constraints import NONE
-from partitioner.demands import demands_of
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.list_scheduling.found import Found, PlaceTasks
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.fit import fit
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.fit import fit
+from partitioner.workload.constraints import NONE
+from partitioner.workload.resolved_constraints import demands_of
 
 SMALL = 300
 GOOD, BAD_INPUT = 0, 2

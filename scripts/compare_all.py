@@ -18,8 +18,8 @@ from grids import markdown_grid
 from rich.console import Console
 
 import partitioner as pt
-from partitioner.comparison.runs import Compared
-from partitioner.evaluate import OBJECTIVES
+from partitioner.planning.comparison.runs import Compared
+from partitioner.planning.evaluate import OBJECTIVES
 
 GOOD, CONTRADICTED, BAD_INPUT = 0, 1, 2
 Line = tuple[str, str]  # a method and a split

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner import Graph
-from partitioner.graph import Ints
+from partitioner.workload.graph import Ints
 
 SHAPES = ("path", "star_in", "star_out", "grid", "layered", "sparse", "complete")
 WIDTH = 20  # nodes of a layer

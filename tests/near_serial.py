@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph
-from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 Edges = list[tuple[int, int]]
 

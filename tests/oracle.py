@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner import Constraints, Devices, Graph
-from partitioner.constraints import NONE
+from partitioner.workload.constraints import NONE
 from tests.oracle_limits import keeping
 from tests.oracle_placements import Placements, feasible_placements, values
 

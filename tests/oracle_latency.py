@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner import Devices, Graph, evaluate
 from partitioner.methods.latency.layout import Layout
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 from tests.oracle_placements import feasible_placements
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner import Devices, Graph
-from partitioner.constraints import NONE, Constraints, Range
+from partitioner.workload.constraints import NONE, Constraints, Range
 from tests.oracle import arcs
 from tests.oracle_stages import (
     Floats,

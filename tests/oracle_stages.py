@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner import Devices, Graph
-from partitioner.devices import DeviceKind
+from partitioner.workload.devices import DeviceKind
 from tests.oracle_placements import combined, tensors_of
 
 Floats = NDArray[np.float64]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph
-from partitioner.columns import MEMORY_PARTS
-from partitioner.constraints import NONE, Constraints
-from partitioner.devices import COMMUNICATION_MODELS, SYNCHRONISATIONS
-from partitioner.levels import Level
+from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.constraints import NONE, Constraints
+from partitioner.workload.devices import COMMUNICATION_MODELS, SYNCHRONISATIONS
+from partitioner.workload.levels import Level
 
 FEATURES = ("kinds", "replicas", "levels", "memory", "constraints", "batch")
 SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from partitioner import Devices, Graph, Level, Transfers, Workload, WorkloadError
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.tasks import Tasks
 from tests.random_workloads import fitted, in_known_order, uneven_workload
 
 SLOPES = (0.0, 0.5, 1.0, 2.0)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph, WorkloadError
-from partitioner.constraints import NONE
-from partitioner.demands import demands_of
-from partitioner.devices import COMMUNICATION_MODELS
-from partitioner.pass_order import with_pass_order
-from partitioner.preprocess.fit import fit
+from partitioner.problem.fit import fit
+from partitioner.workload.constraints import NONE
+from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.workload.pass_order import with_pass_order
+from partitioner.workload.resolved_constraints import demands_of
 
 KINDS = ("gpu", "npu", "cpu")
 TIMES = np.array([0.0, 0.0, 0.5, 1.0, 1.0, 2.0, 3.5, 7.0])

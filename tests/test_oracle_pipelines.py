@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph
-from partitioner.constraints import Constraints
-from partitioner.levels import Level
+from partitioner.workload.constraints import Constraints
+from partitioner.workload.levels import Level
 from tests.oracle import best_chain_value
 from tests.oracle_pipelines import best_pipeline, layouts
 from tests.random_pipelines import FEATURES, random_case

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from partitioner.cli import main
+from partitioner.cli.command_line import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from partitioner.errors import shown
 from partitioner.estimation.measured import flaw, in_range, measured
-from partitioner.graph import Floats
+from partitioner.workload.graph import Floats
 
 
 def predict_memory(batches: Sequence[float], memory: ArrayLike, batch: float) -> Floats:

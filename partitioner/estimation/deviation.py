@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from partitioner.estimation.measured import flaw, measured
-from partitioner.graph import Floats
+from partitioner.workload.graph import Floats
 
 
 def relative_deviation(estimate: ArrayLike, actual: ArrayLike) -> Floats:

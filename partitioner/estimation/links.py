@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partitioner.argument_types import require_items, require_type
-from partitioner.devices import Devices
+from partitioner.base.argument_types import require_items, require_type
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.estimation.measured import flaw, in_range, measured
-from partitioner.graph import Floats
-from partitioner.transfers import Transfers
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Floats
+from partitioner.workload.transfers import Transfers
 
 Transfer = tuple[str, str, float, float]
 RULE = "must be source, destination, size and time"

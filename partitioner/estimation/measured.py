@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.graph import Floats
+from partitioner.workload.graph import Floats
 
 
 def measured(name: str, values: Any, dimensions: int) -> Floats:

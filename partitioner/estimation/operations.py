@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.argument_types import require_items, require_type
+from partitioner.base.argument_types import require_items, require_type
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.estimation.deviation import relative_deviation
 from partitioner.estimation.measured import flaw, measured
-from partitioner.graph import Floats
+from partitioner.workload.graph import Floats
 
 Run = tuple[Hashable, str, float]
 RULE = "must be operation, kind of device and time, the first two of those given"

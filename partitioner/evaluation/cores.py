@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 
 import networkx as nx
 
-from partitioner.graph import Floats
+from partitioner.workload.graph import Floats
 
 
 class Cores:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from partitioner.evaluation.placed import Placed
-from partitioner.graph import Floats, Graph, Ints
+from partitioner.workload.graph import Floats, Graph, Ints
 
 Slowness = Callable[[Ints, Ints], Floats]
 

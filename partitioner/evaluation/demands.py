@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 
-from partitioner.checks import node_name
-from partitioner.constraints import Constraints, Range
-from partitioner.demands import Demands, demands_of
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.evaluation.shape import chain_arcs
-from partitioner.graph import Ints
+from partitioner.workload.constraints import Constraints, Range
+from partitioner.workload.graph import Ints
+from partitioner.workload.graph_validation import node_name
+from partitioner.workload.resolved_constraints import Demands, demands_of
 
 
 def demand_violations(

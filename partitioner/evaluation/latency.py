@@ -14,10 +14,10 @@ import numpy as np
 from partitioner.evaluation.cores import Cores
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.precedence import subgraph_violations, waiting_graph
 from partitioner.evaluation.schedule import Schedule, schedule_of
 from partitioner.evaluation.subgraphs import Units, units_of
-from partitioner.evaluation.waiting import subgraph_violations, waiting_graph
-from partitioner.graph import Floats, Ints
+from partitioner.workload.graph import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

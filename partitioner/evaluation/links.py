@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
-from partitioner.graph import Floats, Ints
+from partitioner.workload.graph import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.evaluation.operators import Operators, topological_rank
+from partitioner.evaluation.operator_simulation import Operators, topological_rank
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.schedule import Run, Schedule
-from partitioner.graph import Floats, Graph
-from partitioner.transfers import Transfers
+from partitioner.workload.graph import Floats, Graph
+from partitioner.workload.transfers import Transfers
 
 PLACE = "execution order"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.columns import MEMORY_PARTS
-from partitioner.devices import Devices
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
-from partitioner.graph import Graph
-from partitioner.pass_order import ADDED, order_is_open
+from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.pass_order import ADDED, order_is_open
 
 ACTIVATIONS = MEMORY_PARTS.index("activations")
 LIMITED = ("gpipe", "1f1b")  # hold no more samples than a batch has

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
-from partitioner.evaluation.held import held_by_stage, in_words, scheduled_memory
 from partitioner.evaluation.links import exchange_times, links_of
+from partitioner.evaluation.memory import held_by_stage, in_words, scheduled_memory
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
-from partitioner.graph import Floats
+from partitioner.workload.graph import Floats
 
 
 @dataclass(frozen=True, eq=False)

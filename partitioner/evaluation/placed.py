@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.checks import node_name
-from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.graph import Bools, Floats, Graph, Ints
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Bools, Floats, Graph, Ints
+from partitioner.workload.graph_validation import node_name
 
 
 @dataclass(frozen=True, eq=False)

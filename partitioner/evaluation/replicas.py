@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed, is_device
-from partitioner.graph import Bools, Ints
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Bools, Ints
 
 REPLICAS_RULE = "must be a mapping from device name to the names of further devices"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from partitioner.evaluation.subgraphs import Units
-from partitioner.graph import Floats, Ints, NodeId
+from partitioner.workload.graph import Floats, Ints, NodeId
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.graph import Graph
+from partitioner.workload.graph import Graph
 
 SHAPES = ("chain", "convex", "free")
 

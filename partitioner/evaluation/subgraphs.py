@@ -9,11 +9,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.checks import node_name
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.shape import goes_one_way
-from partitioner.graph import Bools, Ints
+from partitioner.workload.graph import Bools, Ints
+from partitioner.workload.graph_validation import node_name
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from partitioner.checks import node_name
 from partitioner.errors import shown
 from partitioner.evaluation.placed import Placed
-from partitioner.graph import Floats
+from partitioner.workload.graph import Floats
+from partitioner.workload.graph_validation import node_name
 
 NOTHING: Mapping[int, str] = {}
 

@@ -8,11 +8,11 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from partitioner.argument_types import require_type
-from partitioner.devices import LARGEST
+from partitioner.base.argument_types import require_type
 from partitioner.errors import OptionError, shown
 from partitioner.files import write_text
 from partitioner.schedule.timeline import PARTS, Timeline
+from partitioner.workload.devices import LARGEST
 
 Event = dict[str, Any]
 NANOSECONDS = 1e6  # in a millisecond

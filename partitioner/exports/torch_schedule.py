@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from partitioner.argument_types import require_type
+from partitioner.base.argument_types import require_type
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.exports.ticks import ticks
 from partitioner.files import write_text

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from partitioner.errors import Flaw, shown
 from partitioner.formats.record import Record, mapping, text, texts, whole
 from partitioner.formats.schedule import identifiers
-from partitioner.graph import Graph, NodeId
-from partitioner.plan import node_id
+from partitioner.results.plan import node_id
+from partitioner.workload.graph import Graph, NodeId
 
 
 def known(graph: Graph, nodes: Iterable[NodeId], where: str, flaws: list[Flaw]) -> dict[str, NodeId]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from partitioner.constraints import NONE, Constraints
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.files import path_name, read_json
 from partitioner.formats.record import (
@@ -20,7 +19,8 @@ from partitioner.formats.record import (
     text,
     whole,
 )
-from partitioner.graph import Graph
+from partitioner.workload.constraints import NONE, Constraints
+from partitioner.workload.graph import Graph
 
 
 def load_constraints(path: str | os.PathLike[str], graph: Graph) -> Constraints:

@@ -6,12 +6,12 @@ import os
 from dataclasses import MISSING, fields
 from typing import Any
 
-from partitioner.devices import DeviceKind, Devices
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.files import path_name, read_json
 from partitioner.formats.record import Record, flag, listing, mapping, number, text, whole
-from partitioner.levels import Level
-from partitioner.transfers import Transfers
+from partitioner.workload.devices import DeviceKind, Devices
+from partitioner.workload.levels import Level
+from partitioner.workload.transfers import Transfers
 
 TRANSFERS = "transfers"
 READERS: dict[str, Any] = {

@@ -16,8 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from partitioner.columns import MEMORY_PARTS
-from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.files import path_name, read_json
 from partitioner.formats.msr_nodes import NAMELESS, Nodes, read_nodes
@@ -28,8 +26,10 @@ from partitioner.formats.record import (
     number,
     whole,
 )
-from partitioner.graph import Extras, Graph, NodeId
-from partitioner.workload import Workload
+from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Extras, Graph, NodeId
+from partitioner.workload.workload import Workload
 
 TOP_FIELDS = ("maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges")
 EDGE_FIELDS = ("sourceId", "destId", "cost")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from partitioner.columns import MEMORY_PARTS
 from partitioner.errors import Flaw, shown
 from partitioner.formats.record import Record, RuleBrokenError, flag, identifier, mapping, number, text
-from partitioner.graph import NodeId
+from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.graph import NodeId
 
 NODE_FIELDS = ("id", "name", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode")
 NAMELESS = "nodes without an id"

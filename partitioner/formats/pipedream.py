@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.argument_types import is_count
-from partitioner.devices import MAX_COUNT, Devices
+from partitioner.base.argument_types import is_count
 from partitioner.errors import OptionError, WorkloadError, shown
 from partitioner.files import path_name
 from partitioner.formats.profile import Profile, read_profile
-from partitioner.graph import Extras, Floats, Graph
-from partitioner.workload import Workload
+from partitioner.workload.devices import MAX_COUNT, Devices
+from partitioner.workload.graph import Extras, Floats, Graph
+from partitioner.workload.workload import Workload
 
 MS_PER_SECOND = 1e3
 BACKWARD = "/backward"

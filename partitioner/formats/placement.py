@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from partitioner.argument_types import require_type
-from partitioner.devices import Devices
+from partitioner.base.argument_types import require_type
 from partitioner.errors import OptionError, shown
 from partitioner.files import path_name
 from partitioner.formats.plan_record import load_record, resolved
-from partitioner.graph import Graph, NodeId
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph, NodeId
 
 
 def load_placement(

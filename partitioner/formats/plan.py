@@ -6,9 +6,8 @@ import math
 import os
 from typing import Any
 
-from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError
-from partitioner.evaluation.verdict import DeviceLoad
+from partitioner.evaluation.result import DeviceLoad
 from partitioner.files import path_name, read_json
 from partitioner.formats.by_node import read_devices, read_execution_order, read_subgraphs
 from partitioner.formats.devices import read_devices as read_devices_record
@@ -25,7 +24,8 @@ from partitioner.formats.record import (
 )
 from partitioner.formats.replicas import read_replicas
 from partitioner.formats.schedule import read_schedule
-from partitioner.plan import Plan
+from partitioner.results.plan import Plan
+from partitioner.workload.devices import Devices
 
 DEEPEST = 6
 DEVICE_PAIRS = ("compute", "transfer_in", "transfer_out")

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from partitioner.constraints import require_constraints
-from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.solution import PlanRecord
 from partitioner.files import path_name, read_json
 from partitioner.formats.by_node import known, read_devices, read_execution_order, read_subgraphs
 from partitioner.formats.constraints import read_constraints
@@ -19,8 +18,9 @@ from partitioner.formats.plan import plain_mapping, read_hardware
 from partitioner.formats.record import Record, amount, text, texts
 from partitioner.formats.replicas import read_replicas
 from partitioner.formats.split import read_split
-from partitioner.graph import Graph, NodeId
-from partitioner.solution import PlanRecord
+from partitioner.workload.constraints import require_constraints
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph, NodeId
 
 PIPELINED = ("throughput", "batch")
 RUN = ("schedule", "microbatches")

@@ -18,7 +18,7 @@ import numpy as np
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.files import path_name, read_text
 from partitioner.formats.profile_lines import Lines, read_edge, read_node
-from partitioner.graph import Bools, Floats, Ints
+from partitioner.workload.graph import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

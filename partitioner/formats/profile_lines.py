@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from partitioner.devices import LARGEST, SMALLEST, number_rule
 from partitioner.errors import Flaw, shown
 from partitioner.formats.record import Record, RuleBrokenError
+from partitioner.workload.devices import LARGEST, SMALLEST, number_rule
 
 FIELDS = ("forward_compute_time", "backward_compute_time", "activation_size", "parameter_size")
 STAGE = "stage_id"

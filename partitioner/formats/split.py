@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from partitioner.errors import shown
 from partitioner.formats.record import Record, identifier, listing
-from partitioner.graph import NodeId
+from partitioner.workload.graph import NodeId
 
 SPLIT_KINDS = {"fpgas": "accelerator", "cpus": "cpu"}
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from partitioner.errors import Flaw, shown
 from partitioner.formats.record import Record, RuleBrokenError, amount, listing, mapping, text, texts, whole
-from partitioner.graph import Floats
 from partitioner.schedule.table import CELL, CELL_RULE
 from partitioner.schedule.timeline import PARTS, Memory
+from partitioner.workload.graph import Floats
 
 ROW_FIELDS = (
     *("name", "peak_memory", "memory_limit", "in_flight", "passes", "begin", "end", "memory"),

@@ -34,7 +34,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "pipeline",
-        "partitioner.methods.pipeline.solve:solve_pipeline",
+        "partitioner.methods.dp.pipeline.solve:solve_pipeline",
         ("throughput", "batch"),
         ("chain",),
         ("numba",),
@@ -43,7 +43,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "simulated",
-        "partitioner.methods.pipeline.solve:solve_pipeline",
+        "partitioner.methods.dp.pipeline.solve:solve_pipeline",
         ("makespan",),
         ("chain",),
         ("numba",),
@@ -60,7 +60,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "local_search_baseline",
-        "partitioner.methods.local_search.baseline:solve_baseline",
+        "partitioner.methods.baselines.local_search:solve_baseline",
         ("throughput", "gpipe"),
         ("free",),
         ("numba",),
@@ -68,7 +68,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "pipedream_path",
-        "partitioner.methods.dp.path:solve_path",
+        "partitioner.methods.baselines.path:solve_path",
         ("throughput",),
         ("chain",),
         ("numba",),
@@ -76,7 +76,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "pipedream",
-        "partitioner.methods.pipedream.solve:solve_pipedream",
+        "partitioner.methods.baselines.pipedream.solve:solve_pipedream",
         ("throughput",),
         ("chain",),
         ("numba",),
@@ -85,7 +85,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "single_device",
-        "partitioner.methods.single:solve_single",
+        "partitioner.methods.baselines.single_device:solve_single",
         ("throughput", "gpipe"),
         ("chain", "convex", "free"),
         ("numpy",),
@@ -93,7 +93,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "scotch",
-        "partitioner.methods.graph_partitioning.scotch:solve_scotch",
+        "partitioner.methods.baselines.graph_partitioning.scotch:solve_scotch",
         PARTITIONED,
         ("free",),
         ("scotch",),
@@ -103,7 +103,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "metis",
-        "partitioner.methods.graph_partitioning.metis:solve_metis",
+        "partitioner.methods.baselines.graph_partitioning.metis:solve_metis",
         PARTITIONED,
         ("free",),
         ("pymetis",),

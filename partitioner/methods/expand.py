@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.devices import Devices
-from partitioner.graph import Graph, NodeId
 from partitioner.methods.method import Outcome, Part, part_numbers
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph, NodeId
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.constraints import NONE, Constraints
-from partitioner.devices import Devices
-from partitioner.graph import Graph
-from partitioner.regime import Regime
+from partitioner.workload.constraints import NONE, Constraints
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.pipeline_settings import Regime
 
 SECONDS = 10.0  # for all attempts together
 LEAST = 0.1  # for one
@@ -24,7 +24,7 @@ def why_infeasible(graph: Graph, devices: Devices, split: str, relief: tuple[str
     Parameters
     ----------
     graph, devices
-        The workload, fitted to the devices (:func:`partitioner.preprocess.fit.fit`).
+        The workload, fitted to the devices (:func:`partitioner.problem.fit.fit`).
     split
         The shape asked for.
     relief

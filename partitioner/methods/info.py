@@ -25,7 +25,7 @@ class MethodInfo:
         What its plans are worth, in words.
     features
         What it knows beyond stages of one device each on equal links, see
-        :meth:`partitioner.regime.Regime.features`.
+        :meth:`partitioner.workload.pipeline_settings.Regime.features`.
     """
 
     name: str

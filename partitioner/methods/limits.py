@@ -8,9 +8,9 @@ import networkx as nx
 import numpy as np
 
 from partitioner.methods.method import Part, part_numbers
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.pipeline import Pipeline
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Ints
+from partitioner.problem.pipeline import Pipeline
+from partitioner.problem.problem import Problem
 
 
 def keeps_limits(problem: Problem, parts: Sequence[Part]) -> bool:

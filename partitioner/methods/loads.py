@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from partitioner.methods.method import Part, part_numbers
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 
 def value_of(problem: Problem, parts: Sequence[Part]) -> float:

@@ -9,11 +9,11 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from partitioner.clock import Clock
-from partitioner.interrupt import CompilationStopped, Interruption
-from partitioner.placing import USUAL, Placing
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.base.clock import Clock
+from partitioner.base.interruption import CompilationStopped, Interruption
+from partitioner.methods.placing import USUAL, Placing
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
 
 Item = TypeVar("Item")
 

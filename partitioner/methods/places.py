@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from partitioner.methods.method import Part
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
 
 
 def device_kinds(problem: Problem) -> Ints:

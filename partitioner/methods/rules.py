@@ -9,8 +9,8 @@ import numpy as np
 
 from partitioner.methods.limits import keeps_limits
 from partitioner.methods.method import Part, part_numbers
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem, Region
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem, Region
 
 
 def obeys(problem: Problem, parts: Sequence[Part]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from partitioner.argument_types import require_type
-from partitioner.distribution import remedy
+from partitioner.base.argument_types import require_type
+from partitioner.base.distribution import remedy
 from partitioner.errors import BackendUnavailable
 
 if TYPE_CHECKING:

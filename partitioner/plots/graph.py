@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partitioner.argument_types import check_word, require_items, require_mapping, require_type
+from partitioner.base.argument_types import check_word, require_items, require_mapping, require_type
 from partitioner.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.evaluation.verdict import DeviceLoad
-from partitioner.figures import figure
-from partitioner.graph import Floats, Graph, Ints
+from partitioner.evaluation.result import DeviceLoad
 from partitioner.plots.canvas import POINTS, new_axes
 from partitioner.plots.colours import device_look, ink
 from partitioner.plots.graphviz import by_dot
 from partitioner.plots.layered import layered
+from partitioner.results.figures import figure
+from partitioner.workload.graph import Floats, Graph, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 
-from partitioner.graph import Floats, Graph
+from partitioner.workload.graph import Floats, Graph
 
 SECONDS = 10.0
 ARGUMENTS = ("-Tplain", "-Grankdir=LR", "-Granksep=1", "-Gnodesep=1", "-Gsplines=false", "-Nshape=point")

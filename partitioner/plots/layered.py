@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from partitioner.graph import Floats, Graph, Ints
+from partitioner.workload.graph import Floats, Graph, Ints
 
 SWEEPS = 8
 BAND = 2.0

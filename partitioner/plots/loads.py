@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioner.argument_types import require_type
-from partitioner.devices import LARGEST, is_amount
+from partitioner.base.argument_types import require_type
 from partitioner.errors import OptionError, shown
-from partitioner.evaluation.verdict import DeviceLoad, Evaluation
-from partitioner.figures import figure
-from partitioner.graph import Floats
-from partitioner.plan import Plan
+from partitioner.evaluation.result import DeviceLoad, Evaluation
 from partitioner.plots.canvas import beside, head, row_axes
 from partitioner.plots.colours import COMPUTE, PARTS, ink
+from partitioner.results.figures import figure
+from partitioner.results.plan import Plan
+from partitioner.workload.devices import LARGEST, is_amount
+from partitioner.workload.graph import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

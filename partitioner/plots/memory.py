@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioner.argument_types import require_type
-from partitioner.figures import amount
-from partitioner.graph import Bools, Floats, Ints
+from partitioner.base.argument_types import require_type
 from partitioner.plots.canvas import beside, head, row_axes
 from partitioner.plots.colours import COMPUTE, OVER, ink
 from partitioner.plots.order import pipeline_order
+from partitioner.results.figures import amount
 from partitioner.schedule.timeline import Timeline
+from partitioner.workload.graph import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

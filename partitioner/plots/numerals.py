@@ -11,7 +11,7 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-from partitioner.graph import Bools, Floats, Ints
+from partitioner.workload.graph import Bools, Floats, Ints
 
 SIZES = (9, 8, 7, 6, 5)
 ROOM = 1.25

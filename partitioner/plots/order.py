@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.graph import Ints
 from partitioner.schedule.table import FORWARD
 from partitioner.schedule.timeline import Timeline
+from partitioner.workload.graph import Ints
 
 
 def pipeline_order(timeline: Timeline) -> Ints:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from partitioner.argument_types import require_type
-from partitioner.figures import figure
-from partitioner.graph import Bools, Floats, Ints
+from partitioner.base.argument_types import require_type
 from partitioner.plots.canvas import head, row_axes
 from partitioner.plots.colours import PARTS as PART_COLOURS
 from partitioner.plots.colours import PASSES, mixed, on_top
 from partitioner.plots.order import pipeline_order
+from partitioner.results.figures import figure
 from partitioner.schedule.table import DIRECTIONS
 from partitioner.schedule.timeline import PARTS, Timeline
+from partitioner.workload.graph import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

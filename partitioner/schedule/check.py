@@ -6,12 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-from partitioner.graph import Floats, Ints
 from partitioner.schedule.memory import use_of
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.places import kinds_of, positions
 from partitioner.schedule.running import run_table
 from partitioner.schedule.table import BACKWARD, DIRECTIONS, INPUT, Table
+from partitioner.workload.graph import Floats, Ints
 
 
 def check(

@@ -8,7 +8,7 @@ import heapq
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 
 IN, COMPUTE, OUT, SYNC = range(4)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.graph import Bools, Floats, Ints
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.places import kinds_of
 from partitioner.schedule.table import FORWARD, Table
+from partitioner.workload.graph import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.graph import Floats, Ints
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.table import Table
+from partitioner.workload.graph import Floats, Ints
 
 
 class Lane(NamedTuple):

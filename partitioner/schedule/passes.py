@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.graph import Floats, Ints
 from partitioner.schedule.table import BACKWARD, FORWARD, INPUT, WEIGHT
+from partitioner.workload.graph import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

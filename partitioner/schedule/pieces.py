@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.evaluation.order import order_violations
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.shape import Shape
-from partitioner.graph import Bools, Ints
+from partitioner.workload.graph import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)

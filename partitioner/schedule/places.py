@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.graph import Ints
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.table import DIRECTIONS, Table
+from partitioner.workload.graph import Ints
 
 
 def kinds_of(table: Table, passes: Passes) -> Ints:

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from partitioner.devices import Devices
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.order import order_violations, read_order
 from partitioner.evaluation.placed import Placed, read_placement
 from partitioner.evaluation.replicas import read_replicas, replica_names
 from partitioner.evaluation.shape import placement_shape
-from partitioner.graph import Graph
+from partitioner.evaluation.solution import AnySolution, solution_of
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.pieces import pieces_of
 from partitioner.schedule.work import passes_of
-from partitioner.solution import AnySolution, solution_of
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
 
 
 def read_passes(

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.graph import Floats, Ints
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.places import kinds_of, positions
 from partitioner.schedule.table import Table
+from partitioner.workload.graph import Floats, Ints
 
 UNITS = {"sequential": (0, 0, 0), "overlapped": (1, 0, 1), "duplex": (1, 0, 2)}
 UNBOUNDED = np.iinfo(np.int64).max

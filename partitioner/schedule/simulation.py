@@ -8,13 +8,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.argument_types import check_word, require_text, require_type
-from partitioner.devices import Devices
+from partitioner.base.argument_types import check_word, require_text, require_type
 from partitioner.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.notes import notes_on_memory
-from partitioner.formats.networkx_graph import from_networkx
-from partitioner.graph import Floats, Graph
+from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.schedule.check import check
 from partitioner.schedule.kinds.given import Given
 from partitioner.schedule.kinds.kind import Kind
@@ -25,7 +23,9 @@ from partitioner.schedule.reading import read_passes, refuse
 from partitioner.schedule.running import run_table
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Memory, Timeline
-from partitioner.solution import AnySolution, PlanRecord, solution_of
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Floats, Graph
+from partitioner.workload.networkx_graph import from_networkx
 
 LINKS = ("host", "direct")
 INPUT_SHARE = 0.5
@@ -96,7 +96,7 @@ def simulate(
     Examples
     --------
     >>> graph = Graph.from_arrays({"gpu": [1.0, 1.0]}, [(0, 1)])
-    >>> from partitioner.devices import DeviceKind
+    >>> from partitioner.workload.devices import DeviceKind
     >>> devices = Devices((DeviceKind("gpu", 2),))
     >>> simulate(graph, devices, {0: "gpu0", 1: "gpu1"}, "inference", 4).makespan
     5.0

@@ -1,5 +1,5 @@
-"""How many samples a stage holds at once: the public name of what :mod:`partitioner.in_flight` defines."""
+"""How many samples a stage holds at once: the public name of :mod:`partitioner.workload.in_flight`."""
 
-from partitioner.in_flight import RULES, SCHEDULES, Held, check_schedule, held, stash
+from partitioner.workload.in_flight import RULES, SCHEDULES, Held, check_schedule, held, stash
 
 __all__ = ["RULES", "SCHEDULES", "Held", "check_schedule", "held", "stash"]

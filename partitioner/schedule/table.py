@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.argument_types import require_items, require_mapping
+from partitioner.base.argument_types import require_items, require_mapping
 from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.graph import Ints
+from partitioner.workload.graph import Ints
 
 DIRECTIONS = "FBIW"
 FORWARD, BACKWARD, INPUT, WEIGHT = range(4)

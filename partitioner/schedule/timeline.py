@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partitioner.files import write_text
-from partitioner.graph import Bools, Floats, Ints
 from partitioner.schedule.table import DIRECTIONS, Table
+from partitioner.workload.graph import Bools, Floats, Ints
 
 FORMAT = "partitioner-timeline-1"
 PARTS = ("in", "compute", "out", "sync")

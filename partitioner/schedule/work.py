@@ -9,10 +9,10 @@ from partitioner.evaluation.links import Links, exchange_times, links_of
 from partitioner.evaluation.notes import notes_on_replicas
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
-from partitioner.graph import Floats, Graph, Ints
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.pieces import Pieces
 from partitioner.schedule.table import BACKWARD, FORWARD
+from partitioner.workload.graph import Floats, Graph, Ints
 
 
 def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "host") -> Passes:

@@ -7,8 +7,8 @@ from typing import Any
 from partitioner import solve
 from partitioner.formats.pipedream import load_pipedream
 from partitioner.formats.profile import read_profile
-from partitioner.methods.pipedream.layers import Layers
-from partitioner.methods.pipedream.plan import plan
+from partitioner.methods.baselines.pipedream.layers import Layers
+from partitioner.methods.baselines.pipedream.plan import plan
 
 INDEX = "index.json"
 PCI_EXPRESS, ETHERNET = 12e9, 1.25e9

@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import partitioner as pt
-from partitioner.preprocess.contract import contract
+from partitioner.problem.contract import contract
 
 
 def main(method: str, file: str | None = None) -> None:

@@ -20,12 +20,12 @@ from partitioner import (
     load_placement,
     solve,
 )
+from partitioner.methods.baselines.graph_partitioning.scotch import solve_scotch
+from partitioner.methods.dp.ideals import ideal_lattice
 from partitioner.methods.expand import expand
-from partitioner.methods.graph_partitioning.scotch import solve_scotch
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import parts_at
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.ideals import ideal_lattice
+from partitioner.problem.contract import Goal, contract
 
 MAX_IDEALS = 2**22
 COVERS_PER_IDEAL = 12

@@ -10,7 +10,7 @@ from paper_tables.measurement import AS_IN_PAPER, Measurement
 from paper_tables.model import Cell, Row, Table
 from paper_tables.published import Published
 from partitioner import BackendUnavailable
-from partitioner.methods.graph_partitioning.scotch import version
+from partitioner.methods.baselines.graph_partitioning.scotch import version
 
 SCOTCH = "1 Scotch"
 

@@ -9,8 +9,8 @@ import random
 import shlex
 from pathlib import Path
 
-from partitioner.arguments import command_parser
-from partitioner.cli import COMMANDS, main
+from partitioner.cli.arguments import command_parser
+from partitioner.cli.command_line import COMMANDS, main
 from trials.broken_files import broken, contents, file_name
 
 OLD = "what was there before"

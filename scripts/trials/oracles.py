@@ -18,7 +18,7 @@ sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 import numpy as np
 
 from partitioner.methods.ip import solve as ip
-from partitioner.methods.ip.crew import Crew
+from partitioner.methods.solvers.worker_pool import Crew
 from tests.methods.inline_crew import InlineCrew
 from trials.campaign import Campaign, Trial, campaign_parser
 from trials.question import tried

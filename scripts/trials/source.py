@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import partitioner as pt
-from partitioner.columns import MEMORY_PARTS
-from partitioner.graph import Extras
+from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.graph import Extras
 
 IMPORTS = "import partitioner as pt\nfrom partitioner import DeviceKind, Devices, Graph, Level"
 NodeTest = Callable[[pt.Graph], bool]

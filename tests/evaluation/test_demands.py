@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, WorkloadError, evaluate
-from partitioner.constraints import Constraints
+from partitioner.workload.constraints import Constraints
 
 DEVICES = Devices((DeviceKind("gpu", 4), DeviceKind("cpu", 1, pays_communication=False)))
 SPLIT = {"a": "gpu0", "b": "gpu0", "c": "gpu1", "d": "cpu0"}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from partitioner import Devices, Graph, OptionError, evaluate
+from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.schedule import Run, Schedule
-from partitioner.evaluation.verdict import Evaluation
 from tests.instances import chain, two_tensors
 
 ACCELERATORS = Devices.accelerated(3, cpus=2)

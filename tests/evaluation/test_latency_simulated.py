@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, evaluate
+from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.schedule import Run, Schedule
-from partitioner.evaluation.verdict import Evaluation
 from tests.evaluation.simulator import Simulation, simulate
 from tests.random_workloads import random_workload
 

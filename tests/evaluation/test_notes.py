@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, compare_schedules, evaluate, load_timeline, solve
-from partitioner.cli import main
-from partitioner.evaluation_table import evaluation_table
+from partitioner.cli.command_line import main
 from partitioner.plots import plot_memory
+from partitioner.results.evaluation_table import evaluation_table
+from partitioner.results.timeline_table import timeline_table
 from partitioner.schedule import simulate
-from partitioner.timeline_table import timeline_table
 from tests.plots.reading import assert_readable
 
 UNKNOWN = "activations are not known, the graph gives only `size`"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from partitioner import evaluate
-from partitioner.evaluation.verdict import Evaluation
+from partitioner.evaluation.result import Evaluation
 from tests.oracle_pipelines import atoms, chains, values
 from tests.oracle_stages import Rows, Splits, Stage, loads_of_stages, memory_of_stages
 from tests.random_pipelines import FEATURES, Case, random_case

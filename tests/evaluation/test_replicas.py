@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, OptionError, WorkloadError, evaluate
-from partitioner.evaluation.verdict import Evaluation
-from partitioner.levels import Level
+from partitioner.evaluation.result import Evaluation
+from partitioner.workload.levels import Level
 
 
 def pair() -> Graph:

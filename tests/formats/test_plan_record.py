@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import partitioner as pt
-from partitioner.cli import main
+from partitioner.cli.command_line import main
 from partitioner.schedule import simulate
 from tests.instances import write
 

@@ -11,7 +11,7 @@ import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Plan, WorkloadError, evaluate, load_plan, solve
 from partitioner.formats.plan_record import load_record
-from partitioner.graph import NodeId
+from partitioner.workload.graph import NodeId
 
 
 def plan() -> Plan:

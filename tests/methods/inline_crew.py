@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 
 from partitioner.methods.imported import imported
-from partitioner.methods.ip.crew import Event
-from partitioner.methods.ip.messages import Job, News
+from partitioner.methods.solvers.messages import Job, News
+from partitioner.methods.solvers.worker_pool import Event
 
 used: Counter[str] = Counter()
 """How often each solver was called, by its place."""

@@ -12,7 +12,7 @@ from partitioner.methods.expand import expand, parts_of
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.contract import Goal, contract
+from partitioner.problem.contract import Goal, contract
 from tests.random_problems import cases, has_shape, placement_of, random_parts
 
 CHUNK = 500

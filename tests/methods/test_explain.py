@@ -8,7 +8,7 @@ import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, solve
 from partitioner.methods.explain import relieving, why_infeasible
-from partitioner.regime import Regime
+from partitioner.workload.pipeline_settings import Regime
 
 GRAPH = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
 PINS = {0: "accelerator0", 1: "accelerator1"}

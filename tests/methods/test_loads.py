@@ -8,7 +8,7 @@ import pytest
 from partitioner import Devices, Graph, evaluate
 from partitioner.methods.loads import part_loads, value_of
 from partitioner.methods.method import Part
-from partitioner.preprocess.contract import Goal, contract
+from partitioner.problem.contract import Goal, contract
 from tests.random_problems import cases, names_of, placement_of, random_parts
 
 CHUNK = 1000

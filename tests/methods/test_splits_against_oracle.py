@@ -14,7 +14,7 @@ import pytest
 
 from partitioner import InfeasibleError, Plan, solve
 from partitioner.methods.ip import solve as ip
-from partitioner.methods.ip.backends.catalogue import BACKENDS, is_present
+from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
 from tests.methods.inline_crew import InlineCrew, used
 from tests.oracle import best_values
 from tests.random_problems import Case, cases

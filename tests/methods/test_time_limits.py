@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, OptionError, solve
-from partitioner.clock import METER, Clock
-from partitioner.constraints import NONE
-from partitioner.demands import demands_of
+from partitioner.base.clock import METER, Clock
+from partitioner.methods.baselines.pipedream.solve import solve_pipedream
 from partitioner.methods.dp.linear import solve_linear
 from partitioner.methods.ip.solve import solve_ip
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Settings
-from partitioner.methods.pipedream.solve import solve_pipedream
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.pipeline import Extension
-from partitioner.regime import Regime
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.pipeline import Extension
+from partitioner.workload.constraints import NONE
+from partitioner.workload.pipeline_settings import Regime
+from partitioner.workload.resolved_constraints import demands_of
 from tests.large_graphs import SHAPES, large_graph
 
 DEVICES = Devices.accelerated(4, cpus=1)

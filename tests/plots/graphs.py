@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.graph import Graph
+from partitioner.workload.graph import Graph
 
 
 def random_split(

@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from partitioner.graph import Graph
 from partitioner.plots.layered import heights, layered, longest_paths
+from partitioner.workload.graph import Graph
 from tests.plots.graphs import random_split
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.graph import Bools, Floats
 from partitioner.schedule.table import BACKWARD, FORWARD, Table
 from partitioner.schedule.timeline import Memory, Timeline
+from partitioner.workload.graph import Bools, Floats
 
 MOVED = 0.125
 

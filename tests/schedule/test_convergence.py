@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from partitioner import Graph, evaluate, load, solve
-from partitioner.devices import Devices
 from partitioner.schedule import simulate
 from partitioner.schedule.reading import read_passes
+from partitioner.workload.devices import Devices
 from tests.random_pipelines import Case, random_case
 
 NETWORKS = (

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from partitioner import OptionError
-from partitioner.in_flight import stash
 from partitioner.schedule import Table, simulate
 from partitioner.schedule.check import check
 from partitioner.schedule.kinds.registry import KINDS
@@ -17,6 +16,7 @@ from partitioner.schedule.passes import Passes, split_backward
 from partitioner.schedule.reading import read_passes
 from partitioner.schedule.running import grid
 from partitioner.schedule.simulation import table_for
+from partitioner.workload.in_flight import stash
 from tests.schedule.lines import equal_stages
 
 TRAINING = [name for name, kind in KINDS.items() if kind.trains is not False]

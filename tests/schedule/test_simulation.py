@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Level, WorkloadError, evaluate, solve
-from partitioner.devices import COMMUNICATION_MODELS
-from partitioner.in_flight import stash
 from partitioner.schedule import Table, simulate
 from partitioner.schedule.passes import split_backward
 from partitioner.schedule.reading import read_passes
+from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.workload.in_flight import stash
 from tests.oracle_pipelines import atoms, chains
 from tests.random_pipelines import random_case
 from tests.schedule.lines import equal_stages, random_line

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, PartitionerError, load_timeline
-from partitioner.devices import COMMUNICATION_MODELS, SYNCHRONISATIONS
 from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.simulation import LINKS
+from partitioner.workload.devices import COMMUNICATION_MODELS, SYNCHRONISATIONS
 from tests.random_pipelines import random_case
 
 TRAINING = ("single_stream", "gpipe", "1f1b", "1f1b_async", "zb-h1", "interleaved")

@@ -16,7 +16,7 @@ from paper_tables.verdict import against_program, is_printed, last_digit, must_a
 from paper_tables.writing import as_text
 from reproduce_tables import main, reproduce
 
-from tests.methods.graph_partitioning.programs import DEALING, stand_in
+from tests.methods.baselines.graph_partitioning.programs import DEALING, stand_in
 
 TABLE_1 = {
     "nodes": 3,

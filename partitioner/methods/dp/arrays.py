@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 Ints32 = NDArray[np.int32]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.method import Part, part_numbers
-from partitioner.preprocess.arrays import Floats, Ints, rows_of
-from partitioner.preprocess.precedence import relabelled
-from partitioner.preprocess.problem import Nets, Problem
+from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.precedence import relabelled
+from partitioner.problem.problem import Nets, Problem
 
 MOST_BLOCKS = 3000
 LATE_BLOCKS = 500  # where no time is left

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.linear import PLAIN, LinearSearch, Model, best_linear
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import Ground, state_bytes
 from partitioner.methods.method import Outcome, Settings, meets, no_split
-from partitioner.methods.relaxation import Relaxation, relax
-from partitioner.preprocess.ideals import Lattice, ideal_lattice
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 COVERS_PER_IDEAL = 12
 IDEALS_PER_SECOND = 1_000_000

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.base.compiled import njit
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
 OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")

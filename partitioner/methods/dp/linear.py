@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp import table
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
+from partitioner.methods.dp.ideals import Lattice, chain_lattice
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
-from partitioner.methods.relaxation import Relaxation, relax
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.ideals import Lattice, chain_lattice
-from partitioner.preprocess.orders import depth_first, reverse_postorder
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.orders import depth_first, reverse_postorder
+from partitioner.problem.problem import Problem
 
 STEP_BUDGET = 600_000_000
 

@@ -14,8 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
+from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.method import ROUNDING, Part, Settings, meets
-from partitioner.preprocess.ideals import Lattice
 
 UNLIMITED = 1e200  # above every load: times and costs are at most 1e100
 FIRST_STEP = 0.01

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.arrays import Model, Search, Table
+from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.kernel import sweep
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
-from partitioner.methods.relaxation import Relaxation
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 BYTES_PER_STATE = 13
 SLACK = 1e-9

@@ -9,19 +9,19 @@ from itertools import count
 
 import numpy as np
 
-from partitioner.clock import Clock
+from partitioner.base.clock import Clock
+from partitioner.methods.dp.pipeline.loads import pipeline_value
 from partitioner.methods.first_plan.cuts import Cut, Cutter
 from partitioner.methods.first_plan.line import Line, line_of, line_of_tasks
 from partitioner.methods.first_plan.packing import packed
 from partitioner.methods.first_plan.stages import StageRules, stage_counts
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, part_numbers
-from partitioner.methods.pipeline.loads import pipeline_value
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.orders import reverse_postorder
-from partitioner.preprocess.problem import Problem
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.orders import reverse_postorder
+from partitioner.problem.problem import Problem
+from partitioner.problem.tasks import Tasks
 
 SECONDS = 0.3  # after which no further number of stages and no further order is begun
 FEW = 10_000  # supernodes times devices for which more than one order is tried

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
+from partitioner.problem.tasks import Tasks
 
 
 @dataclass(frozen=True, eq=False)

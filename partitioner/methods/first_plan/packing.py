@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 
 def packed(time: Floats, size: Floats, memory: Floats) -> Ints | None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partitioner.graph import Bools
-from partitioner.in_flight import held
 from partitioner.methods.first_plan.line import Pins, visits
-from partitioner.preprocess.arrays import Floats, Ints, Rows
-from partitioner.preprocess.pipeline import UNLIMITED, Pipeline
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints, Rows
+from partitioner.problem.pipeline import UNLIMITED, Pipeline
+from partitioner.problem.problem import Problem
+from partitioner.workload.graph import Bools
+from partitioner.workload.in_flight import held
 
 FEWER = 0.7  # of the devices that were tried before
 

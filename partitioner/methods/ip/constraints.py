@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.variables import ABSENT, Variables, terms
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Region
+from partitioner.methods.solvers.program import Builder
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Region
 
 
 def assignment(builder: Builder, v: Variables) -> None:

@@ -8,12 +8,12 @@ import numpy as np
 
 from partitioner.methods.ip import constraints
 from partitioner.methods.ip.limits import limits
-from partitioner.methods.ip.program import Builder, Program
 from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.variables import ABSENT, add_variables
 from partitioner.methods.method import Part
 from partitioner.methods.places import parts_on
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.methods.solvers.program import Builder, Program
+from partitioner.problem.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.variables import ABSENT, Variables
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.pipeline import UNLIMITED, Pipeline
+from partitioner.methods.solvers.program import Builder
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.pipeline import UNLIMITED, Pipeline
 
 
 def limits(builder: Builder, v: Variables) -> None:

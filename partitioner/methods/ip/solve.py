@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from partitioner.methods.ip.backends.backend import Capability
-from partitioner.methods.ip.backends.catalogue import candidates, pick
-from partitioner.methods.ip.crew import Crew
+from partitioner.methods.baselines.single_device import solve_single
+from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.ip.formulate import Formulation, formulate
-from partitioner.methods.ip.race import Lane, Race, is_worth_while, lanes_of
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.squeeze import cover, squeeze
 from partitioner.methods.ip.start import find_start
@@ -17,9 +15,11 @@ from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.limits import is_hopeless
 from partitioner.methods.method import Outcome, Settings, no_split
-from partitioner.methods.relaxation import Relaxation, relax
-from partitioner.methods.single import solve_single
-from partitioner.preprocess.problem import Problem
+from partitioner.methods.solvers.backends.backend import Capability
+from partitioner.methods.solvers.backends.catalogue import candidates, pick
+from partitioner.methods.solvers.race import Lane, Race, is_worth_while, lanes_of
+from partitioner.methods.solvers.worker_pool import Crew
+from partitioner.problem.problem import Problem
 
 HURRY = 10.0  # seconds: with less the first plan comes before all else
 STATING = 3e-6  # seconds at most for each pin and device to state a program and hand it over

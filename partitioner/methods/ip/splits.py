@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.ip.search import Search
 from partitioner.methods.ip.task import Task
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.arrays import Ints
+from partitioner.methods.solvers.search import Search
+from partitioner.problem.arrays import Ints
 
 
 @dataclass(eq=False)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 
-from partitioner.clock import METER
-from partitioner.interrupt import CompilationStopped
-from partitioner.methods.cover.bound import Covering
-from partitioner.methods.ip.race import is_worth_while
+from partitioner.base.clock import METER
+from partitioner.base.interruption import CompilationStopped
+from partitioner.methods.bounds.cover.bound import Covering
+from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import Search as Annealing
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
-from partitioner.methods.relaxation import Relaxation
+from partitioner.methods.solvers.race import is_worth_while
 
 SHARE = 0.85  # of the time that is left, where solvers can use the rest
 POLISH = 1e-2  # seconds for each supernode of local search from the first parts

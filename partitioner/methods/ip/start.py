@@ -10,10 +10,10 @@ import numpy as np
 from partitioner.methods.imported import imported
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.method import Method, Outcome, Part, Settings, part_numbers
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 PLAIN = "partitioner.methods.dp.exact:solve_exact"
-EXTENDED = "partitioner.methods.pipeline.solve:solve_pipeline"
+EXTENDED = "partitioner.methods.dp.pipeline.solve:solve_pipeline"
 CHAIN_STEPS = 100_000_000  # in a deterministic run
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
 SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # the chain may take that share of the time that is left if it is short

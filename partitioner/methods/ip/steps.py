@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from partitioner.methods.cover.bound import Covering
+from partitioner.methods.bounds.cover.bound import Covering
+from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.squeeze import PROGRESS
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE
 from partitioner.methods.local_search.rounds import Search as Annealing
-from partitioner.methods.relaxation import Relaxation
 
 STEPS = 40  # of the covering bound in a turn
 ROUNDS = 2  # first rounds of annealing in a turn

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 Mask = NDArray[np.bool_]
 HUGE = 1e5

@@ -1,7 +1,7 @@
 """Solvers one after another, each ended by its own count of work: the same run on every machine.
 
-What :mod:`partitioner.methods.ip.race` does by the clock and side by side is done here in a fixed order. Only
-the answer of a solve counts, not what it tells on its way.
+What :mod:`partitioner.methods.solvers.race` does by the clock and side by side is done here in a fixed
+order. Only the answer of a solve counts, not what it tells on its way.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.methods.ip.backends.backend import Answer, Capability, Limits
-from partitioner.methods.ip.crew import Crew, Worker
-from partitioner.methods.ip.messages import Job, News
-from partitioner.methods.ip.neighbourhood import Neighbourhoods
-from partitioner.methods.ip.race import LOOK, SEARCH_GAP, Statement, unscaled
-from partitioner.methods.ip.search import PRECISION, Search
+from partitioner.methods.solvers.backends.backend import Answer, Capability, Limits
+from partitioner.methods.solvers.messages import Job, News
+from partitioner.methods.solvers.neighbourhood import Neighbourhoods
+from partitioner.methods.solvers.race import LOOK, SEARCH_GAP, Statement, unscaled
+from partitioner.methods.solvers.search import PRECISION, Search
+from partitioner.methods.solvers.worker_pool import Crew, Worker
 
 FIRST_EFFORT = 200  # nodes of the first proof; each further round has twice as many
 SEARCH_EFFORT = 200  # nodes of a neighbourhood
@@ -32,7 +32,7 @@ class Turns:
     Parameters
     ----------
     search, crew, state
-        As for :class:`partitioner.methods.ip.race.Race`.
+        As for :class:`partitioner.methods.solvers.race.Race`.
     backends
         Taken in turn.
     searches

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.task import Mask, Task
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.methods.solvers.program import Builder
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 ABSENT = -1
 

@@ -12,8 +12,8 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 
 def solve_greedy(problem: Problem, settings: Settings) -> Outcome:

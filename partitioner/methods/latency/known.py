@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from partitioner.methods.ip.search import Search
 from partitioner.methods.latency.layout import Layout, outcome_of
 from partitioner.methods.latency.program.scheduling import ScheduleTask
 from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome
+from partitioner.methods.solvers.search import Search
 
 
 class LayoutSearch(Search[Layout]):

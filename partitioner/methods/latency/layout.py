@@ -9,8 +9,8 @@ import numpy as np
 
 from partitioner.methods.method import Outcome
 from partitioner.methods.places import device_kinds, parts_at
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

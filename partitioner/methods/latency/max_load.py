@@ -10,7 +10,7 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Part, Settings
 from partitioner.methods.places import places_of
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 
 def solve_max_load(problem: Problem, settings: Settings) -> Outcome:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.preprocess.arrays import Floats
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats
+from partitioner.problem.problem import Problem
 
 
 def best_times(problem: Problem) -> Floats:

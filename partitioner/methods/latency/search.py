@@ -15,8 +15,8 @@ from partitioner.methods.latency.kernel.model import layout_of, model_of, scratc
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.local_search.lengths import Length
-from partitioner.preprocess.orders import depth_first
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.orders import depth_first
+from partitioner.problem.problem import Problem
 
 MOVES_PER_NODE = 100
 CHUNK = 5_000

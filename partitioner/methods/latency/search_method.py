@@ -9,7 +9,7 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search import MOVES_PER_NODE, Search
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.places import places_of
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 ROUNDS = 60
 

@@ -9,11 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.clock import Clock
-from partitioner.methods.ip.backends.backend import Capability
-from partitioner.methods.ip.backends.catalogue import BACKENDS, candidates, pick
-from partitioner.methods.ip.crew import Crew
-from partitioner.methods.ip.race import SLICE, Lane, Race, Statement
+from partitioner.base.clock import Clock
 from partitioner.methods.ip.start import within
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.latency.bounds.bound import bound_of
@@ -27,7 +23,11 @@ from partitioner.methods.latency.search import Search as Annealing
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import places_of
-from partitioner.preprocess.problem import Problem
+from partitioner.methods.solvers.backends.backend import Capability
+from partitioner.methods.solvers.backends.catalogue import BACKENDS, candidates, pick
+from partitioner.methods.solvers.race import SLICE, Lane, Race, Statement
+from partitioner.methods.solvers.worker_pool import Crew
+from partitioner.problem.problem import Problem
 
 CPSAT = "cpsat"
 SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"

@@ -9,8 +9,8 @@ from partitioner.methods.latency.kernel.model import model_of, scratch_of, state
 from partitioner.methods.latency.kernel.span import timed
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.places import device_kinds, parts_at
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
 
 
 def latency(problem: Problem, layout: Layout) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.path import best_times
 from partitioner.methods.list_scheduling.ranks import bottom_level, top_level
-from partitioner.methods.relaxation import relax
-from partitioner.preprocess.arrays import Floats
-from partitioner.preprocess.problem import Problem
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats
+from partitioner.problem.problem import Problem
+from partitioner.problem.tasks import Tasks
 
 THRESHOLDS = 200
 ROUNDING = 1 - 1e-12
@@ -18,11 +18,11 @@ ROUNDING = 1 - 1e-12
 def makespan_bound(problem: Problem) -> float:
     """No placement and no order has a smaller makespan; transfers are left out.
 
-    The largest of three: the work that the devices share (:func:`partitioner.methods.relaxation.relax`);
-    the longest path, on which a group counts that must run on one device; and, for thresholds a and b,
-    a + b + the work of all tasks that cannot start before a and must end b before the end, shared by all
-    devices (after Fernandez and Bussell, 1973). Infinity if some task may run nowhere, or memory is too
-    small.
+    The largest of three: the work that the devices share
+    (:func:`partitioner.methods.bounds.relaxation.relax`); the longest path, on which a group
+    counts that must run on one device; and, for thresholds a and b, a + b + the work of all tasks that cannot
+    start before a and must end b before the end, shared by all devices (after Fernandez and Bussell, 1973).
+    Infinity if some task may run nowhere, or memory is too small.
     """
     tasks = problem.tasks
     assert tasks is not None

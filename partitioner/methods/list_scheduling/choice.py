@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partitioner.graph import Bools
-from partitioner.preprocess.arrays import Floats
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
 
 EARLIEST_FINISH, EARLIEST_START, FILL = 0, 1, 2
 CHOOSERS = {"earliest_finish": EARLIEST_FINISH, "earliest_start": EARLIEST_START, "fill": FILL}

@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
+from partitioner.problem.tasks import Tasks
 
 
 def merged(tasks: Tasks, cluster: Ints) -> Tasks:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.errors import OptionError, shown
 from partitioner.methods.list_scheduling.choice import CHOOSERS, EARLIEST_START, FILL, Choice
 from partitioner.methods.list_scheduling.found import Found
@@ -21,8 +21,8 @@ from partitioner.methods.list_scheduling.ground import (
     new_state,
     start_times,
 )
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 
 def place_in_order(

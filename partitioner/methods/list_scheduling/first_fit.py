@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.packing import packed
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
 
 FALLBACK = (
     "the placer's own rules found no placement within the memory: the groups were packed into the devices by "

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 
 
 @dataclass(frozen=True, eq=False)

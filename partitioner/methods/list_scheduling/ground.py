@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.graph import Bools
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.base.compiled import njit
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
 
 # No Python ints: to numba they are types of their own, for which it would compile everything once more.
 FIRST: int = np.int64(0)  # type: ignore[assignment]
@@ -17,7 +17,7 @@ NOWHERE: int = np.int64(-1)  # type: ignore[assignment]
 
 
 class Ground(NamedTuple):
-    """What does not change, see :class:`partitioner.preprocess.tasks.Tasks`.
+    """What does not change, see :class:`partitioner.problem.tasks.Tasks`.
 
     Parameters
     ----------

@@ -11,8 +11,8 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats
+from partitioner.problem.tasks import Tasks
 
 
 def place_heft(tasks: Tasks, settings: Settings) -> Found | None:

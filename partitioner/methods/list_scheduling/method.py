@@ -10,7 +10,7 @@ from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import PlaceTasks
 from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
 from partitioner.methods.method import Method, Outcome, Settings, no_split
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 FULL = "a task fitted on no device any more when its turn came"
 

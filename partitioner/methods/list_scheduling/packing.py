@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.ip.backends.backend import Answer, Limits
-from partitioner.methods.ip.backends.guard import guarded
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.methods.solvers.backends.backend import Answer, Limits
+from partitioner.methods.solvers.backends.guard import guarded
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 UNITS = 2.0**40  # of memory, in the largest that counts
 EFFORT = 5.0  # CP-SAT's deterministic seconds

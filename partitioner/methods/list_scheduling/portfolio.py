@@ -18,8 +18,8 @@ from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.places import places_of
 from partitioner.methods.registry import METHODS
-from partitioner.preprocess.problem import Problem
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.problem import Problem
+from partitioner.problem.tasks import Tasks
 
 LEFT_OUT = (USERS_OWN, "portfolio")
 PATIENCE = 5.0  # seconds for each placer

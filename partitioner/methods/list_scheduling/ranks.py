@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.base.compiled import njit
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 
 def upward_rank(tasks: Tasks) -> Floats:

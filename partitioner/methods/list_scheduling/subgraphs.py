@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.graph import Bools
+from partitioner.base.compiled import njit
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
+from partitioner.workload.graph import Bools
 
 
 def fewest_subgraphs(problem: Problem, device: Ints) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.ground import (
     NOWHERE,
     Ground,
@@ -13,8 +13,8 @@ from partitioner.methods.list_scheduling.ground import (
     ground_of,
     new_state,
 )
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 
 def makespan(tasks: Tasks, device: Ints, order: Ints) -> float:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.layout import Layout, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search_method import solve_latency_search
@@ -18,11 +19,10 @@ from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.method import solve_local_search
 from partitioner.methods.method import Method, Outcome, Part, Settings
-from partitioner.methods.relaxation import relax
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
+from partitioner.problem.tasks import Tasks
 
 SEARCHES: dict[str, Method] = {
     "throughput": solve_local_search,

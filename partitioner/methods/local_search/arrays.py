@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 BUSY, INTO, OUT, LOAD, SCORE = 0, 2, 4, 6, 8  # by pass: two columns each
 HELD, WRONG, DEBT, ROOM, FARE = 10, 11, 12, 13, 14
@@ -35,7 +35,7 @@ class Model(NamedTuple):
     pin_start, pin
         The supernodes of every net, as rows.
     cost
-        Shape (E,): see :class:`partitioner.preprocess.problem.Nets`.
+        Shape (E,): see :class:`partitioner.problem.problem.Nets`.
     made
         Shape (E, 3): number of pins, source, and the pass in which the tensor is made.
     owner, before_start, before

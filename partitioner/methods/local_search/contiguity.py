@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 
 
 @njit(cache=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.proposals import draw_unit, propose
 from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_debt

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, Search
 from partitioner.methods.method import Outcome, Settings, meets, no_split
-from partitioner.methods.relaxation import relax
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 ROUNDS = 15
 

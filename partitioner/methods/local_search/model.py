@@ -5,11 +5,11 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.local_search.arrays import COLUMNS, Model, State
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.arrays import Floats, Ints, rows_of
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.problem import Problem
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 LARGEST_COST = 1e3
 

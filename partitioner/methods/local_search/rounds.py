@@ -16,8 +16,8 @@ from partitioner.methods.local_search.model import model_of, new_state
 from partitioner.methods.method import Part
 from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
 
 SHIFTS_PER_NODE = 10_000
 CHUNKS = 50

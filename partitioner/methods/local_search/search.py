@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from partitioner.clock import Clock
+from partitioner.base.clock import Clock
 from partitioner.methods.local_search.rounds import Search
 from partitioner.methods.method import Part, Settings
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 
 def improve(

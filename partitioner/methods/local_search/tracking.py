@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.devices import COMMUNICATION_MODELS
+from partitioner.base.compiled import njit
 from partitioner.methods.local_search.arrays import (
     BUSY,
     DEBT,
@@ -24,6 +23,7 @@ from partitioner.methods.local_search.arrays import (
     SCORE,
     WRONG,
 )  # fmt: skip
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
 OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")

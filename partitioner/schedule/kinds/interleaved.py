@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 
 from partitioner.errors import OptionError
-from partitioner.graph import Ints
 from partitioner.schedule.kinds.kind import require_pairs
 from partitioner.schedule.orders import Lane, lanes, table_of
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.table import Table
+from partitioner.workload.graph import Ints
 
 
 class Interleaved:

@@ -9,8 +9,8 @@ from partitioner import Devices, Graph
 from partitioner.methods.dp import blocks
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
-from partitioner.preprocess.contract import contract
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.contract import contract
+from partitioner.problem.problem import Problem
 
 
 def chain_problem(n: int, rng: np.random.Generator, communication: str = "sequential") -> Problem:

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.methods.first_plan.line import line_of
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
-from partitioner.preprocess.contract import contract
+from partitioner.problem.contract import contract
 from tests.random_workloads import fitted, random_workload
 
 

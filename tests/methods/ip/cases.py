@@ -8,14 +8,14 @@ from itertools import product
 import numpy as np
 
 from partitioner import Devices, Graph
-from partitioner.methods.ip.backends.backend import Answer, Capability, Limits, Tell
-from partitioner.methods.ip.backends.catalogue import BACKENDS, is_present
-from partitioner.methods.ip.program import Program
 from partitioner.methods.loads import value_of
 from partitioner.methods.places import parts_at
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.problem import Problem
+from partitioner.methods.solvers.backends.backend import Answer, Capability, Limits, Tell
+from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
+from partitioner.methods.solvers.program import Program
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.problem import Problem
 
 PRESENT = [name for name, backend in BACKENDS.items() if is_present(backend)]
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.imported import imported
-from partitioner.methods.ip.backends.backend import Limits
-from partitioner.methods.ip.backends.catalogue import BACKENDS
 from partitioner.methods.ip.formulate import formulate
-from partitioner.methods.ip.program import Program
 from partitioner.methods.ip.task import Task
 from partitioner.methods.loads import value_of
 from partitioner.methods.places import parts_at, places_of
-from partitioner.methods.relaxation import relax
 from partitioner.methods.rules import obeys
+from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.backends.catalogue import BACKENDS
+from partitioner.methods.solvers.program import Program
 from tests.methods.ip.cases import PRESENT, best_value, problem_of
 from tests.random_problems import cases
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from partitioner import Devices
-from partitioner.clock import METER
+from partitioner.base.clock import METER
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.squeeze import Descent
 from partitioner.methods.method import Settings

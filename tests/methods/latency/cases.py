@@ -7,8 +7,8 @@ import numpy as np
 from partitioner import Devices, Evaluation, Graph, Workload, WorkloadError, evaluate
 from partitioner.methods.method import Outcome
 from partitioner.methods.places import places_of
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.problem import Problem
 from tests.random_workloads import random_workload
 
 

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from partitioner.methods.latency.sequence.packing import is_counted
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 
 def least_sum(problem: Problem, chain: Problem, member: list[int]) -> float:

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
-from partitioner.methods.ip.backends.backend import Limits
-from partitioner.methods.ip.backends.scip import solve_scip
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program.formulate import formulate
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.method import Settings
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.problem import Problem
+from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.backends.scip import solve_scip
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.problem import Problem
 from tests.oracle_latency import best_latency, latency
 from tests.random_workloads import random_workload
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, load
-from partitioner.methods.ip.backends.backend import Limits
 from partitioner.methods.latency.bounds import blocks
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.bounds.flow import flow_for
@@ -16,7 +15,8 @@ from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.method import Settings
-from partitioner.preprocess.contract import Goal, contract
+from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.problem.contract import Goal, contract
 from tests.near_serial import near_serial_workload
 from tests.oracle_latency import latency
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph
-from partitioner.methods.ip.backends.backend import Limits
 from partitioner.methods.latency.layout import Layout, one_subgraph_each
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
-from partitioner.preprocess.contract import Goal, contract
+from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.problem.contract import Goal, contract
 
 GRAPH = Graph.from_arrays(
     {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], [5.0, 1.0, 7.0], size=[1.0] * 4

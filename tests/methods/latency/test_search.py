@@ -19,8 +19,8 @@ from partitioner.methods.latency.search_method import solve_latency_search
 from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.method import Settings
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.arrays import Floats
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats
+from partitioner.problem.problem import Problem
 from tests.methods.latency.workloads import judged, latency_problem, random_layout, random_problems
 from tests.random_workloads import random_workload
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, evaluate
+from partitioner.methods.dp.ideals import ideal_lattice
 from partitioner.methods.latency.sequence.chains import coarsened, sequenced
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.latency.sequence.sequence_table import SequenceTable, ground_of, states_of
 from partitioner.methods.method import Settings
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.ideals import ideal_lattice
+from partitioner.problem.contract import Goal, contract
 from tests.methods.latency.cases import judged, random_problem
 from tests.methods.latency.sequence_reference import least_sum
 

@@ -11,7 +11,7 @@ import pytest
 from partitioner import load
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Settings
-from partitioner.preprocess.contract import Goal, contract
+from partitioner.problem.contract import Goal, contract
 from tests.methods.latency.cases import judged
 
 NAMES = ["bert3", "bert6", "bert24", "gnmt", "resnet50_operator"]

@@ -23,9 +23,9 @@ from partitioner import (
     solve,
 )
 from partitioner.formats.plan_record import load_record, resolved
-from partitioner.methods.ip.backends.catalogue import BACKENDS, is_present
 from partitioner.methods.latency import solve as latency
 from partitioner.methods.registry import METHODS
+from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
 from tests.methods.inline_crew import InlineCrew
 from tests.oracle_latency import best_latency
 from tests.random_workloads import random_workload

@@ -10,8 +10,8 @@ import numpy as np
 from partitioner import Devices, Evaluation, Graph, WorkloadError, evaluate
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.problem import Problem
 from tests.random_workloads import random_workload
 
 

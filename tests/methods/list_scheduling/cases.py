@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner import Devices, Graph, Transfers, Workload, WorkloadError
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.problem import Problem
 from tests.random_workloads import fitted, in_known_order, uneven_workload
 
 Case = tuple[int, Graph, Devices, Transfers]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph, Transfers
-from partitioner.preprocess.tasks import Tasks, tasks_of
-from partitioner.topological import topological
+from partitioner.problem.tasks import Tasks, tasks_of
+from partitioner.workload.topological import topological
 
 KINDS = ("gpu", "cpu")
 

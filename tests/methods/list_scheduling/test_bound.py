@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from partitioner import Devices, Graph, Transfers
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.heft import place_heft
 from partitioner.methods.list_scheduling.refine.search import refined
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
-from partitioner.methods.relaxation import relax
 from tests.methods.list_scheduling.cases import cases, problem_of
 from tests.oracle_makespan import least_makespan
 

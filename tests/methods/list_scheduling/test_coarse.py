@@ -7,8 +7,8 @@ import pytest
 
 from partitioner.methods.list_scheduling.coarse import expanded, merged, numbered
 from partitioner.methods.list_scheduling.engine import place_in_order
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
 

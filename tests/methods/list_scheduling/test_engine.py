@@ -13,8 +13,8 @@ from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import State, book, ground_of, new_state
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.contract import Goal, contract
+from partitioner.problem.arrays import Ints
+from partitioner.problem.contract import Goal, contract
 from tests.methods.list_scheduling.plain import Plain
 from tests.random_tasks import Case, random_order, task_cases
 

@@ -11,8 +11,8 @@ import partitioner as pt
 from partitioner.methods.list_scheduling.choice import Choice
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.tasks import Tasks
 from tests.random_tasks import random_order, task_cases
 
 TIMES = {

@@ -11,9 +11,9 @@ from partitioner import DeviceKind, Devices, Graph, InfeasibleError, WorkloadErr
 from partitioner.methods.list_scheduling.packing import packed
 from partitioner.methods.list_scheduling.portfolio import placers
 from partitioner.methods.method import Settings
-from partitioner.preprocess.tasks import tasks_of
-from partitioner.topological import topological
-from partitioner.transfers import Transfers
+from partitioner.problem.tasks import tasks_of
+from partitioner.workload.topological import topological
+from partitioner.workload.transfers import Transfers
 
 
 def tight(seed: int) -> tuple[Graph, Devices]:

@@ -9,7 +9,7 @@ from partitioner.methods.list_scheduling.first_fit import place_first_fit
 from partitioner.methods.list_scheduling.heft import place_heft
 from partitioner.methods.list_scheduling.portfolio import placers
 from partitioner.methods.method import Settings
-from partitioner.transfers import BY_FARE
+from partitioner.workload.transfers import BY_FARE
 from tests.methods.list_scheduling.cases import cases, problem_of
 
 ROUNDING = 1 + 1e-12  # what is this close to the bound is optimal, and nothing else is tried

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner.clock import Clock
+from partitioner.base.clock import Clock
 from partitioner.methods.list_scheduling.first_fit import place_first_fit
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.heft import place_heft
 from partitioner.methods.list_scheduling.refine.search import refined
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.cases import cases, problem_of
 from tests.oracle_makespan import least_makespan
 

@@ -9,7 +9,7 @@ import pytest
 from partitioner import evaluate
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
-from partitioner.preprocess.contract import Goal, contract
+from partitioner.problem.contract import Goal, contract
 from tests.random_tasks import random_devices, random_order, task_cases
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import WorkloadError
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import SCORE, Control
 from partitioner.methods.local_search.kernel import anneal
@@ -17,10 +18,9 @@ from partitioner.methods.local_search.search import improve
 from partitioner.methods.local_search.tracking import refresh
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.places import parts_at, places_of
-from partitioner.methods.relaxation import relax
 from partitioner.methods.rules import obeys
-from partitioner.preprocess.contract import Goal, contract
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.problem import Problem
 from tests.random_workloads import fitted, uneven_workload
 
 OBJECTIVES, SPLITS = ("throughput", "gpipe"), ("free", "convex")

@@ -6,8 +6,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.compiled import njit
-from partitioner.preprocess.arrays import Floats
+from partitioner.base.compiled import njit
+from partitioner.problem.arrays import Floats
 
 Bits = NDArray[np.uint64]
 

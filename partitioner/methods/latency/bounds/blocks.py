@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from partitioner.methods.latency.bounds.between import Bits, times_between
 from partitioner.methods.latency.bounds.flow import Flow
 from partitioner.methods.latency.bounds.spine import Spine
-from partitioner.preprocess.arrays import Floats
+from partitioner.problem.arrays import Floats
 
 WIDEST = 60
 MOST_IDEALS = 4_000

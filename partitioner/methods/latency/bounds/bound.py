@@ -12,7 +12,7 @@ from partitioner.methods.latency.bounds.serial import serial_bound
 from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.method import OutOfTimeError, Settings
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 
 def bound_of(problem: Problem, settings: Settings) -> float:

@@ -8,8 +8,8 @@ import numpy as np
 
 from partitioner.methods.latency.program.seats import Mask
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 OFTEN = 100  # nodes, edges or nets between two looks at the clock
 

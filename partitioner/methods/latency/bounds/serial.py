@@ -19,13 +19,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.latency.bounds.blocks import Block, block_of
 from partitioner.methods.latency.bounds.flow import Flow
 from partitioner.methods.latency.bounds.spine import Spine, with_passengers
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats
+from partitioner.problem.problem import Problem
 
 SMALLEST = 0.01  # share of a device's memory
 MOST_SIDES = 5

@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner.methods.latency.bounds.flow import OFTEN, Flow
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Ints
+from partitioner.problem.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.latency.kernel.proposals import propose
 from partitioner.methods.latency.kernel.span import span
 from partitioner.methods.latency.kernel.tracking import recost, refresh, shift

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 INTO, BUSY, OUT = 0, 1, 2
 
@@ -45,7 +45,7 @@ class Model(NamedTuple):
     net_start, net, pin_start, pin
         The nets of every node and the nodes of every net, as rows.
     cost, source
-        Shape (E,): see :class:`partitioner.preprocess.problem.Nets`.
+        Shape (E,): see :class:`partitioner.problem.problem.Nets`.
     communication, slots
         The model's number, and how many subgraphs of a pass a device may hold.
     """

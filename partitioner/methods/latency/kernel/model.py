@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.latency.kernel.arrays import Model, Scratch, State
 from partitioner.methods.latency.kernel.tracking import refresh
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.arrays import Floats, Ints, rows_of
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.problem import Problem
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
 def model_of(problem: Problem, slots: int) -> Model:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.local_search.proposals import draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0

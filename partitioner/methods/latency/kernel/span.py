@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.latency.kernel.arrays import BUSY, INTO, OUT
 
 SEQUENTIAL, OVERLAPPED = 0, 1

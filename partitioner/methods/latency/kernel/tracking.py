@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.latency.kernel.arrays import BUSY, INTO, OUT
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partitioner.methods.latency.program.seats import Seats
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

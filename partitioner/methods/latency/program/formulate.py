@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.methods.ip.program import Builder, Program
 from partitioner.methods.ip.variables import ABSENT
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program import cuts, placing, times
 from partitioner.methods.latency.program.columns import Columns
 from partitioner.methods.latency.program.seats import Mask, Seats, heads_and_tails, seats_of
-from partitioner.preprocess.arrays import Floats, Ints, Rows
-from partitioner.preprocess.problem import Problem
+from partitioner.methods.solvers.program import Builder, Program
+from partitioner.problem.arrays import Floats, Ints, Rows
+from partitioner.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

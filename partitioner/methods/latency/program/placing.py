@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.variables import ABSENT, terms
 from partitioner.methods.latency.program.columns import Columns
-from partitioner.preprocess.arrays import Ints
+from partitioner.methods.solvers.program import Builder
+from partitioner.problem.arrays import Ints
 
 
 def assignment(builder: Builder, c: Columns) -> None:

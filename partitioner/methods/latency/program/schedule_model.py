@@ -10,8 +10,8 @@ from ortools.sat.python import cp_model
 
 from partitioner.methods.latency.program.formulate import longest
 from partitioner.methods.latency.program.seats import Seats, heads_and_tails, seats_of
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 UNITS = 10**8
 LARGEST = 2**52

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from partitioner.methods.ip.backends.backend import Answer, Limits, Tell
-from partitioner.methods.ip.backends.cpsat import EFFORT_PER_SECOND
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.program.schedule_model import Model, model_of
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.solvers.backends.cpsat import EFFORT_PER_SECOND
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
 
 _STOPS = {cp_model.OPTIMAL: "optimal", cp_model.INFEASIBLE: "infeasible"}
 

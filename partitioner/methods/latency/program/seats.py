@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.path import best_times, heads
 from partitioner.methods.places import device_kinds
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 Mask = NDArray[np.bool_]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.ip.program import Builder
 from partitioner.methods.ip.variables import ABSENT, terms
 from partitioner.methods.latency.program.columns import Columns
+from partitioner.methods.solvers.program import Builder
 
 
 def durations(builder: Builder, c: Columns) -> None:

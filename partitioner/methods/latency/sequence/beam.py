@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.latency.sequence.beam_kernel import advance
 from partitioner.methods.latency.sequence.sequence_table import Ground, States
 from partitioner.methods.method import Part, Settings
-from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
-from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.precedence import distinct
+from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
+from partitioner.problem.precedence import distinct
 
 SLICE = 500_000
 

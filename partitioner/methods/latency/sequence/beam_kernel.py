@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.latency.sequence.sequence_kernel import enter, half_length, leave
 
 SAME = 1e-12

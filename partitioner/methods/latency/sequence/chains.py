@@ -9,13 +9,13 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.devices import COMMUNICATION_MODELS
 from partitioner.methods.dp.blocks import merged
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats, Ints, Rows, rows_of
-from partitioner.preprocess.orders import depth_first
-from partitioner.preprocess.precedence import distinct, merge_cycles, relabelled
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
+from partitioner.problem.orders import depth_first
+from partitioner.problem.precedence import distinct, merge_cycles, relabelled
+from partitioner.problem.problem import Problem
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
 class Costs(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.latency.sequence.chains import Costs
-from partitioner.preprocess.arrays import Floats
+from partitioner.problem.arrays import Floats
 
 PATHS = 16
 

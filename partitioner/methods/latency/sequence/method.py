@@ -14,7 +14,7 @@ from partitioner.methods.latency.layout import outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.sequence_search import SequenceSearch
 from partitioner.methods.method import Outcome, Settings, no_split
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.problem import Problem
 
 
 def solve_sequence(problem: Problem, settings: Settings) -> Outcome:

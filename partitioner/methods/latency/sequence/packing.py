@@ -8,8 +8,8 @@ import numpy as np
 
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.method import Part
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 ATTEMPTS = 10_000
 

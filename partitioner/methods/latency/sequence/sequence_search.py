@@ -9,6 +9,7 @@ import numpy as np
 
 from partitioner.methods.dp.blocks import blocks_of, merged
 from partitioner.methods.dp.blocks import split_blocks as unmerged
+from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.linear import refined, starting_orders
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.latency.sequence.beam import BeamSearch, label_bytes
@@ -24,9 +25,8 @@ from partitioner.methods.latency.sequence.sequence_table import (
 )
 from partitioner.methods.latency.timing import latency
 from partitioner.methods.method import OutOfTimeError, Part, Settings, part_numbers
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.ideals import Lattice, chain_lattice, ideal_lattice
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
 
 MOST_IDEALS = 200_000
 IDEALS_PER_SECOND = 100_000

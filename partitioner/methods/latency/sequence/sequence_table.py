@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.weights import remaining_weights
 from partitioner.methods.latency.sequence.chains import Costs, costs_of
 from partitioner.methods.latency.sequence.least_work import additive_weights
 from partitioner.methods.latency.sequence.packing import is_counted
 from partitioner.methods.latency.sequence.sequence_kernel import sweep
 from partitioner.methods.method import Part, Settings
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.ideals import Lattice
-from partitioner.preprocess.problem import Problem
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 
 BYTES_PER_STATE = 13
 SLICE = 2_000_000

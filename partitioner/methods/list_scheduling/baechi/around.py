@@ -7,7 +7,7 @@ from partitioner.methods.list_scheduling.baechi.fusion import fused
 from partitioner.methods.list_scheduling.coarse import expanded, merged
 from partitioner.methods.list_scheduling.found import Found, PlaceTasks
 from partitioner.methods.method import Settings
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 
 
 def around(tasks: Tasks, settings: Settings, place: PlaceTasks) -> Found | None:

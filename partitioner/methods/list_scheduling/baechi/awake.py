@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.baechi.queues import Queues
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time
 

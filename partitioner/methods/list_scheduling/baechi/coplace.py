@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.list_scheduling.union import root
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 
 
 def coplaced(tasks: Tasks) -> Tasks:

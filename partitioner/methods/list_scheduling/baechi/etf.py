@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.baechi.queues import (
     Queues,
     enqueue_readers,
@@ -19,7 +19,7 @@ from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, b
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import upward_rank
 from partitioner.methods.method import Settings
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 
 
 def place_etf(tasks: Tasks, settings: Settings) -> Found | None:

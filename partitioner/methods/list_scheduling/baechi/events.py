@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.graph import Bools
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.baechi.awake import favourite_held, offer_awake
 from partitioner.methods.list_scheduling.baechi.kahn import kahn_order
 from partitioner.methods.list_scheduling.baechi.queues import (
@@ -19,8 +18,9 @@ from partitioner.methods.list_scheduling.baechi.queues import (
 from partitioner.methods.list_scheduling.engine import found
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
 
 
 def place_by_events(tasks: Tasks, favourite: Ints, reserve: bool) -> Found | None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from partitioner.methods.ip.program import Builder, Program
 from partitioner.methods.list_scheduling.baechi.linear_program import optimum
 from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.ranks import largest_time, largest_transfer
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.methods.solvers.program import Builder, Program
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 ROUNDING = 1e-7  # what the solver may be off
 HUGE = 1e5  # a transfer that takes longer than all tasks by this factor is not told apart from a longer one

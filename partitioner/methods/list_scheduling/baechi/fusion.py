@@ -6,8 +6,8 @@ import numpy as np
 
 from partitioner.methods.list_scheduling.coarse import numbered
 from partitioner.methods.list_scheduling.union import root
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 
 
 def fused(tasks: Tasks) -> Ints:

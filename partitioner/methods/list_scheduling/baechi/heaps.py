@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from partitioner.compiled import njit
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.base.compiled import njit
+from partitioner.problem.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 
 
 def kahn_order(tasks: Tasks) -> Ints:

@@ -6,16 +6,16 @@ from contextlib import closing
 
 import numpy as np
 
-from partitioner.methods.ip.backends.apart import apart
-from partitioner.methods.ip.backends.backend import Answer, Limits
-from partitioner.methods.ip.backends.catalogue import BACKENDS
-from partitioner.methods.ip.backends.guard import guarded
-from partitioner.methods.ip.backends.highs import solve_highs
-from partitioner.methods.ip.crew import Crew
-from partitioner.methods.ip.messages import Job
-from partitioner.methods.ip.program import Program
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats
+from partitioner.methods.solvers.backends.apart import apart
+from partitioner.methods.solvers.backends.backend import Answer, Limits
+from partitioner.methods.solvers.backends.catalogue import BACKENDS
+from partitioner.methods.solvers.backends.guard import guarded
+from partitioner.methods.solvers.backends.highs import solve_highs
+from partitioner.methods.solvers.messages import Job
+from partitioner.methods.solvers.program import Program
+from partitioner.methods.solvers.worker_pool import Crew
+from partitioner.problem.arrays import Floats
 
 SMALL = 5000  # columns up to which a solve takes less time than the start of a process
 LOOK = 0.1  # seconds between two looks at the clock

@@ -10,7 +10,7 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.method import Settings
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 
 
 def place_m_etf(tasks: Tasks, settings: Settings) -> Found | None:

@@ -10,7 +10,7 @@ from partitioner.methods.list_scheduling.baechi.favourites import favourite_chil
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.method import Settings
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 
 
 def place_m_sct(tasks: Tasks, settings: Settings) -> Found | None:

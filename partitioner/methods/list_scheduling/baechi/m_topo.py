@@ -10,8 +10,8 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 
 def place_m_topo(tasks: Tasks, settings: Settings) -> Found | None:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.graph import Bools
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.baechi.heaps import pop, push, replace_top
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time, start_times
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.workload.graph import Bools
 
 
 class Queues(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.ground import (
     FIRST,
     NOWHERE,
@@ -15,8 +15,8 @@ from partitioner.methods.list_scheduling.ground import (
     fits,
 )
 from partitioner.methods.list_scheduling.ranks import largest_transfer
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 
 def back_cost(tasks: Tasks) -> Floats:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.graph import Bools
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.ranks import mean_transfer
-from partitioner.preprocess.arrays import Floats, Ints, rows_of
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
 
 ROUNDING = 1e-13  # of the cost of all edges
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State, book, fits
-from partitioner.preprocess.arrays import Ints
+from partitioner.problem.arrays import Ints
 
 
 @njit(cache=True, nogil=True)

@@ -8,8 +8,8 @@ from partitioner.methods.list_scheduling.celeritas.breakpoints import breakpoint
 from partitioner.methods.list_scheduling.celeritas.orders import cpd_topo
 from partitioner.methods.list_scheduling.celeritas.ties import untied
 from partitioner.methods.list_scheduling.ranks import mean_time, mean_transfer
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 
 
 def fused(tasks: Tasks, most: int, fraction: float) -> Ints:

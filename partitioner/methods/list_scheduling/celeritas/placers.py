@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.graph import Bools
 from partitioner.methods.list_scheduling.celeritas.adjusting import adjust, back_cost
 from partitioner.methods.list_scheduling.celeritas.fill import fill
 from partitioner.methods.list_scheduling.celeritas.fusion import ccr, fused
@@ -18,8 +17,9 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
 
 Rule = Callable[[Tasks, Ground, State], int]
 

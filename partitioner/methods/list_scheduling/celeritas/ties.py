@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.graph import Bools
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.union import root
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
 
 
 def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.compiled import njit
-from partitioner.graph import Bools
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Share
 from partitioner.methods.list_scheduling.fastt.edges import consumers, producers
 from partitioner.methods.list_scheduling.ground import Ground
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.workload.graph import Bools
 
 
 @njit(cache=True, nogil=True)

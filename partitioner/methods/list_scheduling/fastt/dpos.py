@@ -13,8 +13,8 @@ from partitioner.methods.list_scheduling.ground import ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import largest_rank
 from partitioner.methods.method import Settings
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 
 def place_dpos(tasks: Tasks, settings: Settings) -> Found | None:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 
 WHOLE, SPLIT, PART, CONCATENATE = range(4)
 

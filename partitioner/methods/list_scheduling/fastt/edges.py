@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT
 from partitioner.methods.list_scheduling.ground import Ground
-from partitioner.preprocess.arrays import Ints
+from partitioner.problem.arrays import Ints
 
 Rows = tuple[Ints, Ints, Ints]
 

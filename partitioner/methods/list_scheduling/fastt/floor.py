@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.block import output_cost
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, SPLIT, Share
 from partitioner.methods.list_scheduling.ground import Ground
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.critical import OFF
 from partitioner.methods.list_scheduling.ground import (
     NOWHERE,
@@ -16,7 +16,7 @@ from partitioner.methods.list_scheduling.ground import (
     first_slot,
     ready_time,
 )
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

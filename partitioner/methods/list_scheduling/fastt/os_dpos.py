@@ -16,8 +16,8 @@ from partitioner.methods.list_scheduling.fastt.trials import Trials
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.timing import makespan
-from partitioner.preprocess.arrays import Floats
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats
+from partitioner.problem.tasks import Tasks
 
 SLACK = 1 + 1e-12  # times are sums in different orders
 Choice = TypeVar("Choice")

@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.methods.list_scheduling.fastt.block import rewritten, roles, spliced
 from partitioner.methods.list_scheduling.fastt.draft import Draft, Share
 from partitioner.methods.list_scheduling.ground import ground_of
-from partitioner.preprocess.arrays import Rows
+from partitioner.problem.arrays import Rows
 
 
 def split_task(draft: Draft, v: int, share: Share) -> Draft:

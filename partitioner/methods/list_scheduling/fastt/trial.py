@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.block import rewritten, roles, spliced
 from partitioner.methods.list_scheduling.fastt.critical import OFF, along
 from partitioner.methods.list_scheduling.fastt.draft import Share
@@ -13,7 +13,7 @@ from partitioner.methods.list_scheduling.fastt.kernel import place_all
 from partitioner.methods.list_scheduling.fastt.runs import descending
 from partitioner.methods.list_scheduling.ground import Ground, empty_state
 from partitioner.methods.list_scheduling.ranks import bottom, largest_times, largest_transfers
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)

@@ -14,7 +14,7 @@ from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.methods.list_scheduling.fastt.trial import trial
 from partitioner.methods.list_scheduling.ground import Ground, ground_of
 from partitioner.methods.list_scheduling.timing import makespan
-from partitioner.preprocess.arrays import Floats
+from partitioner.problem.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State
 from partitioner.methods.list_scheduling.refine.moves import propose, take_back
 from partitioner.methods.list_scheduling.refine.walk import Walk, sort_by_start, time_from, trace
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
 
 ROUNDING = 1 + 1e-12
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.compiled import njit
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground
 from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
 

@@ -13,8 +13,8 @@ from partitioner.methods.list_scheduling.refine.anneal import anneal
 from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.methods.method import Settings, meets
-from partitioner.preprocess.arrays import Floats
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats
+from partitioner.problem.tasks import Tasks
 
 MOST_MOVES, STEPS = 200_000, 6e8  # moves, and moves times tasks and edges
 CHUNK = 4e7

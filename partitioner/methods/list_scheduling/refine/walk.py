@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.compiled import njit
-from partitioner.graph import Bools
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
 from partitioner.methods.list_scheduling.timing import run_eagerly
-from partitioner.preprocess.arrays import Floats, Ints
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.workload.graph import Bools
 
 ROOM_FOR_MOVES = 64
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from partitioner import Devices, Graph, Transfers
-from partitioner.constraints import NONE
-from partitioner.demands import demands_of
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.preprocess.colocate import colocated_groups
-from partitioner.preprocess.fit import fit
-from partitioner.preprocess.tasks import Tasks, tasks_of
-from partitioner.topological import topological
+from partitioner.problem.colocate import colocated_groups
+from partitioner.problem.fit import fit
+from partitioner.problem.tasks import Tasks, tasks_of
+from partitioner.workload.constraints import NONE
+from partitioner.workload.resolved_constraints import demands_of
+from partitioner.workload.topological import topological
 
 Edges = Mapping[str, float]
 

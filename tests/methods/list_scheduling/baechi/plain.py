@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 
 INF = float("inf")
 

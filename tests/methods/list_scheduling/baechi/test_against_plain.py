@@ -14,9 +14,9 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.ranks import upward_rank
 from partitioner.methods.method import Settings
-from partitioner.placing import Placing
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.methods.placing import Placing
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.baechi.plain import EarliestFirst, Simulation, World
 from tests.methods.list_scheduling.small_tasks import some_tasks
 

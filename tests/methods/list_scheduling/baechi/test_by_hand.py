@@ -11,7 +11,7 @@ from partitioner.methods.list_scheduling.baechi.m_etf import place_m_etf
 from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
 from partitioner.methods.list_scheduling.baechi.m_topo import memory_cap, place_m_topo
 from partitioner.methods.method import Settings
-from partitioner.placing import Placing
+from partitioner.methods.placing import Placing
 from tests.methods.list_scheduling.baechi.by_hand import places, run_order, tasks_by_hand
 
 ONES = dict.fromkeys("abcde", 1.0)

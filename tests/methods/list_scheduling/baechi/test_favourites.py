@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from ortools.linear_solver import pywraplp
 
-from partitioner.clock import Clock
+from partitioner.base.clock import Clock
 from partitioner.methods.list_scheduling.baechi.events import place_by_events
 from partitioner.methods.list_scheduling.baechi.favourites import Links, favourite_children, links_of, rounded
 from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
 from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.method import Settings
-from partitioner.placing import Placing
-from partitioner.preprocess.tasks import Tasks
+from partitioner.methods.placing import Placing
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
 

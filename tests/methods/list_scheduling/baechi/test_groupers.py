@@ -14,8 +14,8 @@ from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
 from partitioner.methods.list_scheduling.baechi.m_topo import place_m_topo
 from partitioner.methods.list_scheduling.coarse import merged
 from partitioner.methods.method import Settings
-from partitioner.placing import Placing
-from partitioner.preprocess.tasks import Tasks
+from partitioner.methods.placing import Placing
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.baechi.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.small_tasks import some_tasks
 

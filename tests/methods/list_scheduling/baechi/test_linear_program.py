@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, Transfers
-from partitioner.clock import Clock
-from partitioner.interrupt import Interruption
+from partitioner.base.clock import Clock
+from partitioner.base.interruption import Interruption
 from partitioner.methods.list_scheduling.baechi import linear_program
 from partitioner.methods.list_scheduling.baechi.favourites import favourite_children, links_of, relaxation
 from partitioner.methods.list_scheduling.baechi.linear_program import SMALL, optimum
 from partitioner.methods.method import Settings
-from partitioner.preprocess.tasks import Tasks, tasks_of
+from partitioner.problem.tasks import Tasks, tasks_of
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
 AT_ONCE = 6.0  # seconds, on a machine that does other work

@@ -17,7 +17,7 @@ from partitioner.methods.list_scheduling.baechi.m_topo import place_m_topo
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
 from tests.random_workloads import in_known_order, random_workload
 

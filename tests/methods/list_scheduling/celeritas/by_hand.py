@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from partitioner import Devices, Graph, Transfers
-from partitioner.preprocess.tasks import Tasks, tasks_of
-from partitioner.topological import topological
+from partitioner.problem.tasks import Tasks, tasks_of
+from partitioner.workload.topological import topological
 
 
 def tasks_by_hand(

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
 CHUNKS = [0, *(pytest.param(chunk, marks=pytest.mark.slow) for chunk in range(1, 8))]

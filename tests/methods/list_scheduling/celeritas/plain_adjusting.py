@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 
 
 @dataclass

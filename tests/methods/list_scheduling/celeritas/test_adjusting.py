@@ -20,8 +20,8 @@ from partitioner.methods.list_scheduling.ground import (
     ground_of,
     new_state,
 )
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.celeritas.drawn import CHUNKS, drawn
 from tests.methods.list_scheduling.celeritas.plain_adjusting import PlainAdjusting

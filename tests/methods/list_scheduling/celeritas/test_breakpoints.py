@@ -10,8 +10,8 @@ import pytest
 from partitioner.methods.list_scheduling.celeritas.breakpoints import breakpoints
 from partitioner.methods.list_scheduling.celeritas.orders import cpd_topo
 from partitioner.methods.list_scheduling.ranks import mean_transfer
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.small_tasks import some_tasks
 

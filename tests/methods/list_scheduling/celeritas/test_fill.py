@@ -7,8 +7,8 @@ import numpy as np
 from partitioner.methods.list_scheduling.celeritas.fill import fill
 from partitioner.methods.list_scheduling.celeritas.orders import dfs_topo
 from partitioner.methods.list_scheduling.ground import NOWHERE, State, ground_of, new_state
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.celeritas.drawn import drawn
 

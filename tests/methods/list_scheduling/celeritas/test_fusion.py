@@ -11,8 +11,8 @@ from partitioner.methods.list_scheduling.celeritas.fusion import ccr, fused
 from partitioner.methods.list_scheduling.celeritas.orders import cpd_topo
 from partitioner.methods.list_scheduling.celeritas.ties import untied
 from partitioner.methods.list_scheduling.coarse import merged
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.celeritas.drawn import CHUNKS, drawn
 

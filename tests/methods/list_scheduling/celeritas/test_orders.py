@@ -11,8 +11,8 @@ import pytest
 
 from partitioner.methods.list_scheduling.celeritas.orders import cpd_topo, critical_path, dfs_topo
 from partitioner.methods.list_scheduling.ranks import mean_time, mean_transfer
-from partitioner.preprocess.arrays import Floats, Ints
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.celeritas.drawn import drawn
 from tests.methods.list_scheduling.small_tasks import some_tasks

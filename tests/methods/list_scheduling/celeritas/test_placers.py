@@ -27,7 +27,7 @@ from partitioner.methods.list_scheduling.celeritas.placers import (
 from partitioner.methods.list_scheduling.found import PlaceTasks
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
-from partitioner.placing import Placing
+from partitioner.methods.placing import Placing
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.celeritas.drawn import drawn
 from tests.random_workloads import random_workload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 
 
 def best_without_transfers(tasks: Tasks) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partitioner import Devices, Dimension, Graph, Plan, solve
-from partitioner.columns import MEMORY_PARTS
+from partitioner.workload.array_input import MEMORY_PARTS
 
 Row = dict[str, Any]
 COPIED = ("parameters", "gradients", "optimizer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 
 
 class PlainDpos:

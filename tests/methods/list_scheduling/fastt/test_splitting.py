@@ -10,12 +10,12 @@ import pytest
 from partitioner import Devices, Dimension, Graph, Transfers
 from partitioner.methods.list_scheduling.fastt.draft import WHOLE, draft_of
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
-from partitioner.preprocess.arrays import Ints
-from partitioner.preprocess.tasks import Tasks
-from partitioner.splitting.ordered import in_order
-from partitioner.splitting.rewritten import Splitter
-from partitioner.splitting.start import tasks_at
-from partitioner.topological import topological
+from partitioner.planning.splitting.ordered import in_order
+from partitioner.planning.splitting.rewritten import Splitter
+from partitioner.planning.splitting.start import tasks_at
+from partitioner.problem.arrays import Ints
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.topological import topological
 from tests.methods.list_scheduling.fastt.plain_splits import split
 from tests.random_workloads import uneven_workload
 

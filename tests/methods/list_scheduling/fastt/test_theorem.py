@@ -12,7 +12,7 @@ import pytest
 
 from partitioner import Devices, Graph
 from partitioner.methods.list_scheduling.fastt.dpos import dpos
-from partitioner.preprocess.tasks import Tasks
+from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.fastt.ideal import best_without_transfers, largest_transfers
 from tests.methods.list_scheduling.fastt.workloads import as_tasks
 

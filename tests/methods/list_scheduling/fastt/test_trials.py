@@ -12,10 +12,10 @@ from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.methods.list_scheduling.fastt.trials import Trials
 from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.timing import makespan
-from partitioner.splitting.ordered import in_order
-from partitioner.splitting.rewritten import Splitter
-from partitioner.splitting.start import tasks_at
-from partitioner.topological import topological
+from partitioner.planning.splitting.ordered import in_order
+from partitioner.planning.splitting.rewritten import Splitter
+from partitioner.planning.splitting.start import tasks_at
+from partitioner.workload.topological import topological
 from tests.random_workloads import uneven_workload
 
 ALONG = [Dimension("batch"), Dimension("inner", divides_output=False, divides_parameters=True)]

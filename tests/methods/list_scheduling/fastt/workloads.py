@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner import Devices, Graph, Transfers
-from partitioner.preprocess.colocate import colocated_groups
-from partitioner.preprocess.tasks import Tasks, tasks_of
-from partitioner.topological import topological
+from partitioner.problem.colocate import colocated_groups
+from partitioner.problem.tasks import Tasks, tasks_of
+from partitioner.workload.topological import topological
 from tests.random_workloads import fitted, uneven_workload
 
 

@@ -1,0 +1,177 @@
+"""The command line: ``partitioner solve``, ``evaluate``, ``simulate``, ``compare``, ``plot``, ``methods``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+from partitioner.cli.arguments import Command, command_parser
+from partitioner.cli.compare import compare_all
+from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
+from partitioner.cli.methods import list_methods
+from partitioner.cli.plot import run_plot
+from partitioner.cli.progress import ProgressLine
+from partitioner.cli.simulate import simulate_plan
+from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
+from partitioner.evaluation.solution import PlanRecord
+from partitioner.files import check_writable
+from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
+from partitioner.planning.certify import certify
+from partitioner.planning.evaluate import evaluate
+from partitioner.planning.solve import solve
+from partitioner.results.certificate import Certificate
+from partitioner.results.evaluation_table import evaluation_table
+from partitioner.workload.graph import Graph, NodeId
+from partitioner.workload.workload import Workload
+
+METHOD_OPTIONS = (
+    *("granularity", "memory_budget", "orders", "subgraphs_per_accelerator"),
+    *("replicas", "schedule", "microbatches"),
+    *("sct_threshold", "grouper", "fusion_range", "fusion_memory", "imbalance"),
+)
+GIVEN = ("subgraphs_per_accelerator", "schedule", "microbatches")
+DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments
+        The words after the program's name; by default those of the process.
+
+    Returns
+    -------
+    int
+        0 a plan or evaluation; 2 bad input or usage; 3 proven infeasible; 4 no plan found within
+        the limits; 130 interrupted without a plan; 141 nobody reads on.
+    """
+    options = command_parser(COMMANDS).parse_args(arguments)
+    try:
+        options.run(options)
+    except KeyboardInterrupt:
+        return _fail("interrupted before there was a plan", INTERRUPTED)
+    except InfeasibleError as error:
+        return _fail(f"infeasible: {error}", INFEASIBLE)
+    except NoPlanFound as error:
+        return _fail(str(error), NOTHING_FOUND)
+    except PartitionerError as error:
+        return _fail(str(error), BAD_INPUT)
+    return DONE
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"partitioner: {message}", file=sys.stderr)
+    return code
+
+
+def _solve(options: argparse.Namespace) -> None:
+    check_writable(options.output)
+    workload = read_workload(options)
+    constraints = read_constraints(options, workload.graph)
+    chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
+    chosen |= {"contiguous_backward": options.contiguous_backward or None}
+    chosen |= {"deterministic": options.deterministic or None}
+    chosen |= {"contiguous_cpus": False if options.scattered_cpus else None}
+    chosen |= {"refine": options.refine or None, "fuse": options.fuse or None}
+    chosen |= {"transfers": read_transfers(options)}
+    chosen |= {"constraints": None if constraints.empty else constraints}
+    with ProgressLine() as line:
+        plan = solve(
+            workload.graph,
+            workload.devices,
+            options.objective,
+            method=options.method,
+            split=options.split,
+            backend=options.backend,
+            time_limit=options.time_limit,
+            gap=options.gap,
+            seed=options.seed,
+            workers=options.workers,
+            on_progress=line.show,
+            **{name: value for name, value in chosen.items() if value is not None},
+        )
+    print(plan.to_json() if options.format == "json" else plan.summary())
+    if options.output is not None:
+        plan.save(options.output)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    plan = load_record(options.plan)
+    workload = read_workload(options, plan.hardware)
+    plan = resolved(plan, workload.graph, workload.devices)
+    objective = options.objective or plan.default_objective
+    given = _asked(options, workload.graph, plan, objective)
+    evaluation = evaluate(workload.graph, workload.devices, plan.placement, objective, **given)
+    wanted = evaluation.feasible and options.bound is not None
+    certificate = _certificate(workload, plan.placement, objective, options.bound, given) if wanted else None
+    if options.format == "json":
+        record = asdict(evaluation) | {"feasible": evaluation.feasible}
+        record["loads"] = [entry.as_dict() for entry in evaluation.loads]
+        if evaluation.objective != "latency":
+            del record["schedule"]
+        elif evaluation.schedule is None:
+            record["value"] = None  # JSON has no infinity
+        proven = {"bound": certificate.bound, "gap": certificate.gap} if certificate else {}
+        print(json.dumps(record | proven, indent=1))
+    else:
+        print(evaluation_table(evaluation))
+        if certificate is not None:
+            print(certificate.summary())
+
+
+def _asked(options: argparse.Namespace, graph: Graph, plan: PlanRecord, objective: str) -> dict[str, Any]:
+    """What the placement is evaluated with: what the plan says of itself, changed by the options."""
+    known = evaluation_arguments(plan, graph, objective, {})
+    constraints = read_constraints(options, graph, known.get("constraints"))
+    given = {name: getattr(options, name) for name in GIVEN}
+    given |= {"constraints": None if constraints.empty else constraints}
+    if objective == "makespan":
+        given |= {"transfers": read_transfers(options, known.get("transfers"))}
+    return evaluation_arguments(plan, graph, objective, given)
+
+
+def _certificate(
+    workload: Workload,
+    placement: Mapping[NodeId, str],
+    objective: str,
+    time_limit: float,
+    given: Mapping[str, Any],
+) -> Certificate:
+    with ProgressLine() as line:
+        return certify(
+            workload.graph,
+            workload.devices,
+            placement,
+            objective,
+            time_limit=time_limit,
+            on_progress=line.show,
+            **given,
+        )
+
+
+COMMANDS: dict[str, Command] = {
+    "solve": _solve,
+    "evaluate": _evaluate,
+    "simulate": simulate_plan,
+    "compare": compare_all,
+    "plot": run_plot,
+    "methods": list_methods,
+}
+
+
+def run() -> NoReturn:
+    """Entry point of the ``partitioner`` program; whoever reads its output may leave before the end."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        code = UNREAD
+    sys.exit(code)

@@ -1,0 +1,93 @@
+"""The command ``partitioner methods``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from partitioner.base.argument_types import check_word
+from partitioner.methods.info import MethodInfo
+from partitioner.methods.registry import FEATURES, METHODS
+from partitioner.methods.solvers.backends.backend import Capability
+from partitioner.methods.solvers.backends.catalogue import BACKENDS, missing_backends
+from partitioner.planning.evaluate import OBJECTIVES
+from partitioner.results.tables import columns, render
+
+LETTERS = {objective: objective[0].upper() for objective in OBJECTIVES}
+MORE = "all of one method: partitioner methods NAME; of every method: --long"
+
+
+def list_methods(options: argparse.Namespace) -> None:
+    """Print a line for each method, all that is known of one or of all, or the same as JSON.
+
+    Raises
+    ------
+    OptionError
+        If no method has the name that is given.
+    """
+    if options.name is not None:
+        check_word("NAME", options.name, METHODS)
+    chosen = list(METHODS.values()) if options.name is None else [METHODS[options.name]]
+    if options.format == "json":
+        print(json.dumps([asdict(info) for info in chosen], indent=1))
+    elif options.name is not None:
+        print(method_details(chosen[0]))
+    else:
+        print(methods_table(chosen) if options.long else methods_lines(chosen))
+        print(backends_table(list(BACKENDS.values()), missing_backends()))
+
+
+def methods_lines(methods: Sequence[MethodInfo], width: int | None = None) -> str:
+    """Return a line for each method: its objectives as letters, and its guarantee as far as there is room."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), width=max(80, columns(width)))
+    table.add_column("method", no_wrap=True)
+    table.add_column("for", no_wrap=True)
+    table.add_column("result", no_wrap=True, overflow="ellipsis", ratio=1)
+    for info in methods:
+        able = "".join(letter if name in info.objectives else "-" for name, letter in LETTERS.items())
+        table.add_row(info.name, able, Text(info.guarantee))
+    legend = ", ".join(f"{letter} {name}" for name, letter in LETTERS.items())
+    return render([Text(f"for: {legend}"), table, Text(MORE)], width)
+
+
+def method_details(info: MethodInfo, width: int | None = None) -> str:
+    """Return all that is known of a method as text."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    lists = {"objectives": info.objectives, "splits": info.splits, "backends": info.backends}
+    lists["also knows"] = tuple(FEATURES[name] for name in info.features if name in FEATURES)
+    for title, words in {"method": (info.name,), **lists, "result": (info.guarantee,)}.items():
+        if words:
+            table.add_row(title, Text(", ".join(words)))
+    return render([table], width)
+
+
+def methods_table(methods: Sequence[MethodInfo]) -> str:
+    """Return the methods as text: what each can be asked for and what it guarantees."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("method", no_wrap=True)
+    for name in ("objectives", "splits", "backends", "guarantee"):
+        table.add_column(name, overflow="fold", ratio=3 if name == "guarantee" else None)
+    for info in methods:
+        lists = (", ".join(names) for names in (info.objectives, info.splits, info.backends))
+        table.add_row(info.name, *lists, info.guarantee)
+    return render([table])
+
+
+def backends_table(backends: Sequence[Capability], missing: Collection[str]) -> str:
+    """Return the solvers of integer programs as text: is each here, and what can it do?"""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("backend", "here", "cores", "solutions"):
+        table.add_column(name, overflow="fold")
+    for backend in backends:
+        here = f"no: {backend.remedy}" if backend.name in missing else "yes"
+        told = "as it finds them" if backend.streams else "at its end"
+        table.add_row(backend.name, Text(here), "several" if backend.parallel else "one", told)
+    return render([table])

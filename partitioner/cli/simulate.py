@@ -1,0 +1,92 @@
+"""The command ``partitioner simulate``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from partitioner.cli.inputs import read_workload
+from partitioner.errors import OptionError
+from partitioner.evaluation.solution import PlanRecord
+from partitioner.exports.chrome_trace import save_chrome_trace
+from partitioner.exports.torch_schedule import save_torch_schedule
+from partitioner.files import check_writable
+from partitioner.formats.plan_record import load_record, resolved
+from partitioner.formats.torch_schedule import load_torch_schedule
+from partitioner.planning.comparison.schedules import Comparison, compare_schedules
+from partitioner.results.timeline_table import timeline_table
+from partitioner.schedule import Timeline, simulate
+from partitioner.schedule.reading import read_passes
+from partitioner.schedule.simulation import usual_schedule
+from partitioner.workload.workload import Workload
+
+TABLE = ".csv"
+
+
+def simulate_plan(options: argparse.Namespace) -> None:
+    """Simulate a plan under a schedule, or compare all schedules; print what came out, write files.
+
+    Raises
+    ------
+    PartitionerError
+        If something in files or options is not sound, or a file cannot be written.
+    """
+    if options.compare and (options.output or options.csv) and not options.schedule:
+        raise OptionError("--output and --csv are about one schedule: --compare needs --schedule with them")
+    check_writable(options.output, options.trace, options.csv)
+    record = load_record(options.plan)
+    workload = read_workload(options, record.hardware)
+    record = resolved(record, workload.graph, workload.devices)
+    comparison = _compared(options, workload, record) if options.compare else None
+    timeline = _simulated(options, workload, record) if options.schedule or comparison is None else None
+    if comparison is not None:
+        print(comparison.to_json() if options.format == "json" else comparison.summary())
+    elif timeline is not None:
+        print(timeline.to_json() if options.format == "json" else timeline_table(timeline))
+    _write(options, timeline, comparison)
+
+
+def simulation_arguments(options: argparse.Namespace, record: PlanRecord) -> dict[str, Any]:
+    """Return the plan and the number of samples, by the options or else by the plan itself."""
+    return {
+        "plan": record.placement,
+        "microbatches": record.microbatches if options.microbatches is None else options.microbatches,
+        "replicas": record.replicas or None,
+        "order": record.order,
+        "links": options.links,
+    }
+
+
+def _compared(options: argparse.Namespace, workload: Workload, record: PlanRecord) -> Comparison:
+    return compare_schedules(workload.graph, workload.devices, **simulation_arguments(options, record))
+
+
+def _simulated(options: argparse.Namespace, workload: Workload, record: PlanRecord) -> Timeline:
+    graph, devices = workload.graph, workload.devices
+    name: str = options.schedule or record.schedule or usual_schedule(graph)
+    given = simulation_arguments(options, record)
+    if Path(name).suffix != TABLE:
+        return simulate(graph, devices, schedule=name, **given)
+    table = load_torch_schedule(name, _ranks(workload, record))
+    return simulate(graph, devices, schedule=table, **given | {"microbatches": options.microbatches})
+
+
+def _ranks(workload: Workload, record: PlanRecord) -> list[str]:
+    """The devices in the order of their first stages, as :func:`torch_ranks` writes them."""
+    graph, devices, replicas = workload.graph, workload.devices, record.replicas or None
+    passes = read_passes(graph, devices, record.placement, replicas=replicas, order=record.order)
+    return [passes.names[device] for device in dict.fromkeys(passes.stage_devices())]
+
+
+def _write(options: argparse.Namespace, timeline: Timeline | None, comparison: Comparison | None) -> None:
+    """The files asked for; a trace shows every schedule that was compared."""
+    if options.trace is not None:
+        runs = {} if timeline is None else {timeline.schedule: timeline}
+        if comparison is not None:
+            runs = {one.schedule: one.timeline for one in comparison.ranked if one.timeline} | runs
+        save_chrome_trace(runs, options.trace)
+    if timeline is not None and options.output is not None:
+        timeline.save(options.output)
+    if timeline is not None and options.csv is not None:
+        save_torch_schedule(timeline.table, options.csv)

@@ -1,0 +1,82 @@
+"""Branchings: what a planner for linear graphs would have to keep together."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.problem.arrays import Ints, Rows
+
+
+def branchings(successors: Rows, idle: NDArray[np.bool_]) -> Ints:
+    """Contract every branching to one block; what is left branches at most where a cut makes two parts.
+
+    A branching is a biconnected component of the graph, directions aside, of more than one edge. Its
+    block holds all nodes from which its edges lead; where it ends in one node, the next block begins
+    with that node. The tensors of :func:`side_layers` make no branching. Blocks that feed one another
+    for their sake become one.
+
+    Parameters
+    ----------
+    successors
+        The precedence of `n` supernodes.
+    idle
+        Shape (n,): does the supernode take no time on any device?
+
+    Returns
+    -------
+    Ints
+        Shape (n,): the block of every supernode; blocks are numbered in a topological order.
+
+    Examples
+    --------
+    The diamond of 1, 2, 3 and 4 between two nodes; 4, where it ends, is not part of its block.
+
+    >>> from partitioner.problem.problem import rows_of
+    >>> edges = np.array([(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5)])
+    >>> branchings(rows_of(edges[:, 0], edges[:, 1], 6), np.zeros(6, dtype=bool)).tolist()
+    [0, 1, 1, 1, 2, 3]
+    """
+    graph = _digraph(successors)
+    aside = side_layers(graph, idle)
+    drawn = nx.Graph((u, v) for u, v in graph.edges if u not in aside)
+    together = [_tails(graph, edges) for edges in nx.biconnected_component_edges(drawn)]
+    for first, *others in together:
+        graph.add_edges_from((first, other) for other in others)
+        graph.add_edges_from((other, first) for other in others)
+    return _numbered_components(graph)
+
+
+def side_layers(graph: nx.DiGraph[int], idle: NDArray[np.bool_]) -> set[int]:
+    """Layers that take no time and only hand something on beside the path to several others.
+
+    Either they read nothing, as inputs and masks do, or each of their readers reads from another layer
+    too, one that is not of this sort: so the context that an attention hands to all layers of a decoder.
+    """
+    shared = {v for v in graph if idle[v] and graph.out_degree(v) > 1}
+    return {
+        v for v in shared if not graph.pred[v] or all(graph.pred[w].keys() - shared for w in graph.succ[v])
+    }
+
+
+def _digraph(successors: Rows) -> nx.DiGraph[int]:
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(len(successors.start) - 1))
+    graph.add_edges_from(zip(successors.owners().tolist(), successors.items.tolist(), strict=True))
+    return graph
+
+
+def _tails(graph: nx.DiGraph[int], edges: list[tuple[int, int]]) -> list[int]:
+    """The nodes from which the undirected edges lead."""
+    return sorted({u if graph.has_edge(u, v) else v for u, v in edges})
+
+
+def _numbered_components(graph: nx.DiGraph[int]) -> Ints:
+    """Shape (n,): the strongly connected component of every node, numbered in a topological order."""
+    components = nx.condensation(graph)
+    first = {c: min(members) for c, members in components.nodes(data="members")}
+    number = np.empty(len(graph), dtype=np.int64)
+    for place, c in enumerate(nx.lexicographical_topological_sort(components, key=first.__getitem__)):
+        number[list(components.nodes[c]["members"])] = place
+    return number

@@ -1,0 +1,125 @@
+"""The dynamic program of one level: T(j, m), the best time up to state j on m machines."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.baselines.pipedream.model import stage_time, stashed_bytes, transfer_time
+from partitioner.workload.graph import Bools, Floats
+
+
+class Cuts(NamedTuple):
+    """The states that a pipeline may be cut at; 0 stands for the empty ideal, S for everything.
+
+    Parameters
+    ----------
+    parameters, held
+        Shape (S + 1,): bytes of the ideal's weights, and of weights and activations.
+    output
+        Shape (S + 1,): bytes that cross the cut.
+    before
+        Shape (S + 1, S + 1): may the first state be a cut before the second?
+    """
+
+    parameters: Floats
+    held: Floats
+    output: Floats
+    before: Bools
+
+
+class Rules(NamedTuple):
+    """One level of machines, and what a pipeline on it must obey.
+
+    Parameters
+    ----------
+    machines, bandwidth
+        How many machines, and the bandwidth between them.
+    first_share, later_share
+        By what synchronisation is divided, in the first stage and in later ones.
+    straight
+        No stage is replicated.
+    fewer
+        Machines may stay idle.
+    memory
+        Bytes of a machine, infinity for no limit.
+    charged
+        Transfers between stages count.
+    ratio
+        By what they are compressed.
+    """
+
+    machines: int
+    bandwidth: float
+    first_share: float
+    later_share: float
+    straight: bool
+    fewer: bool
+    memory: float
+    charged: bool
+    ratio: float
+
+
+@njit(cache=True, nogil=True)
+def best_row(time, start, cuts, rules):  # type: ignore[no-untyped-def]
+    """The best pipelines of everything between state `start` and each later one.
+
+    A stage of r machines between the cuts k and j costs the largest of its compute with
+    synchronisation, its input and its output. The first stage pays no transfer, the end of the
+    network has none, and a stage's memory counts the machines behind it. Idle machines are not
+    considered for a pipeline that ends at the very first state, as in the released program.
+
+    Parameters
+    ----------
+    time
+        Shape (S + 1, S + 1): time of the layers between two states on one machine, infinity where
+        they cannot be a stage.
+    start
+        The state that the pipelines begin after.
+    cuts, rules
+        States and level.
+
+    Returns
+    -------
+    value, split, left, replicas
+        Shape (S + 1, machines + 1): the smallest time for exactly (or, with fewer, at most) that
+        many machines; where the last stage begins, how many machines are left for the stages
+        before it, and how many it has.
+    """
+    parameters, held, output, before = cuts
+    machines, bandwidth, first_share, later_share, straight, fewer, memory, charged, ratio = rules
+    states = len(parameters)
+    value = np.full((states, machines + 1), np.inf)
+    split = np.full((states, machines + 1), -1, np.int64)
+    left = np.zeros((states, machines + 1), np.int64)
+    replicas = np.zeros((states, machines + 1), np.int64)
+    most = 1 if straight else machines
+    for j in range(start + 1, states):
+        weights, bytes_held = parameters[j] - parameters[start], held[j] - held[start]
+        for r in range(1, most + 1):
+            if stashed_bytes(bytes_held, r, machines - r) <= memory:
+                cost = stage_time(time[start, j], weights, r, bandwidth, first_share)
+                if cost < value[j, r]:
+                    value[j, r], split[j, r], replicas[j, r] = cost, start, r
+        for k in range(start + 1, j):
+            if not before[k, j]:
+                continue
+            weights, bytes_held = parameters[j] - parameters[k], held[j] - held[k]
+            for r in range(1, min(most, machines - 1) + 1):
+                cost = stage_time(time[k, j], weights, r, bandwidth, later_share)
+                if charged:
+                    cost = max(cost, transfer_time(output[k], r, bandwidth, ratio))
+                    if j < states - 1:
+                        cost = max(cost, transfer_time(output[j], r, bandwidth, ratio))
+                for m in range(r + 1, machines + 1):
+                    total = max(cost, value[k, m - r])
+                    if total < value[j, m] and stashed_bytes(bytes_held, r, machines - m) <= memory:
+                        value[j, m], split[j, m], left[j, m], replicas[j, m] = total, k, m - r, r
+        if fewer and j > start + 1:
+            for m in range(2, machines + 1):
+                if value[j, m - 1] < value[j, m]:
+                    value[j, m], split[j, m] = value[j, m - 1], split[j, m - 1]
+                    left[j, m], replicas[j, m] = left[j, m - 1], replicas[j, m - 1]
+    return value, split, left, replicas

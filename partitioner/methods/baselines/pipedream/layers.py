@@ -1,0 +1,86 @@
+"""What the planner sees of a profile: four columns and the edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.problem.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """The forward graph of `n` layers; a layer's position is its name.
+
+    Parameters
+    ----------
+    time
+        Shape (n,): forward and backward time of one minibatch.
+    activation
+        Shape (n,): bytes of the output.
+    parameters
+        Shape (n,): bytes of the weights.
+    edges
+        Shape (m, 2): producer and consumer. The order of the layers and edges is that of the
+        profile: the planner starts from the first layer without a producer.
+
+    Raises
+    ------
+    WorkloadError
+        If the columns differ in length, hold a number below 0 or not finite, or the edges are no
+        acyclic graph over the layers.
+
+    Examples
+    --------
+    >>> chain = Layers([1.0, 2.0], [8.0, 4.0], [0.0, 6.0], [(0, 1)])
+    >>> len(chain), chain.order.tolist()
+    (2, [0, 1])
+    """
+
+    time: Floats
+    activation: Floats
+    parameters: Floats
+    edges: Ints
+
+    def __post_init__(self) -> None:
+        for name in ("time", "activation", "parameters"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        object.__setattr__(self, "edges", np.asarray(self.edges, dtype=np.int64).reshape(-1, 2))
+        flaws = _flaws(self)
+        if not flaws and len(self.order) < len(self):
+            flaws = [Flaw("layers", "edges", "", "have a cycle; there must be none")]
+        if flaws:
+            raise WorkloadError(flaws)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def order(self) -> Ints:
+        """A topological order; without the layers that a cycle holds back."""
+        waiting = np.bincount(self.edges[:, 1], minlength=len(self))
+        consumers = [self.edges[self.edges[:, 0] == v, 1] for v in range(len(self))]
+        order = np.flatnonzero(waiting == 0).tolist()
+        for v in order:
+            for w in consumers[v]:
+                waiting[w] -= 1
+                if waiting[w] == 0:
+                    order.append(int(w))
+        return np.array(order, dtype=np.int64)
+
+
+def _flaws(layers: Layers) -> list[Flaw]:
+    n = len(layers)
+    flaws = [] if n else [Flaw("layers", "time", "", "there must be at least one layer")]
+    for name in ("time", "activation", "parameters"):
+        column = getattr(layers, name)
+        if column.shape != (n,):
+            flaws.append(Flaw("layers", name, f"shape {column.shape}", f"must have shape ({n},)"))
+            continue
+        wrong = np.flatnonzero(~(np.isfinite(column) & (column >= 0))).tolist()
+        rule = "must be a finite number of at least 0"
+        flaws += [Flaw(f"layer {i}", name, shown(float(column[i])), rule) for i in wrong]
+    outside = layers.edges[((layers.edges < 0) | (layers.edges >= n)).any(axis=1)].tolist()
+    return flaws + [Flaw("layers", "edges", shown(e), f"must be from 0 to {n - 1}") for e in outside]

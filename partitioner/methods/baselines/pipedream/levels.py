@@ -1,0 +1,137 @@
+"""Levels of machines: the best time of one level is the compute time of the next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.methods.baselines.pipedream.flat import Cuts, Rules, best_row
+from partitioner.methods.baselines.pipedream.layers import Layers
+from partitioner.methods.baselines.pipedream.request import Level, Restrictions
+from partitioner.methods.baselines.pipedream.states import Look, States, no_look
+from partitioner.problem.arrays import Floats
+
+
+class Piece(NamedTuple):
+    """What lies between two cuts; of each level the first machine and the replicas, the innermost first."""
+
+    start: int
+    end: int
+    first: tuple[int, ...] = ()
+    replicas: tuple[int, ...] = ()
+
+    def on(self, first: int, replicas: int) -> Piece:
+        """The piece on so many machines of the next level, from the first one on."""
+        return self._replace(first=(*self.first, first), replicas=(*self.replicas, replicas))
+
+
+class Hierarchy:
+    """The tables of all levels, solved from the innermost up; the last one only from the start.
+
+    Parameters
+    ----------
+    layers, states
+        The graph and its cuts.
+    levels
+        The innermost first.
+    restrictions
+        The same for each level.
+    look
+        Called from time to time; what it raises ends the run.
+    """
+
+    def __init__(
+        self,
+        layers: Layers,
+        states: States,
+        levels: Sequence[Level],
+        restrictions: Restrictions,
+        look: Look = no_look,
+    ) -> None:
+        look()
+        self.cuts = cuts_of(layers, states)
+        self.rules = rules_of(levels, restrictions)
+        self.times = [_segment_times(layers, states, self.cuts, restrictions.consistent)]
+        for rules in self.rules[:-1]:
+            self.times.append(_best_table(self.times[-1], self.cuts, rules, look))
+
+    def best(self) -> tuple[float, list[Piece]]:
+        """The predicted time, infinity if there is no pipeline, and its stages in order."""
+        end = len(self.cuts.output) - 1
+        value = best_row(self.times[-1], 0, self.cuts, self.rules[-1])[0][end, -1]
+        return float(value), self._pieces(len(self.rules) - 1, 0, end) if value < math.inf else []
+
+    def _pieces(self, level: int, start: int, end: int) -> list[Piece]:
+        """The innermost stages of the best pipeline between two states on all machines of a level."""
+        rules = self.rules[level]
+        _, split, left, replicas = best_row(self.times[level], start, self.cuts, rules)
+        found: list[Piece] = []
+        machines = rules.machines
+        while end != start:
+            cut, count = int(split[end, machines]), int(replicas[end, machines])
+            machines = int(left[end, machines])
+            inner = self._pieces(level - 1, cut, end) if level else [Piece(cut, end)]
+            found = [piece.on(machines, count) for piece in inner] + found
+            end = cut
+        return found
+
+
+def cuts_of(layers: Layers, states: States) -> Cuts:
+    """The states with the empty one in front."""
+    parameters = states.inside @ layers.parameters
+    held = states.inside @ (layers.activation + layers.parameters)
+    before = np.zeros((len(parameters) + 1, len(parameters) + 1), dtype=bool)
+    before[0, 1:], before[1:, 1:] = True, states.before
+    parameters, held, output = (np.concatenate(([0.0], x)) for x in (parameters, held, states.output))
+    return Cuts(parameters, held, output, before)
+
+
+def rules_of(levels: Sequence[Level], restrictions: Restrictions) -> list[Rules]:
+    """The rules of each level.
+
+    Released, the first stage's synchronisation is divided by the size of the level below, that of
+    later stages is not; consistent, both are divided by all the machines of a group.
+    """
+    ratio = restrictions.activation_compression_ratio
+    found: list[Rules] = []
+    below = group = 1
+    for machines, bandwidth in levels:
+        first, later = (group, group) if restrictions.consistent else (below, 1)
+        found.append(
+            Rules(
+                machines=machines,
+                bandwidth=float(bandwidth),
+                first_share=float(first),
+                later_share=float(later),
+                straight=restrictions.straight,
+                fewer=restrictions.fewer_machines,
+                memory=math.inf if restrictions.memory is None else float(restrictions.memory),
+                charged=ratio is not None,
+                ratio=float(ratio or 1.0),
+            )
+        )
+        below, group = machines, group * machines
+    return found
+
+
+def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
+    """Shape (S + 1, S + 1): for any two states, the best time on all machines of the level between them."""
+    table = np.full(time.shape, np.inf)
+    for start in range(len(time) - 1):
+        look()
+        table[start] = best_row(time, start, cuts, rules)[0][:, rules.machines]
+    return table
+
+
+def _segment_times(layers: Layers, states: States, cuts: Cuts, consistent: bool) -> Floats:
+    """Shape (S + 1, S + 1): what the layers between two states take on one machine.
+
+    Released, states that are not comparable make segments as well, even of negative time, which
+    levels above the first may use; consistent, they make none.
+    """
+    total = np.concatenate(([0.0], states.inside @ layers.time))
+    allowed = cuts.before if consistent else np.triu(np.ones_like(cuts.before), 1)
+    return np.where(allowed, total[None, :] - total[:, None], np.inf)

@@ -1,0 +1,134 @@
+"""PipeDream's planner as a method: what it plans is judged by the model of all methods."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from partitioner.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError
+from partitioner.methods.baselines.pipedream.plan import plan
+from partitioner.methods.baselines.pipedream.result import PipeDreamPlan
+from partitioner.methods.baselines.pipedream.view import View, devices_of, view_of
+from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.pipeline.loads import pipeline_value
+from partitioner.methods.dp.search import Stopped
+from partitioner.methods.method import Outcome, Part, Settings, no_split
+from partitioner.problem.problem import Problem
+
+OTHER_KINDS = "PipeDream's planner knows one kind of device: all others are left idle"
+ALL_CUTS = "steps from the first source do not reach every layer: planned over all cuts"
+IDLE = "no pipeline uses all devices: some may stay idle"
+NO_PIPELINE = "PipeDream's planner finds no pipeline over these devices"
+TOO_MANY = "the graph can be cut at more than {:,} places, too many for PipeDream's planner"
+LATE = "PipeDream's planner had not ended when the time was over"
+MOST_STATES, MOST_ON_LEVELS = 5000, 1500
+
+
+def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``pipedream``: the plan of PipeDream's released planner, with a bound for every plan.
+
+    It is the plan for the time that the planner predicts, transfers between stages included
+    (``activation_compression_ratio=1``), on devices of one kind, replicated or all stages single. Its
+    value here is another one: what the plan costs in the model of all methods. Limits of memory and of
+    replicas the planner does not know; a plan that breaks them is none. Nodes that cost nothing have
+    joined a neighbour, and on equal links there are no more unreplicated stages than supernodes. Where
+    the time is over before the planner has ended there is no plan.
+
+    Raises
+    ------
+    OptionError
+        If the kind of device may not run all of the graph.
+    """
+    bound = relax(problem).bound
+    if np.isinf(bound):
+        return no_split(problem)
+    kind, notes = _kind(problem)
+    view = view_of(problem, kind)
+    planned, remarks = _planned(view, settings, straight=bool(problem.copies[kind] == 1))
+    notes += remarks
+    if planned is None:
+        return _nothing(problem, bound, settings, notes)
+    parts = _parts(view, planned, kind)
+    broken = _broken(problem, parts)
+    if broken:
+        return _nothing(problem, bound, settings, (*notes, broken))
+    value = pipeline_value(problem, parts)
+    return Outcome(
+        problem,
+        parts,
+        value,
+        min(bound, value),
+        settings.ended(bound, value),
+        notes=notes,
+        statistics={"predicted": planned.time, "states": planned.states},
+    )
+
+
+def _kind(problem: Problem) -> tuple[int, tuple[str, ...]]:
+    """The first kind that pays for transfers, or else the first one; and a note if there are others."""
+    present = np.flatnonzero(problem.count > 0)
+    kind = int(present[np.argmax(problem.pays[present])])
+    refused = np.flatnonzero(~problem.allowed[kind, problem.member])
+    if len(refused):
+        where = f"node {refused[0]} in the order of the graph, counted from 0"
+        raise OptionError(f"method pipedream plans for one kind of device, which may not run {where}")
+    return kind, (OTHER_KINDS,) * (len(present) > 1)
+
+
+def _planned(view: View, settings: Settings, straight: bool) -> tuple[PipeDreamPlan | None, tuple[str, ...]]:
+    """The released planner's plan; where it has none, that of the next wider question, and notes on it."""
+    most = MOST_STATES if len(view.levels) == 1 else MOST_ON_LEVELS
+    asked: dict[str, Any] = {"straight": straight, "activation_compression_ratio": 1.0, "max_states": most}
+    asked["look"] = partial(_look, settings)
+    notes: list[str] = []
+    while True:
+        try:
+            return plan(view.layers, view.levels, **asked), tuple(notes)
+        except Stopped:
+            return None, (LATE,)
+        except NoPlanFound:
+            return None, (TOO_MANY.format(most),)
+        except WorkloadError:
+            asked["states"] = "ideals"
+            notes.append(ALL_CUTS)
+        except InfeasibleError:
+            if "fewer_machines" in asked:
+                return None, (NO_PIPELINE,)
+            asked["fewer_machines"] = True
+            notes.append(IDLE)
+
+
+def _look(settings: Settings) -> None:
+    """Raise :class:`Stopped` once the time is over."""
+    if settings.expired:
+        raise Stopped
+
+
+def _parts(view: View, planned: PipeDreamPlan, kind: int) -> list[Part]:
+    return [
+        Part(
+            kind,
+            np.sort(view.supernode[list(stage.layers)]),
+            stage.machines,
+            devices_of(stage, view.levels),
+        )
+        for stage in planned.stages
+        if stage.layers
+    ]
+
+
+def _broken(problem: Problem, parts: list[Part]) -> str:
+    """The limit that the plan breaks, in words; empty if it keeps to all."""
+    most = max(part.replicas for part in parts)
+    if most > problem.copies[parts[0].kind]:
+        return f"PipeDream's plan has a stage on {most} devices, more than the replicas allowed"
+    need, memory = max(problem.size[part.nodes].sum() for part in parts), problem.memory[parts[0].kind]
+    if need > memory:
+        return f"PipeDream's plan puts {need:g} on a device with a memory of {memory:g}"
+    return ""
+
+
+def _nothing(problem: Problem, bound: float, settings: Settings, notes: tuple[str, ...]) -> Outcome:
+    return Outcome(problem, None, np.inf, bound, settings.stop_reason, notes=notes)

@@ -1,0 +1,160 @@
+"""The states of PipeDream's planner: where a pipeline may be cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.errors import Flaw, NoPlanFound, WorkloadError
+from partitioner.methods.baselines.pipedream.layers import Layers
+from partitioner.methods.baselines.pipedream.masks import Masks, bits
+from partitioner.workload.graph import Bools, Floats
+
+Look = Callable[[], None]
+
+
+def no_look() -> None:
+    """Look at no clock."""
+
+
+class States(NamedTuple):
+    """`S` ideals, smaller ones first; the last one holds every layer.
+
+    Parameters
+    ----------
+    inside
+        Shape (S, n): is the layer in the ideal?
+    output
+        Shape (S,): bytes that cross the cut, as the planner counts them.
+    before
+        Shape (S, S): may a pipeline that is cut at the second state be cut at the first one too?
+    """
+
+    inside: Bools
+    output: Floats
+    before: Bools
+
+
+def antichain_states(layers: Layers, most: int, look: Look = no_look) -> States:
+    """The antichains that PipeDream reaches from the first source, a layer replaced by a consumer at a time.
+
+    An antichain stands for its layers and all that they need. It is *augmented* by each layer it
+    needs whose output an element would still miss: a consumer that this very element does not
+    need. The bytes of the augmented antichain are the state's output, so an element whose
+    consumers are all inside may count, as a result of the network does. A step replaces an element
+    of the augmented antichain by one of its consumers, unless that is needed already, and drops
+    what another element needs. A cut may be followed by the cuts that steps lead to.
+
+    With one source these are all non-empty ideals; with several they are fewer.
+
+    Parameters
+    ----------
+    layers
+        The graph.
+    most
+        How many states there may be.
+    look
+        Called from time to time; what it raises ends the enumeration.
+
+    Raises
+    ------
+    NoPlanFound
+        If there are more states.
+    WorkloadError
+        If the steps never take in some layer.
+
+    Examples
+    --------
+    >>> fork = Layers([1.0] * 3, [8.0, 2.0, 4.0], [0.0] * 3, [(0, 1), (0, 2)])
+    >>> antichain_states(fork, 10).output.tolist()  # 0; 0 1; 0 2; all
+    [8.0, 10.0, 12.0, 14.0]
+    """
+    graph = Masks(layers)
+    first = next(1 << v for v in range(len(layers)) if not graph.needs[v])
+    steps = _explore(first, graph.next_antichains, most, look)
+    ideals = {antichain: graph.ideal(antichain) for antichain in steps}
+    order = sorted(steps, key=lambda antichain: (ideals[antichain].bit_count(), ideals[antichain]))
+    place = {antichain: i for i, antichain in enumerate(order)}
+    before = np.zeros((len(order), len(order)), dtype=bool)
+    for i, antichain in enumerate(order):
+        look()
+        for follower in {place[step] for step in steps[antichain]}:
+            before[:, follower] |= before[:, i]
+            before[i, follower] = True
+    inside = _rows([ideals[antichain] for antichain in order], len(layers))
+    cut = _rows([graph.augmented(antichain) for antichain in order], len(layers))
+    _require_all(inside[-1])
+    return States(inside, cut @ layers.activation, before)
+
+
+def ideal_states(layers: Layers, most: int, look: Look = no_look) -> States:
+    """All non-empty ideals, with exactly the bytes that cross the cut; any inclusion is a cut after a cut.
+
+    Parameters
+    ----------
+    layers
+        The graph.
+    most
+        How many states there may be.
+    look
+        Called from time to time; what it raises ends the enumeration.
+
+    Raises
+    ------
+    NoPlanFound
+        If there are more states.
+
+    Examples
+    --------
+    >>> fork = Layers([1.0] * 3, [8.0, 2.0, 4.0], [0.0] * 3, [(0, 1), (0, 2)])
+    >>> ideal_states(fork, 10).output.tolist()
+    [8.0, 8.0, 8.0, 0.0]
+    """
+    graph = Masks(layers)
+    found = _explore(0, graph.next_ideals, most + 1, look)
+    ideals = sorted(filter(None, found), key=lambda ideal: (ideal.bit_count(), ideal))
+    inside = _rows(ideals, len(layers))
+    feeds = np.zeros((len(layers), len(layers)), dtype=np.float32)
+    feeds[layers.edges[:, 1], layers.edges[:, 0]] = 1
+    missing = (~inside).astype(np.float32)
+    crossing = inside & (missing @ feeds > 0)
+    before = inside.astype(np.float32) @ missing.T == 0
+    np.fill_diagonal(before, False)
+    return States(inside, crossing @ layers.activation, before)
+
+
+def _explore(
+    first: int, following: Callable[[int], Iterator[int]], most: int, look: Look
+) -> dict[int, list[int]]:
+    """What can be reached, each with what follows it."""
+    found: dict[int, list[int]] = {first: []}
+    queue = [first]
+    for state in queue:
+        look()
+        found[state] = list(following(state))
+        for step in found[state]:
+            if step not in found:
+                found[step] = []
+                queue.append(step)
+        if len(found) > most:
+            raise NoPlanFound(
+                f"there are more than {most:,} states to cut at; merge layers, or raise the limit"
+            )
+    return found
+
+
+def _require_all(inside: Bools) -> None:
+    rule = "is not reached from the first source; plan over all ideals instead"
+    flaws = [Flaw(f"layer {v}", "", "", rule) for v in np.flatnonzero(~inside).tolist()]
+    if flaws:
+        raise WorkloadError(flaws)
+
+
+def _rows(masks: list[int], n: int) -> NDArray[np.bool_]:
+    rows = np.zeros((len(masks), n), dtype=bool)
+    for i, mask in enumerate(masks):
+        rows[i, list(bits(mask))] = True
+    return rows

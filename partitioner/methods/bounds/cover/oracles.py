@@ -1,0 +1,88 @@
+"""The oracles of a problem at any threshold: one for each kind of device that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.methods.bounds.cover.pricing import FractionOracle, Oracle, SetOracle
+from partitioner.methods.bounds.cover.states import Ways, enumerate_ways
+from partitioner.methods.bounds.cover.steps import steps_of
+from partitioner.problem.arrays import Floats
+from partitioner.problem.problem import Problem
+
+MOST_STATES = 400_000
+ROUNDING = 1e-12
+
+
+class Shares(NamedTuple):
+    """How processing and transfers add up to a load, or to something that a load cannot fall below."""
+
+    processing: float
+    transfers: float
+
+
+SHARES = {
+    "sequential": Shares(1.0, 1.0),
+    "overlapped": Shares(0.5, 0.5),
+    "duplex": Shares(0.5, 0.25),
+}
+FREE = Shares(1.0, 0.0)
+
+
+class Oracles:
+    """Oracles for thresholds up to the one given.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    threshold
+        The largest threshold of interest.
+    left
+        Returns how many seconds are left.
+
+    Attributes
+    ----------
+    count
+        Devices of each kind in use.
+    ready
+        False if the states are too many for oracles, or the time was over before they were known.
+    """
+
+    def __init__(
+        self, problem: Problem, threshold: float, left: Callable[[], float] = lambda: np.inf
+    ) -> None:
+        self.left = left
+        self.time = problem.work()
+        self.threshold = threshold
+        self.kinds = np.flatnonzero(problem.count > 0).tolist()
+        self.count = problem.count[self.kinds]
+        whole = [kind for kind in self.kinds if problem.pays[kind] or _is_contiguous(problem, kind)]
+        self.ways = {kind: _ways(problem, kind, self.time[kind], threshold, left) for kind in whole}
+        self.ready = None not in self.ways.values()
+
+    def within(self, threshold: float) -> list[Oracle]:
+        """An oracle for each kind in use."""
+        return [self._oracle(kind, threshold * (1 + ROUNDING)) for kind in self.kinds]
+
+    def _oracle(self, kind: int, threshold: float) -> Oracle:
+        ways = self.ways.get(kind)
+        if ways is None:
+            return FractionOracle(self.time[kind], threshold)
+        return SetOracle(ways.within(threshold), threshold, self.left)
+
+
+def _is_contiguous(problem: Problem, kind: int) -> bool:
+    return bool(problem.regions) and bool(problem.contiguous[kind])
+
+
+def _ways(
+    problem: Problem, kind: int, time: Floats, threshold: float, left: Callable[[], float]
+) -> Ways | None:
+    shares = SHARES[problem.communication] if problem.pays[kind] else FREE
+    transfers = problem.nets.cost * problem.fare[kind] * shares.transfers
+    steps = steps_of(problem, transfers, _is_contiguous(problem, kind))
+    return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES, left)

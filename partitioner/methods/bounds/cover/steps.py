@@ -1,0 +1,129 @@
+"""How one more supernode, in or out, changes what a set looks like from its end.
+
+A state has two bits for every open net and, for convex splits, for every node of a region from which
+edges lead on: `OUT`, `IN`, or `TORN`. A torn net has pins on both sides and is paid for; a torn node is
+outside, but a path leads to it from inside, so that what follows it cannot be inside again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem, Region
+
+OUT, IN, TORN, MASK = 0, 1, 2, 3
+
+
+class NetStep(NamedTuple):
+    """A net of the supernode: its place in the state, its load if torn, is this its first pin?"""
+
+    place: int
+    cost: float
+    is_first: bool
+
+
+class NodeStep(NamedTuple):
+    """A node of a region: its place, and those of the nodes before it."""
+
+    place: int
+    before: list[int]
+
+
+@dataclass(eq=False)
+class Step:
+    """All that happens when a supernode is decided; `cleared` are the bits not needed any more."""
+
+    nets: list[NetStep] = field(default_factory=list)
+    nodes: list[NodeStep] = field(default_factory=list)
+    cleared: int = 0
+
+
+def advance(state: int, bit: int, step: Step) -> tuple[int, float]:
+    """The state after the supernode, and the load of the nets that it tears: infinity if it may not be in."""
+    paid = 0.0
+    for place, cost, is_first in step.nets:
+        code = bit if is_first else (state >> place) & MASK
+        if code not in (bit, TORN):
+            code = TORN
+            paid += cost
+        state = (state & ~(MASK << place)) | (code << place)
+    for place, before in step.nodes:
+        codes = {(state >> earlier) & MASK for earlier in before}
+        if bit == IN and TORN in codes:
+            return state, np.inf
+        code = IN if bit == IN else TORN if codes - {OUT} else OUT
+        state |= code << place
+    return state & ~step.cleared, paid
+
+
+def steps_of(problem: Problem, cut: Floats, convex: bool) -> list[Step]:
+    """The step of every supernode, in order.
+
+    Parameters
+    ----------
+    problem
+        Its supernodes are decided in their order.
+    cut
+        Shape (nets,): the load of a torn net.
+    convex
+        Must the set be contiguous in the problem's regions?
+    """
+    steps = [Step() for _ in range(problem.n)]
+    free: list[int] = []
+    fresh = count(0, 2)
+    nodes = [_Nodes(region, problem.n) for region in problem.regions] if convex else []
+    closing: list[list[int]] = [[] for _ in range(problem.n)]
+    for v, step in enumerate(steps):
+        for e in problem.nets.of_node.row(v).tolist():
+            pins = problem.nets.pins.row(e)
+            is_first = bool(pins[0] == v)
+            if is_first:
+                place = free.pop() if free else next(fresh)
+                closing[int(pins[-1])].append(place)
+                for pin in pins.tolist():
+                    steps[pin].nets.append(NetStep(place, float(cut[e]), pin == v))
+        for part in nodes:
+            for node in part.of_supernode[v]:
+                place = part.place[node] = free.pop() if free else next(fresh)
+                closing[part.last[node]].append(place)
+                step.nodes.append(NodeStep(place, [part.place[u] for u in part.before[node]]))
+        step.cleared = sum(MASK << place for place in closing[v])
+        free += closing[v]
+    return steps
+
+
+class _Nodes:
+    """The nodes of a region in the order of the supernodes; edges against that order are left out.
+
+    What is left out only allows more sets, so that bounds stay bounds.
+    """
+
+    def __init__(self, region: Region, n: int) -> None:
+        owner, edges = region.owner, region.edges
+        if len(edges) and (owner[edges[:, 0]] > owner[edges[:, 1]]).mean() > 0.5:
+            edges = edges[:, ::-1]  # contiguity is the same both ways
+        edges = edges[owner[edges[:, 0]] <= owner[edges[:, 1]]]
+        self.place: dict[int, int] = {}
+        self.before: list[list[int]] = [[] for _ in owner]
+        self.last: list[int] = owner.tolist()
+        for u, v in edges.tolist():
+            self.before[v].append(u)
+            self.last[u] = max(self.last[u], int(owner[v]))
+        self.of_supernode: list[list[int]] = [[] for _ in range(n)]
+        for node in _sorted(len(owner), edges):
+            self.of_supernode[owner[node]].append(node)
+
+
+def _sorted(count: int, edges: Ints) -> Iterator[int]:
+    """The nodes in a topological order."""
+    digraph: nx.DiGraph[int] = nx.DiGraph()
+    digraph.add_nodes_from(range(count))
+    digraph.add_edges_from(edges.tolist())
+    yield from nx.topological_sort(digraph)

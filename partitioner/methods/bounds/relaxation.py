@@ -1,0 +1,139 @@
+"""A lower bound on the largest load: the fractional assignment, through its dual.
+
+Let T be the largest load of any placement, chain or not. Device i of kind k has T time and M_k
+memory, so for all multipliers a_k, b_k >= 0
+
+    sum over v of  min over kinds k that may run v of (a_k time_kv + b_k size_v)
+        <=  sum over kinds k of  count_k (a_k T + b_k M_k).
+
+The left side is additive over supernodes, so the same multipliers also bound what any *part* of the
+graph needs of the devices that remain. The DP prunes with that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
+
+ROUNDS = 3
+HUGE = 1e300
+STEPS = [
+    np.concatenate(([0.0], base ** np.arange(-reach, reach + 1.0)))
+    for base, reach in ((4.0, 8), (1.4, 6), (1.06, 6), (1.01, 6), (1.0015, 6))
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """The bound and the multipliers that prove it.
+
+    Parameters
+    ----------
+    bound
+        No placement has a smaller largest load. Infinity: no placement fits the memory.
+    weight
+        Shape (n,): what each supernode takes of the joint capacity of the devices.
+    time_price, memory_price
+        Shape (K,): the multipliers a and b.
+    """
+
+    bound: float
+    weight: Floats
+    time_price: Floats
+    memory_price: Floats
+
+    def capacity(self, load: float, counts: Ints, memory: Floats) -> Floats:
+        """What sets of devices can take at a largest load; `counts` has shape (..., K)."""
+        room = np.where(self.memory_price > 0, memory, 0.0) * self.memory_price
+        with np.errstate(over="ignore"):
+            each = np.minimum(self.time_price * load + room, HUGE)
+        return np.asarray(counts @ each)
+
+
+class _Each(NamedTuple):
+    """Time on each kind, shape (K, n), size, shape (n,), and which kinds may run it, of each supernode."""
+
+    time: Floats
+    size: Floats
+    usable: NDArray[np.bool_]
+
+
+def relax(problem: Problem) -> Relaxation:
+    """Choose multipliers that make the bound large, by searching along one at a time.
+
+    Any multipliers give a valid bound; with one kind without memory limit this is total work
+    over devices, with two it is the optimum of the fractional assignment up to the search's step.
+    """
+    problem = problem.relaxed()
+    each = _Each(problem.time.sum(axis=1), problem.size, problem.allowed & (problem.count > 0)[:, None])
+    scale = _scales(problem)
+    kinds = len(problem.count)
+    price = np.concatenate((np.ones(kinds), np.zeros(kinds)))
+    best = _dual(problem, each, price, scale)
+    movable = _movable(problem)
+    for _ in range(ROUNDS if len(movable) > 1 else 0):
+        for steps in STEPS:
+            for k in movable:
+                best, price = _best_step(problem, each, price, scale, k, steps, best)
+    heaviest = float((problem.work() / problem.copies[:, None])[problem.count > 0].min(axis=0).max())
+    weight = _weight(each, price * scale)
+    return Relaxation(
+        max(best, heaviest), weight, price[:kinds] * scale[:kinds], price[kinds:] * scale[kinds:]
+    )
+
+
+def _scales(problem: Problem) -> Floats:
+    """Unit prices: one over the mean time and one over the mean size."""
+    time = problem.time.sum(axis=1)[problem.allowed]
+    mean_time = time.mean() if time.sum() > 0 else 1.0
+    mean_size = problem.size.mean() if problem.size.sum() > 0 else 1.0
+    kinds = len(problem.count)
+    return np.concatenate((np.full(kinds, 1 / mean_time), np.full(kinds, 1 / mean_size)))
+
+
+def _movable(problem: Problem) -> list[int]:
+    """The multipliers worth changing: times of present kinds, memories that can bind."""
+    present = problem.count > 0
+    limited = present & (problem.memory < problem.size.sum())
+    return np.flatnonzero(np.concatenate((present, limited))).tolist()
+
+
+def _best_step(
+    problem: Problem, each: _Each, price: Floats, scale: Floats, k: int, steps: Floats, best: float
+) -> tuple[float, Floats]:
+    base = price[k] if price[k] > 0 else 1.0
+    for step in steps:
+        trial = price.copy()
+        trial[k] = base * step
+        value = _dual(problem, each, trial, scale)
+        if value > best:
+            best, price = value, trial
+    return best, price
+
+
+def _weight(each: _Each, price: Floats) -> Floats:
+    """Shape (n,): the cheapest way to run each supernode at these prices."""
+    kinds = len(each.time)
+    cost = each.time * price[:kinds, None] + each.size * price[kinds:, None]
+    return reduce(np.minimum, np.where(each.usable, cost, np.inf))
+
+
+def _dual(problem: Problem, each: _Each, price: Floats, scale: Floats) -> float:
+    """The bound that these prices prove; infinity if they prove that memory is too small."""
+    kinds = len(problem.count)
+    time_price, memory_price = (price * scale)[:kinds], (price * scale)[kinds:]
+    need = float(_weight(each, price * scale).sum())
+    priced = memory_price > 0
+    room = np.where(priced, problem.memory, 0.0) * memory_price
+    excess = need - float((problem.count * room).sum())
+    speed = float((problem.count * time_price).sum())
+    if speed <= 0:
+        return np.inf if excess > 1e-9 * need else 0.0
+    return max(excess / speed, 0.0)

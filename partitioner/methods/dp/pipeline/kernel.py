@@ -1,0 +1,263 @@
+"""The compiled walk that puts stages in front of pipelines, as :mod:`partitioner.methods.dp.kernel` behind.
+
+``value[I, s]`` is the smallest value of stages that hold ideal I on the devices of state s. From every
+ideal the walk adds one supernode at a time, and so meets every larger ideal once, with all that load,
+memory and limits of the stage depend on at hand.
+
+Where memory depends on how many devices are behind a stage, the lattice is of the turned problem, so
+that the stages already placed run behind the one at hand.
+
+A *segment* of a pipeline, from one ideal to a larger one, is swept like the whole: with ``first`` and
+``last`` these ideals, with values in the row of the first one, with ``open`` only for supernodes in
+between, with `enter` and `leave` as the segment's stages pay them, and with `held`, `versions` and
+the states' numbers of stages counted from what is behind the segment.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.dp.ideals import mark
+from partitioner.methods.dp.kernel import relocate
+from partitioner.methods.dp.pipeline.stage_kernel import (
+    INTO,
+    LAYERS,
+    LEAVING,
+    NEAR,
+    NODES,
+    PINNED,
+    STAYING,
+    WEIGHTS,
+    add_layers,
+    add_nets,
+    add_numbers,
+    add_sums,
+    can_spread,
+    remove_layers,
+    remove_nets,
+    spread,
+    stage_work,
+    takes,
+)
+
+
+@njit(cache=True, nogil=True)
+def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, budget):  # type: ignore[no-untyped-def]
+    """Put one stage in front of those that hold ideals `first`, `first` + 1, ... before `last`.
+
+    Parameters
+    ----------
+    lattice, costs, burden, demands, states, hunt, table
+        See :mod:`partitioner.methods.dp.pipeline.arrays`; the table is written.
+    first, last
+        The ideal to start with and the one to end before.
+    budget
+        Return after the ideal at which this many steps have been walked.
+
+    Returns
+    -------
+    tuple of int
+        The next ideal to start with (`last` when done), and the steps walked.
+    """
+    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
+    parent, added = lattice.parent, lattice.added
+    work, fare, communication = costs.work, costs.fare, costs.communication
+    net_start, net_of, pins, source = costs.net_start, costs.net, costs.pins, costs.source
+    enter, leave, weights = costs.enter, costs.leave, costs.weights
+    bandwidth, follows = costs.bandwidth, costs.added
+    sizes, parameters, activations = burden.size, burden.parameters, burden.activations
+    workspaces, memory, held, versions = burden.workspace, burden.memory, burden.held, burden.versions
+    node_counts, pinned = demands.nodes, demands.pinned
+    fewest_nodes, most_nodes = demands.fewest_nodes, demands.most_nodes
+    fewest_layers, most_layers, by_layers = demands.fewest_layers, demands.most_layers, demands.by_layers
+    layer_start, layer_of = demands.layer_start, demands.layer
+    adjacent_start, adjacent, by_neighbours = (
+        demands.adjacent_start, demands.adjacent, demands.by_neighbours
+    )  # fmt: skip
+    left, stride, hop, behind, thrifty = (
+        states.left, states.stride, states.hop, states.behind, states.thrifty
+    )  # fmt: skip
+    summed, threshold, limit, floor = hunt.summed, hunt.threshold, hunt.limit, hunt.floor
+    capacity, remaining, above, rest = hunt.capacity, hunt.remaining, hunt.above, hunt.rest
+    growth, easiest, opened = hunt.growth, hunt.easiest, hunt.open
+    value, origin, kind, copies = table.value, table.origin, table.kind, table.copies
+    nodes, kinds = len(sizes), len(memory)
+    reached = np.empty(len(capacity), np.float64)
+    worthy = np.empty(len(capacity), np.int64)
+    least = np.empty(len(capacity), np.float64)
+    widest = np.empty(kinds, np.int64)
+    lightest = np.empty((kinds, 2), np.float64)  # samples held, versions of the weights
+    cursor = np.empty(nodes + 2, np.int64)
+    end = np.empty(nodes + 2, np.int64)
+    blocked = np.empty(nodes + 2, np.float64)
+    compute = np.zeros((nodes + 2, kinds), np.float64)
+    sums = np.zeros((nodes + 2, 8), np.float64)
+    number = np.zeros((nodes + 2, 4), np.int64)
+    load = np.empty(kinds, np.float64)
+    loads = np.empty(left.max() + 1 if len(capacity) else 1, np.float64)
+    inside = np.zeros(len(pins), np.int64)
+    before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
+    layers = np.zeros(layer_of.max() + 1 if len(layer_of) else 0, np.int64)
+    covered = np.zeros(nodes, np.bool_)  # by the ideal at hand, while its frontier is counted
+    touching = np.zeros(nodes, np.int64)  # supernodes of it that share an edge with each
+    place, steps = 0, 0
+    for start in range(first, last):
+        if steps > budget:
+            return start, steps
+        count, target = list_states(
+            value[start], floor, limit - rest[start] if summed else limit, left, stride, hop, thrifty,
+            capacity, burden.least_held, burden.least_versions, reached, worthy, least, widest, lightest,
+        )  # fmt: skip
+        if count == 0:
+            continue
+        relocate(parent, added, net_start, net_of, before, place, start)
+        frontier = 0
+        if by_neighbours:
+            relocate(parent, added, adjacent_start, adjacent, touching, place, start)
+            mark(start, True, parent, added, covered)
+            for v in range(nodes):
+                frontier += touching[v] > 0 and not covered[v]
+            mark(start, False, parent, added, covered)
+        place = start
+        depth = 0
+        cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
+        while depth >= 0:
+            e = cursor[depth]
+            if e == end[depth] or blocked[depth] > target:
+                depth -= 1
+                if depth >= 0:
+                    v = node[cursor[depth] - 1]
+                    remove_nets(net_start, net_of, inside, v)
+                    remove_layers(layer_start, layer_of, layers, v, by_layers)
+                continue
+            cursor[depth] = e + 1
+            v, ideal = node[e], to[e]
+            if not opened[v]:
+                continue
+            steps += 1
+            add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth)
+            add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
+            add_numbers(node_counts, pinned, touching, v, number, depth)
+            add_layers(layer_start, layer_of, layers, v, by_layers, number, depth)
+            sum_of, number_of = sums[depth + 1], number[depth + 1]
+            kept = number_of[NODES] <= most_nodes and number_of[LAYERS] <= most_layers
+            possible = False
+            for k in range(kinds):
+                compute[depth + 1, k] = compute[depth, k] + work[k, v]
+                load[k], bound = stage_work(
+                    compute[depth + 1, k], sum_of[INTO], sum_of[LEAVING], sum_of[STAYING],
+                    fare[k], communication,
+                )  # fmt: skip
+                if not takes(sum_of, lightest[k, 0], lightest[k, 1], memory[k], 0.0, 0.0, 0.0, 0.0):
+                    load[k] = np.inf
+                elif (
+                    kept
+                    and number_of[PINNED] <= widest[k]
+                    and can_spread(bound, sum_of[WEIGHTS], widest[k], bandwidth[k], follows, threshold)
+                ):
+                    possible = True
+                else:
+                    load[k] = np.inf
+            passed = max(blocked[depth], above[v])
+            if by_neighbours and touching[v] > 0:
+                passed = np.inf
+            if not possible:
+                remove_nets(net_start, net_of, inside, v)
+                remove_layers(layer_start, layer_of, layers, v, by_layers)
+                blocked[depth] = passed
+                continue
+            if (
+                remaining[ideal] <= target
+                and number_of[NEAR] == frontier
+                and number_of[NODES] >= fewest_nodes
+                and number_of[LAYERS] >= fewest_layers
+            ):
+                for k in range(kinds):
+                    if load[k] == np.inf:
+                        continue
+                    fewest = max(1, number_of[PINNED])
+                    for r in range(fewest, widest[k] + 1):
+                        loads[r] = spread(load[k], sum_of[WEIGHTS], r, bandwidth[k], follows)
+                    while fewest <= widest[k] and loads[fewest] > threshold:
+                        fewest += 1
+                    most = widest[k]
+                    while most >= fewest and loads[most] > threshold:
+                        most -= 1
+                    easy = easiest[k, ideal]
+                    for i in range(count):
+                        s = worthy[i]
+                        best = np.inf
+                        for r in range(fewest, min(most, left[s, k]) + 1):
+                            t = s + r * stride[k] + hop
+                            if remaining[ideal] > capacity[t]:
+                                break
+                            if loads[r] >= best or loads[r] > threshold:
+                                continue
+                            samples, kept_versions = held[behind[s], r], versions[behind[s], r]
+                            if burden.staged and not takes(
+                                sum_of, samples, kept_versions, memory[k], 0.0, 0.0, 0.0, 0.0
+                            ):
+                                continue
+                            if thrifty:
+                                best = loads[r]
+                            done = loads[r] <= least[i] and not summed and thrifty
+                            if done and easy >= 0 and spread(
+                                load[k] + growth[k, easy], sum_of[WEIGHTS] + weights[easy],
+                                r, bandwidth[k], follows,
+                            ) <= least[i] and takes(
+                                sum_of, samples, kept_versions, memory[k],
+                                sizes[easy], parameters[easy], activations[easy], workspaces[easy],
+                            ):  # fmt: skip
+                                break
+                            total = least[i] + loads[r] if summed else max(least[i], loads[r])
+                            if total < value[ideal, t]:
+                                value[ideal, t] = total
+                                origin[ideal, t] = start
+                                kind[ideal, t] = k
+                                copies[ideal, t] = r
+                            if done:
+                                break
+            blocked[depth + 1] = blocked[depth]
+            blocked[depth] = passed
+            depth += 1
+            end[depth] = start_of[ideal + 1]
+            cursor[depth] = end[depth]
+            while cursor[depth] > start_of[ideal] and rank[node[cursor[depth] - 1]] > rank[v]:
+                cursor[depth] -= 1
+    return last, steps
+
+
+@njit(cache=True, inline="always")
+def list_states(  # type: ignore[no-untyped-def]
+    value, floor, limit, left, stride, hop, thrifty, capacity, least_held, least_versions,
+    reached, worthy, least, widest, lightest,
+):  # fmt: skip
+    """List the states worth extending from an ideal, and the `least` value of what they lead to.
+
+    A state is not worth it if another one reaches the same ideal with fewer devices and no larger
+    value, or none above the floor. Returns how many there are, and the weight that their next stage
+    may leave; for each kind writes the most replicas, and the least that it makes a device hold.
+    """
+    states, kinds = left.shape
+    count, target = 0, -1.0
+    widest[:] = 0
+    lightest[:] = np.inf
+    reached[:] = np.inf  # smallest value with which fewer devices reach the ideal
+    for s in range(states):
+        mine = max(value[s], floor)
+        fewer = reached[s]
+        good = mine <= limit and not (thrifty and fewer <= mine)
+        for k in range(kinds):
+            if left[s, k] > 0:
+                t = s + stride[k]
+                reached[t] = min(reached[t], min(fewer, mine))
+                if good:
+                    widest[k] = max(widest[k], left[s, k])
+                    lightest[k, 0] = min(lightest[k, 0], least_held[s, k])
+                    lightest[k, 1] = min(lightest[k, 1], least_versions[s, k])
+                    target = max(target, capacity[t + hop])
+        if good:
+            worthy[count], least[count] = s, mine
+            count += 1
+    return count, target

@@ -1,0 +1,64 @@
+"""What the transfers at the ends of a segment add to its weight (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.dp.kernel import relocate
+
+
+@njit(cache=True)
+def cut_costs(parent, added, net_start, net_of, pins, cost):  # type: ignore[no-untyped-def]
+    """Shape (I,): the cost of the nets that have pins on both sides of an ideal."""
+    total = np.zeros(len(parent), np.float64)
+    inside = np.zeros(len(pins), np.int64)
+    place = 0
+    for ideal in range(1, len(parent)):
+        relocate(parent, added, net_start, net_of, inside, place, ideal)
+        place = ideal
+        for net in range(len(pins)):
+            if 0 < inside[net] < pins[net]:
+                total[ideal] += cost[net]
+    return total
+
+
+@njit(cache=True)
+def segment_costs(members, low, highs, pin_start, pin, source, enter, leave):  # type: ignore[no-untyped-def]
+    """Shape of `highs`: the cost of the nets that come into a segment, and of those that leave it, once each.
+
+    A segment is what one of the `highs` holds and `low` does not; `enter` and `leave` are prices of what
+    crosses its ends.
+    """
+    total = np.zeros(len(highs), np.float64)
+    for i in range(len(highs)):
+        for net in range(len(source)):
+            inside = 0
+            for at in range(pin_start[net], pin_start[net + 1]):
+                inside += members[highs[i], pin[at]] and not members[low, pin[at]]
+            if inside > 0 and (members[low, source[net]] or not members[highs[i], source[net]]):
+                total[i] += enter[net]
+            elif inside > 0 and inside < pin_start[net + 1] - pin_start[net]:
+                total[i] += leave[net]
+    return total
+
+
+@njit(cache=True)
+def end_costs(share, pin_start, pin, source, enter, leave):  # type: ignore[no-untyped-def]
+    """Shape (n,): the cost of the nets across the ends of a segment, at a supernode whose stage pays it.
+
+    That is the maker of what leaves, and one of those that read what comes in: the last one.
+    """
+    cost = np.zeros(len(share), np.float64)
+    for net in range(len(source)):
+        reader, outside = -1, False
+        for at in range(pin_start[net], pin_start[net + 1]):
+            if share[pin[at]]:
+                reader = max(reader, pin[at])
+            else:
+                outside = True
+        if reader >= 0 and not share[source[net]]:
+            cost[reader] += enter[net]
+        elif reader >= 0 and outside:
+            cost[source[net]] += leave[net]
+    return cost

@@ -1,0 +1,100 @@
+"""Bounds from the problem in which all links are as fast as inside a group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
+from partitioner.methods.dp.pipeline.ground import PipelineGround
+from partitioner.methods.dp.pipeline.levels.aim import Outside
+from partitioner.methods.dp.pipeline.levels.layout import Layout
+from partitioner.methods.dp.pipeline.loads import pipeline_of
+from partitioner.methods.dp.pipeline.model import least_memory
+from partitioner.methods.dp.pipeline.turned import turned
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
+
+UNENDING = 2**62
+
+
+def without_levels(problem: Problem) -> Problem:
+    """The problem with all devices in one group: no pipeline gets dearer by that."""
+    pipeline = pipeline_of(problem)
+    group = pipeline.group[:0]
+    return replace(problem, pipeline=replace(pipeline, group=group, slowdown=pipeline.slowdown[:0]))
+
+
+class Remainders:
+    """The least value of stages that hold all that an ideal does not, by the groups that are left.
+
+    They are walked from the other end, on links as fast as inside a group, with the least memory.
+
+    Parameters
+    ----------
+    problem, relaxation, lattice
+        The ideals, and what bounds the load of what is outside them.
+    layout
+        The groups of devices.
+    """
+
+    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice, layout: Layout) -> None:
+        self.layout = layout
+        pipeline = pipeline_of(problem)
+        limits = replace(pipeline.limits, stages=0, all_devices=False)
+        flat = without_levels(replace(problem, size=least_memory(problem)))
+        flat = replace(flat, pipeline=replace(pipeline_of(flat), schedule=None, limits=limits))
+        other = turned(flat)
+        opposite = _opposite(other, lattice)
+        mirrored = replace(relaxation, weight=relaxation.weight[::-1].copy())
+        self.ground = PipelineGround(other, mirrored, opposite)
+        self.ground.easiest[:] = -1
+        self.complement = _complements(lattice, opposite)
+        self.used = problem.count - self.ground.space.free
+
+    def outside(self, threshold: float, limit: float, floor: float, summed: bool) -> Outside:
+        """The least values of what is outside every ideal, where they are within the limits."""
+        ground = self.ground
+        filling = ground.summing(threshold, limit) if summed else ground.filling(threshold, floor)
+        filling.advance(UNENDING)
+        return Outside(filling.table.value[self.complement], self.used)
+
+    def by_groups(self, outside: Outside) -> Floats:
+        """Shape (groups + 1, I): the least value of what is outside an ideal, on so many groups."""
+        ideals = np.arange(len(outside.value))
+        groups = range(self.layout.groups + 1)
+        return np.array([outside.least(ideals, number * self.layout.size) for number in groups])
+
+
+def _opposite(other: Problem, lattice: Lattice) -> Lattice:
+    """The lattice of the turned problem whose ideals are what those of a lattice leave."""
+    if lattice.linear:
+        return chain_lattice(other.n - 1 - np.argsort(lattice.rank)[::-1])
+    opposite = ideal_lattice(other, lattice.size, 2**31 - 1)
+    assert opposite is not None
+    return opposite
+
+
+def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
+    """Shape (I,): the ideal of the turned problem that holds what an ideal does not.
+
+    Sets are told apart by sums of random numbers modulo 2**64.
+    """
+    n = len(lattice.rank)
+    mark = np.random.default_rng(0).integers(0, 2**63, n).astype(np.uint64)
+    outside = mark.sum(dtype=np.uint64) - _sums(lattice.parent, lattice.added, mark)
+    inside = _sums(opposite.parent, opposite.added, mark[::-1].copy())
+    order = np.argsort(inside)
+    return np.asarray(order[np.searchsorted(inside[order], outside)])
+
+
+@njit(cache=True)
+def _sums(parent, added, mark):  # type: ignore[no-untyped-def]
+    """Shape (I,): the sum of the marks of the supernodes of every ideal."""
+    total = np.zeros(len(parent), np.uint64)
+    for ideal in range(1, len(parent)):
+        total[ideal] = total[parent[ideal]] + mark[added[ideal]]
+    return total

@@ -1,0 +1,102 @@
+"""Tables over a lattice for devices in groups, as the brackets ask for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.pipeline.levels.aim import Aim
+from partitioner.methods.dp.pipeline.levels.chain import Chain, Known
+from partitioner.methods.dp.pipeline.levels.flat import Remainders
+from partitioner.methods.dp.pipeline.levels.labels import Label, Stretch
+from partitioner.methods.dp.pipeline.levels.layout import layout_of
+from partitioner.methods.dp.pipeline.levels.prices import no_prices
+from partitioner.methods.dp.pipeline.levels.segment import Segments
+from partitioner.methods.dp.pipeline.loads import pipeline_of, pipeline_value
+from partitioner.methods.dp.pipeline.states import BYTES_PER_STATE, state_count
+from partitioner.methods.method import Part
+from partitioner.problem.problem import Problem
+
+FEW_STATES = 64
+
+
+class LevelsGround:
+    """As :class:`partitioner.methods.dp.pipeline.ground.PipelineGround`, for devices in groups."""
+
+    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
+        self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
+        self.segments = Segments(problem, relaxation, lattice)
+        self.rest = self.segments.rest
+        self.remainders = None
+        if not lattice.linear or state_count(problem) <= FEW_STATES:
+            self.remainders = Remainders(problem, relaxation, lattice, self.segments.layout)
+        self._known: Known = {}
+
+    def filling(self, threshold: float, floor: float) -> LevelsFilling:
+        """Chains of smallest largest loads up to a threshold; those up to the floor are not told apart."""
+        return LevelsFilling(self, self._aim(threshold, threshold, floor, summed=False), self._known)
+
+    def summing(self, threshold: float, limit: float) -> LevelsFilling:
+        """Chains of smallest sums of loads up to a limit, with no load above the threshold."""
+        return LevelsFilling(self, self._aim(threshold, limit, 0.0, summed=True), {})
+
+    def _aim(self, threshold: float, limit: float, floor: float, summed: bool) -> Aim:
+        if self.remainders is None:
+            return Aim(threshold, limit, floor, summed)
+        outside = self.remainders.outside(threshold, limit, floor, summed)
+        return Aim(threshold, limit, floor, summed, self.remainders.by_groups(outside), outside)
+
+
+class LevelsFilling:
+    """Chains through all groups, extended from the empty ideal up.
+
+    Attributes
+    ----------
+    ideal
+        The next ideal to extend; done at the last one.
+    steps
+        About how many steps were made.
+    """
+
+    def __init__(self, ground: LevelsGround, aim: Aim, known: Known) -> None:
+        self.ground = ground
+        layout, problem = ground.segments.layout, ground.problem
+        whole = Stretch(
+            len(layout.slowdown), 0, ground.lattice.size - 1, 0, layout.groups, 0, no_prices(problem.nets)
+        )
+        self.chain = Chain(ground.segments, whole, aim, known)
+
+    @property
+    def ideal(self) -> int:
+        """The next ideal to extend."""
+        return self.chain.ideal
+
+    @property
+    def steps(self) -> int:
+        """About how many steps were made."""
+        return self.chain.steps
+
+    def advance(self, budget: int) -> None:
+        """Go on for about `budget` steps."""
+        self.chain.advance(budget)
+
+    def best(self) -> tuple[float, list[Part]] | None:
+        """The objective of the best chain for all, and its stages, in the turned order."""
+        limits, groups = pipeline_of(self.ground.problem).limits, self.ground.segments.layout.groups
+        ends = [
+            end
+            for end in self.chain.ends()
+            if end.label.stages == limits.stages and (end.label.position == groups or not limits.all_devices)
+        ]
+        if not ends:
+            return None
+        best: Label = min(ends, key=lambda end: end.value).label
+        stages = self.chain.stages(best)
+        return pipeline_value(self.ground.problem, stages), stages
+
+
+def group_bytes(problem: Problem) -> int:
+    """Bytes that a search over levels takes for each ideal, beside the lattice."""
+    group = replace(problem, count=layout_of(problem).size)
+    return BYTES_PER_STATE * state_count(group) + problem.n

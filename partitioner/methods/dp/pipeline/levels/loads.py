@@ -1,0 +1,62 @@
+"""What stages cost on devices in groups (paper, Appendices H.2 and H.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.loads import part_loads
+from partitioner.methods.method import Part, part_numbers
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.pipeline import Pipeline
+from partitioner.problem.problem import Problem
+
+
+def work_over_levels(problem: Problem, stages: Sequence[Part]) -> tuple[Floats, Floats]:
+    """Shape (stages,) each: the work of a stage for a sample, and by how much its own links are slower.
+
+    The stages name their devices and together hold every supernode.
+    """
+    assert problem.pipeline is not None
+    slow = _slowdowns(problem.pipeline, stages)
+    kind = np.array([part.kind for part in stages], dtype=np.int64)
+    into, out = _transfers(problem, stages, slow) * problem.fare[kind]
+    silent = replace(problem, nets=problem.nets._replace(cost=np.zeros_like(problem.nets.cost)))
+    busy = part_loads(silent, stages)[0]
+    return _joint(problem.communication, busy, into, out), slow.diagonal()
+
+
+def _joint(communication: str, busy: Floats, into: Floats, out: Floats) -> Floats:
+    if communication == "sequential":
+        return busy + into + out
+    transfer = into + out if communication == "overlapped" else np.maximum(into, out)
+    return np.asarray(np.maximum(busy, transfer))
+
+
+def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
+    """Shape (stages, stages): how much slower links between the devices of two stages are."""
+    slow = np.ones((len(stages), len(stages)))
+    for level, factor in enumerate(pipeline.slowdown):
+        size = [int(pipeline.group[level, part.kind]) for part in stages]
+        first = np.array([min(part.devices) // each for part, each in zip(stages, size, strict=True)])
+        last = np.array([max(part.devices) // each for part, each in zip(stages, size, strict=True)])
+        apart = np.minimum.outer(first, first) < np.maximum.outer(last, last)
+        slow[apart] = factor
+    return slow
+
+
+def _transfers(problem: Problem, stages: Sequence[Part], slow: Floats) -> Floats:
+    """Shape (2, stages): cost of what each stage brings in and sends out."""
+    nets, count = problem.nets, len(stages)
+    number = part_numbers(stages, problem.n)
+    touched: Ints = np.unique(nets.pins.owners() * count + number[nets.pins.items])
+    net, place = np.divmod(touched, count)
+    maker = number[nets.source[net]]
+    net, place, maker = net[place != maker], place[place != maker], maker[place != maker]
+    into = np.bincount(place, nets.cost[net] * slow[place, maker], count)
+    farthest = np.zeros(len(nets.cost))
+    np.maximum.at(farthest, net, slow[maker, place])
+    out = np.bincount(number[nets.source], nets.cost * farthest, count)
+    return np.stack((into, out))

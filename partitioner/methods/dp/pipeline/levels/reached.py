@@ -1,0 +1,131 @@
+"""The ideals of a stretch that groups in front can hold, by labels, and at what value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from partitioner.methods.dp.pipeline.arrays import Bools
+from partitioner.methods.dp.pipeline.levels.aim import Aim
+from partitioner.methods.dp.pipeline.levels.labels import End, Label, Step, Stretch
+from partitioner.methods.dp.pipeline.levels.segment import Segments
+from partitioner.methods.dp.pipeline.loads import pipeline_of
+
+
+class Reached:
+    """The labels of the ideals of a stretch.
+
+    Parameters
+    ----------
+    segments
+        What sweeps are made with.
+    stretch, aim
+        Where they lie, and what is looked for.
+
+    Attributes
+    ----------
+    value, step
+        The value of every label of an ideal, and how it was reached.
+    within
+        Shape (n,): the supernodes of the stretch.
+    slowdown
+        Of links between its groups.
+    tied
+        Does it matter which groups are used, not only how many?
+    plain
+        Does only the value of a way through a group count?
+    """
+
+    def __init__(self, segments: Segments, stretch: Stretch, aim: Aim) -> None:
+        self.segments, self.stretch, self.aim = segments, stretch, aim
+        self.within = segments.mask(stretch.low, stretch.high)
+        self.value: dict[int, dict[Label, float]] = {stretch.low: {Label(stretch.first, 0, 0): 0.0}}
+        self.step: dict[tuple[int, Label], Step] = {}
+        self.limits = pipeline_of(segments.problem).limits
+        self.slowdown = float(segments.layout.slowdown[stretch.level - 1])
+        self.tied = segments.layout.bound or stretch.level > 1
+        self.plain = not (segments.followed or self.limits.stages or self.limits.all_devices)
+
+    def starts(self, low: int) -> Iterator[tuple[int, list[Label]]]:
+        """The positions from which to go on, with the labels of an ideal that can do so, best ones only."""
+        labels, end = self._best(low), self.stretch.end
+        positions = range(end) if self.tied else sorted({label.position for label in labels})
+        for position in positions:
+            ready = [label for label in labels if label.position <= position]
+            if self.limits.all_devices or not self.tied:
+                ready = [label for label in ready if label.position == position]
+            for behind in sorted({self.behind(label) for label in ready}) if position < end else ():
+                yield position, [label for label in ready if self.behind(label) == behind]
+
+    def behind(self, label: Label) -> int:
+        """The devices behind, as far as memory depends on them."""
+        return self.stretch.behind + label.devices if self.segments.followed else 0
+
+    @property
+    def complete(self) -> float:
+        """The largest load of the best whole pipeline found so far; infinity where more than that counts."""
+        whole = self.stretch.level == len(self.segments.layout.slowdown)
+        if not whole or self.aim.summed or self.limits.stages or self.limits.all_devices:
+            return float("inf")
+        return min(self.value.get(self.stretch.high, {}).values(), default=float("inf"))
+
+    def least(self, low: int, labels: list[Label]) -> float:
+        """The smallest value of some labels of an ideal."""
+        return min(self.value[low][label] for label in labels)
+
+    def opened(self, low: int, position: int, groups: int) -> Bools:
+        """Shape (n,): what stages behind an ideal may hold in so many groups from a position on."""
+        at_home = self.segments.layout.at_home(position, position + groups)
+        return self.segments.mask(low, self.stretch.high) & at_home
+
+    def at_home(self, low: int, high: int, first: int, end: int) -> bool:
+        """Is all between two ideals that is pinned to a device pinned to one of these groups?"""
+        layout = self.segments.layout
+        return not layout.bound or bool(layout.at_home(first, end)[self.segments.mask(low, high)].all())
+
+    def beaten(self, high: int, position: int, value: float) -> bool:
+        """Do labels make useless whatever reaches an ideal with at least this value at a position?"""
+        if not self.plain:
+            return False
+        found = self.value.get(high, {})
+        mine = max(value, self.aim.floor)
+        return any(label.position <= position and each <= mine for label, each in found.items())
+
+    def offer(self, label: Label, high: int, end: End, value: float, step: Step) -> None:
+        """Keep a way to hold an ideal, unless it exceeds a limit or is no better than what is known."""
+        new = Label(
+            label.position + end.label.position,
+            label.devices + end.label.devices if self.segments.followed or self.limits.all_devices else 0,
+            label.stages + end.label.stages if self.limits.stages else 0,
+        )
+        groups = self.segments.layout.groups - new.position
+        if self.aim.hopeless(np.array([high]), np.array([value]), groups)[0] or new.stages > (
+            self.limits.stages or new.stages
+        ):
+            return
+        found = self.value.setdefault(high, {})
+        if value < found.get(new, np.inf):
+            found[new] = value
+            self.step[high, new] = step
+
+    def same(self, label: Label, wanted: Label) -> bool:
+        """Do two labels agree in all that counts?"""
+        counted = self.segments.followed or self.limits.all_devices
+        return (
+            label.position == wanted.position
+            and (not counted or label.devices == wanted.devices)
+            and (not self.limits.stages or label.stages == wanted.stages)
+        )
+
+    def _best(self, ideal: int) -> list[Label]:
+        """The labels of an ideal that no other one beats."""
+        value, floor, kept = self.value[ideal], self.aim.floor, list[Label]()
+        for label in sorted(value):
+            mine = max(value[label], floor)
+            if self.limits.all_devices or not any(
+                other.stages == label.stages and other.devices <= label.devices and value[other] <= mine
+                for other in kept
+            ):
+                kept.append(label)
+        return kept

@@ -1,0 +1,169 @@
+"""Stages of a part of the pipeline, inside one group of the smallest level or over several whole ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.pipeline.arrays import Bools, Burden, Costs, Hunt, Ints32, States, Table
+from partitioner.methods.dp.pipeline.ground import SLACK, new_table
+from partitioner.methods.dp.pipeline.kernel import sweep
+from partitioner.methods.dp.pipeline.levels.aim import Aim
+from partitioner.methods.dp.pipeline.levels.layout import Layout, layout_of
+from partitioner.methods.dp.pipeline.levels.prices import Prices
+from partitioner.methods.dp.pipeline.levels.spread import one_stage, spread
+from partitioner.methods.dp.pipeline.levels.weights import Weights
+from partitioner.methods.dp.pipeline.loads import least_work
+from partitioner.methods.dp.pipeline.model import behind_matters, burden_of, costs_of, demands_of
+from partitioner.methods.dp.pipeline.states import StateSpace
+from partitioner.methods.dp.weights import remaining_weights, weights_above
+from partitioner.problem.arrays import Floats
+from partitioner.problem.problem import Problem
+
+UNENDING = 2**62
+
+
+class Segments:
+    """Sweeps over parts of a lattice on the devices of one group, or of several as one stage.
+
+    Parameters
+    ----------
+    problem, lattice, relaxation
+        The turned problem on all devices, its ideals and its relaxation.
+
+    Attributes
+    ----------
+    layout
+        Which devices are where.
+    members
+        Shape (I, n): the supernodes of every ideal.
+    space
+        The states of one group.
+    weights
+        What is too heavy for groups.
+    """
+
+    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
+        self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
+        self.layout: Layout = layout_of(problem)
+        self.members = _members(lattice.parent, lattice.added, problem.n)
+        self.small = replace(problem, count=self.layout.size)
+        self.space = StateSpace(self.small)
+        self.costs = costs_of(problem)
+        self.demands = demands_of(problem)
+        self.weights = Weights(problem, relaxation, lattice, self.layout)
+        self.rest = remaining_weights(lattice, least_work(problem))
+        self.followed = behind_matters(problem)
+        self.table = new_table(lattice.size, self.space.count)
+        self._burdens: dict[int, Burden] = {}
+        self._unclosed: Ints32 = np.full((len(problem.count), lattice.size), -1, dtype=np.int32)
+        self._growth = np.full(problem.work().shape, np.inf)
+
+    def mask(self, low: int, high: int) -> Bools:
+        """Shape (n,): the supernodes of one ideal without those of a smaller one."""
+        return np.asarray(self.members[high] & ~self.members[low])
+
+    def above(self, low: int) -> Bools:
+        """Shape (I,): does an ideal hold a given one?"""
+        return np.asarray(self.members[:, self.members[low]].all(axis=1))
+
+    def below(self, high: int) -> Bools:
+        """Shape (I,): is an ideal inside a given one?"""
+        return np.asarray(~self.members[:, ~self.members[high]].any(axis=1))
+
+    def in_group(
+        self,
+        low: int,
+        high: int,
+        opened: Bools,
+        prices: Prices,
+        behind: int,
+        start: float,
+        groups: int,
+        aim: Aim,
+        last: int | None = None,
+    ) -> Table:
+        """The table of stages in one group that start behind `low`; up to `groups` further ones follow.
+
+        They start before the ideal `last`, by default before `high`.
+        Valid up to the next call. `opened` has shape (n,), `behind` devices are in use behind the group.
+        """
+        if behind not in self._burdens:
+            self._burdens[behind] = burden_of(self.small, self.space, behind)
+        self.table.value[low : high + 1] = np.inf
+        self.table.value[low, 0] = start
+        free = self.space.free + groups * self.layout.size
+        hunt = self._hunt(low, high, opened, prices, self.weights.capacity(free, aim.threshold), aim)
+        self._sweep(
+            low, high, prices, self._burdens[behind], self.space.states, hunt, self.table, last or high
+        )
+        return self.table
+
+    def over_groups(
+        self, low: int, high: int, opened: Bools, prices: Prices, behind: int, start: float,
+        kind: int, groups: list[int], slowdown: float, left: int, aim: Aim,
+    ) -> Table:  # fmt: skip
+        """The table of single stages on all devices of a kind in several groups, by number of devices.
+
+        `groups` lists how many these may be; `left` are there.
+        """
+        size = int(self.layout.size[kind])
+        copies = np.array([each * size for each in groups])
+        most = int(copies.max())
+        table = new_table(self.lattice.size, most + 1)
+        table.value[low, 0] = start
+        used = -(-np.arange(most + 1) // size)
+        capacity = self.weights.capacity((left - used)[:, None] * self.layout.size, aim.threshold)
+        hunt = self._hunt(low, high, opened, prices, capacity, aim)
+        costs = self.costs._replace(bandwidth=self.costs.bandwidth / slowdown)
+        thrifty = self.space.states.thrifty and not self.layout.bound
+        states = one_stage(len(self.layout.size), kind, most, thrifty)
+        burden = spread(self.small, self.space, behind, copies, states)
+        self._sweep(low, high, prices, burden, states, hunt, table, low + 1, costs)
+        return table
+
+    def _hunt(self, low: int, high: int, opened: Bools, prices: Prices, capacity: Floats, aim: Aim) -> Hunt:
+        weight = self.weights.between(self.mask(low, high), prices)
+        remaining = remaining_weights(self.lattice, weight)
+        after, weight = self.problem.successors, np.where(opened, weight, 0.0)
+        return Hunt(
+            summed=aim.summed,
+            threshold=aim.threshold,
+            limit=aim.limit,
+            floor=aim.floor,
+            capacity=capacity,
+            remaining=remaining - remaining[high],
+            above=weights_above(after.start, after.items, weight, self.lattice.linear),
+            rest=self.rest * (1 - SLACK),
+            growth=self._growth,
+            easiest=self._unclosed,
+            open=opened,
+        )
+
+    def _sweep(
+        self, low: int, high: int, prices: Prices, burden: Burden, states: States, hunt: Hunt,
+        table: Table, last: int, costs: Costs | None = None,
+    ) -> None:  # fmt: skip
+        costs = self._priced(costs or self.costs, prices, hunt.threshold)
+        sweep(self.lattice, costs, burden, self.demands, states, hunt, table, low, min(last, high), UNENDING)
+
+    def _priced(self, costs: Costs, prices: Prices, threshold: float) -> Costs:
+        """The costs at these prices; one that is too large for any stage is as good as twice it."""
+        fare = self.problem.fare[self.problem.pays]
+        most = 2 * threshold * (self.problem.copies.max() / fare.min(initial=1.0))
+        enter, leave = costs.enter * prices.enter, costs.leave * prices.leave
+        return costs._replace(enter=np.minimum(enter, most), leave=np.minimum(leave, most))
+
+
+@njit(cache=True)
+def _members(parent, added, n):  # type: ignore[no-untyped-def]
+    """Shape (I, n): the supernodes of every ideal."""
+    inside = np.zeros((len(parent), n), np.bool_)
+    for ideal in range(1, len(parent)):
+        inside[ideal] = inside[parent[ideal]]
+        inside[ideal, added[ideal]] = True
+    return inside

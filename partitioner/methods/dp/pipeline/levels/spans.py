@@ -1,0 +1,73 @@
+"""Stages over several whole groups, next in a chain of segments."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.dp.pipeline.arrays import Table
+from partitioner.methods.dp.pipeline.levels.labels import End, Label, Step
+from partitioner.methods.dp.pipeline.levels.prices import spanning_prices
+from partitioner.methods.dp.pipeline.levels.reached import Reached
+from partitioner.methods.dp.pipeline.loads import pipeline_of
+
+
+def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) -> int:
+    """Add one stage on all devices of a kind in several groups, in all ways; returns the sweeps."""
+    sweeps = 0
+    for kind in np.flatnonzero(reached.segments.layout.size).tolist() if may_span(reached) else ():
+        groups = _widths(reached, position, kind)
+        if groups:
+            table = _spanning(reached, low, position, labels, kind, groups)
+            _offer_spans(reached, low, position, labels, kind, groups, table)
+            sweeps += 1
+    return sweeps
+
+
+def may_span(reached: Reached) -> bool:
+    """May a stage have several whole groups at all?"""
+    kinds = int((reached.segments.layout.size > 0).sum())
+    most = pipeline_of(reached.segments.problem).replicas
+    return most > 1 and not (reached.limits.all_devices and kinds > 1)
+
+
+def _widths(reached: Reached, position: int, kind: int) -> list[int]:
+    """How many groups a stage may span from a position: across a border, within the stretch."""
+    stretch, layout = reached.stretch, reached.segments.layout
+    border = layout.end(stretch.level - 1, position)
+    most = pipeline_of(reached.segments.problem).replicas
+    widest = min(stretch.end - position, most // int(layout.size[kind]))
+    return list(range(border - position + 1, widest + 1))
+
+
+def _spanning(
+    reached: Reached, low: int, position: int, labels: list[Label], kind: int, groups: list[int]
+) -> Table:
+    """The table of the stages that start at an ideal, on all devices of a kind in so many groups."""
+    segments, stretch, slowdown = reached.segments, reached.stretch, reached.slowdown
+    return segments.over_groups(
+        low, stretch.high, reached.opened(low, position, max(groups)),
+        spanning_prices(segments.problem.nets, stretch.prices, reached.within, slowdown),
+        reached.behind(labels[0]), reached.least(low, labels), kind, groups, slowdown,
+        stretch.end - position, reached.aim,
+    )  # fmt: skip
+
+
+def _offer_spans(
+    reached: Reached,
+    low: int,
+    position: int,
+    labels: list[Label],
+    kind: int,
+    groups: list[int],
+    table: Table,
+) -> None:
+    base, size = reached.least(low, labels), int(reached.segments.layout.size[kind])
+    for each in groups:
+        copies = each * size
+        for high in np.flatnonzero(table.value[:, copies] < np.inf).tolist():
+            if not reached.at_home(low, high, position, position + each):
+                continue
+            for label in labels:
+                added = End(Label(position + each - label.position, copies, 1), 0.0)
+                value = reached.aim.joined(reached.value[low][label], table.value[high, copies], base)
+                reached.offer(label, high, added, value, Step(low, label, position, kind))

@@ -1,0 +1,82 @@
+"""Which segments are too heavy for the devices of their groups, transfers at their ends included."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.pipeline.arrays import Bools
+from partitioner.methods.dp.pipeline.ground import SLACK
+from partitioner.methods.dp.pipeline.levels.cuts import cut_costs, end_costs, segment_costs
+from partitioner.methods.dp.pipeline.levels.layout import Layout
+from partitioner.methods.dp.pipeline.levels.prices import Prices
+from partitioner.methods.dp.pipeline.model import costs_of
+from partitioner.methods.dp.weights import remaining_weights
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
+
+
+class Weights:
+    """The weights of the relaxation over the ideals of a lattice.
+
+    Attributes
+    ----------
+    remaining
+        Shape (I,): the weight of what an ideal does not hold.
+    price
+        What a transfer that costs 1 takes of the joint capacity, at least.
+    """
+
+    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice, layout: Layout) -> None:
+        self.problem, self.relaxation, self.layout = problem, relaxation, layout
+        self.remaining = remaining_weights(lattice, relaxation.weight)
+        self.price = self._transfer_weight()
+        costs = costs_of(problem)
+        pins = costs.pins, costs.enter
+        self.cut = cut_costs(lattice.parent, lattice.added, costs.net_start, costs.net, *pins)
+
+    def capacity(self, free: Ints, threshold: float) -> Floats:
+        """The weight that rows of free devices can take at loads up to a threshold."""
+        capacity = self.relaxation.capacity(threshold, np.maximum(free, 0), self.problem.memory)
+        return np.asarray(capacity + SLACK * (self.relaxation.weight.sum() + capacity))
+
+    def between(self, share: Bools, prices: Prices) -> Floats:
+        """Shape (n,): the weight of the supernodes of a segment, transfers over its ends included."""
+        if not self.price:
+            return self.relaxation.weight
+        nets = self.problem.nets
+        enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
+        ends = end_costs(share, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        return np.asarray(self.relaxation.weight + self.price * ends)
+
+    def too_heavy(
+        self, members: Bools, low: int, highs: Ints, prices: Prices, rest: int, threshold: float
+    ) -> Bools:
+        """Shape of `highs`: is a segment too heavy for its group, or all after it for `rest` groups?
+
+        Parameters
+        ----------
+        members
+            Shape (I, n): the supernodes of every ideal.
+        low, highs
+            Where the segment starts, and where it may end.
+        prices
+            What it pays for nets that cross its ends.
+        rest
+            How many groups are left for what comes after it.
+        threshold
+            What devices may be loaded to.
+        """
+        weight, nets = self.remaining, self.problem.nets
+        enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
+        ends = segment_costs(members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave)
+        here = weight[low] - weight[highs] + self.price * ends
+        after = weight[highs] + self.price * self.layout.slowdown[0] * self.cut[highs]
+        group, others = self.capacity(np.array([[1], [rest]]) * self.layout.size, threshold)
+        return np.asarray((here > group) | (after > others))
+
+    def _transfer_weight(self) -> float:
+        if self.problem.communication != "sequential":
+            return 0.0
+        return float((self.relaxation.time_price * self.problem.fare)[self.layout.size > 0].min())

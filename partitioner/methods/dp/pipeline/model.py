@@ -1,0 +1,116 @@
+"""Costs, memory and limits of stages, as the compiled walk reads them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from partitioner.methods.dp.pipeline.arrays import Burden, Costs, Demands
+from partitioner.methods.dp.pipeline.loads import pipeline_of
+from partitioner.methods.dp.pipeline.states import StateSpace
+from partitioner.methods.dp.table import growth_of
+from partitioner.problem.arrays import Floats
+from partitioner.problem.pipeline import UNLIMITED, Pipeline
+from partitioner.problem.problem import Problem
+from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.workload.in_flight import held
+
+
+def costs_of(problem: Problem) -> Costs:
+    """What the loads of stages are made of."""
+    nets, pipeline = problem.nets, pipeline_of(problem)
+    return Costs(
+        work=np.ascontiguousarray(problem.work()),
+        fare=problem.fare,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        net_start=nets.of_node.start,
+        net=nets.of_node.items,
+        pins=np.diff(nets.pins.start),
+        source=nets.source,
+        enter=nets.cost,
+        leave=nets.cost,
+        weights=pipeline.weights,
+        bandwidth=pipeline.bandwidth,
+        added=pipeline.added,
+    )
+
+
+def burden_of(problem: Problem, space: StateSpace, behind: int = 0) -> Burden:
+    """What stages take of the memory, with `behind` further devices behind all of them."""
+    pipeline, states = pipeline_of(problem), space.states
+    most = int(states.left.max(initial=0))
+    samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
+    scheduled = float(pipeline.schedule is not None)
+    lightest = [np.minimum.accumulate(table, axis=1) for table in (samples, versions)]
+    return Burden(
+        size=problem.size,
+        parameters=scheduled * pipeline.parameters,
+        activations=scheduled * pipeline.activations,
+        workspace=scheduled * pipeline.workspace,
+        memory=problem.memory,
+        held=samples[behind:],
+        versions=versions[behind:],
+        least_held=lightest[0][behind + states.behind[:, None], states.left],
+        least_versions=lightest[1][behind + states.behind[:, None], states.left],
+        staged=bool(np.ptp(samples[:, 1:]) > 0),
+    )
+
+
+def behind_matters(problem: Problem) -> bool:
+    """Does the memory that a stage needs depend on the devices behind it?"""
+    pipeline = pipeline_of(problem)
+    if pipeline.schedule is None:
+        return False
+    alone, last = (held(pipeline.schedule, behind, 1, pipeline.microbatches) for behind in (0, 1))
+    return alone != last
+
+
+def least_memory(problem: Problem) -> Floats:
+    """Shape (n,): what each supernode takes at least of the memory of a device."""
+    pipeline = pipeline_of(problem)
+    if pipeline.schedule is None:
+        return problem.size
+    return problem.size + pipeline.parameters + pipeline.activations
+
+
+def demands_of(problem: Problem) -> Demands:
+    """What every stage must keep to."""
+    pipeline = pipeline_of(problem)
+    limits = pipeline.limits
+    return Demands(
+        nodes=pipeline.nodes,
+        fewest_nodes=limits.nodes[0],
+        most_nodes=limits.nodes[1],
+        layer_start=pipeline.layers.start,
+        layer=pipeline.layers.items,
+        fewest_layers=limits.layers[0],
+        most_layers=limits.layers[1],
+        by_layers=limits.layers != (0, UNLIMITED),
+        pinned=np.diff(pipeline.pinned.start),
+        adjacent_start=pipeline.adjacent.start,
+        adjacent=pipeline.adjacent.items,
+        by_neighbours=limits.neighbours,
+    )
+
+
+def stage_growth(problem: Problem) -> Floats:
+    """Shape (K, n): as :func:`partitioner.methods.dp.table.growth_of`; infinity where limits forbid it."""
+    pipeline = pipeline_of(problem)
+    bound = pipeline.limits.rigid or pipeline.limits.neighbours or len(pipeline.pinned.items) > 0
+    return np.full(problem.work().shape, np.inf) if bound else growth_of(problem)
+
+
+def _held(pipeline: Pipeline, behind: int, most: int) -> tuple[Floats, Floats]:
+    """Shape (behind + 1, most + 1) each: samples and versions of weights that a stage holds."""
+    if pipeline.schedule is None:
+        return np.ones((behind + 1, most + 1)), np.ones((behind + 1, most + 1))
+    return _held_under(pipeline.schedule, pipeline.microbatches, behind, most)
+
+
+@lru_cache(maxsize=4)
+def _held_under(schedule: str, microbatches: int | None, behind: int, most: int) -> tuple[Floats, Floats]:
+    table = np.full((behind + 1, most + 1, 2), np.inf)
+    for replicas in range(1, most + 1):
+        table[:, replicas] = [held(schedule, b, replicas, microbatches) for b in range(behind + 1)]
+    return table[:, :, 0].copy(), table[:, :, 1].copy()

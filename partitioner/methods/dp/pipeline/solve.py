@@ -1,0 +1,164 @@
+"""The exact dynamic program over ideals for pipelines with replicas, schedules, limits and batches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.exact import lattice_within, too_many
+from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.linear import LinearSearch, Model, best_linear
+from partitioner.methods.dp.pipeline.batch import BatchBracket
+from partitioner.methods.dp.pipeline.ground import PipelineGround
+from partitioner.methods.dp.pipeline.levels.flat import without_levels
+from partitioner.methods.dp.pipeline.levels.ground import LevelsGround, group_bytes
+from partitioner.methods.dp.pipeline.levels.notes import among, gap_notes
+from partitioner.methods.dp.pipeline.loads import least_value, pipeline_of, pipeline_value
+from partitioner.methods.dp.pipeline.model import behind_matters, least_memory
+from partitioner.methods.dp.pipeline.states import state_bytes
+from partitioner.methods.dp.pipeline.turned import turned, turned_stages
+from partitioner.methods.dp.search import Bracket
+from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, no_split, part_numbers
+from partitioner.problem.problem import Problem
+
+NEAR = 1.15
+ORDERS_SAVED = 4
+MERGED = "free nodes were merged, perhaps at a loss, to keep the ideals few"
+
+
+def solve_pipeline(problem: Problem, settings: Settings) -> Outcome:
+    """Method ``pipeline``: the best pipeline, proven, where the ideals fit the memory budget.
+
+    Elsewhere it is the best one over linear orders, with a bound that holds for every pipeline. The
+    problem with all free nodes merged comes first, as its ideals are few: often what it finds is as
+    good as the bound without what was merged.
+    """
+    return among(_coarse_first(problem, settings))
+
+
+def _coarse_first(problem: Problem, settings: Settings) -> Outcome:
+    """The best pipeline, looked for in the problem contracted further and then in the problem itself."""
+    if problem.coarser is None:
+        return _solved(problem, settings)
+    coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None))
+    if coarse.infeasible or coarse.stop_reason != "heuristic":
+        return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
+    starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
+    known = [start for start in starts if start is not None]
+    start = min(known, key=lambda parts: pipeline_value(problem, parts), default=None)
+    fine = _solved(problem, replace(settings, incumbent=start))
+    bound = min(max(coarse.bound, fine.bound), fine.value)
+    if fine.stop_reason == "heuristic":
+        fine = replace(fine, stop_reason=settings.ended(bound, fine.value))
+    wide = [each.statistics[ANY_DEVICES] for each in (coarse, fine) if ANY_DEVICES in each.statistics]
+    figures = {**fine.statistics, ANY_DEVICES: max(wide)} if wide else fine.statistics
+    return replace(fine, bound=bound, statistics=figures)
+
+
+def _refined(coarse: Outcome, problem: Problem) -> list[Part]:
+    """The stages of a problem contracted further as stages of the problem."""
+    stage = np.empty(problem.n, dtype=np.int64)
+    parts = coarse.parts or []
+    stage[problem.member] = part_numbers(parts, coarse.problem.n)[coarse.problem.member]
+    return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
+
+
+def _solved(problem: Problem, settings: Settings) -> Outcome:
+    """The best pipeline of the problem as it is; stages are placed from the end where that matters."""
+    if not behind_matters(problem):
+        return _walked(problem, settings)
+    start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
+    outcome = _walked(turned(problem), replace(settings, incumbent=start))
+    parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
+    return replace(outcome, problem=problem, parts=parts)
+
+
+def _walked(problem: Problem, settings: Settings) -> Outcome:
+    """The best pipeline from linear orders and then from all ideals."""
+    model = model_for(problem)
+    relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
+    if np.isinf(relaxation.bound):
+        return no_split(problem)
+    linear = best_linear(problem, relaxation, _with_orders(problem, settings), model)
+    if linear.closed or settings.expired:
+        return _from_orders(linear)
+    lattice = lattice_within(problem, settings, model)
+    if lattice is None:
+        return _from_orders(linear, too_many(problem, settings, model))
+    return _search(linear, lattice)
+
+
+def _from_orders(linear: LinearSearch, note: str = "") -> Outcome:
+    """The best pipeline of the linear orders, with `note` on why no others were looked at."""
+    outcome = linear.outcome(note)
+    more = () if linear.closed else gap_notes(outcome.problem, outcome.value, outcome.bound, outcome.bound)
+    return replace(outcome, notes=(*outcome.notes, *more))
+
+
+def _with_orders(problem: Problem, settings: Settings) -> Settings:
+    """Fewer linear orders where devices are in groups, as each costs more."""
+    levels = len(pipeline_of(problem).slowdown) > 0
+    return replace(settings, orders=-(-settings.orders // ORDERS_SAVED)) if levels else settings
+
+
+def model_for(problem: Problem) -> Model:
+    """What pipelines are judged by, by the objective."""
+    levels = len(pipeline_of(problem).slowdown) > 0
+    return Model(
+        ground=LevelsGround if levels else PipelineGround,
+        bracket=BatchBracket if problem.objective == "batch" else Bracket,
+        value=pipeline_value,
+        bound=least_value,
+        state_bytes=group_bytes if levels else state_bytes,
+    )
+
+
+def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
+    """What no pipeline goes below if all links are as fast as inside a group."""
+    flat = without_levels(linear.problem.relaxed())
+    model = model_for(flat)
+    ground = model.ground(flat, linear.relaxation, lattice)
+    bracket = model.bracket(ground, linear.settings, linear.bound, linear.value)
+    bracket.narrow()
+    return bracket.bound
+
+
+def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
+    """The best pipeline of the lattice of all ideals, from the best linear one on."""
+    problem, model, settings = linear.problem, linear.model, linear.settings
+    ground = model.ground(problem, linear.relaxation, lattice)
+    low = linear.bound
+    if len(pipeline_of(problem).slowdown):
+        low = max(low, bound_without_levels(linear, lattice))
+    bracket = model.bracket(ground, settings, low, linear.value)
+    far = np.isfinite(linear.value) and linear.value > NEAR * linear.bound
+    bracket.narrow(from_top=far and low == linear.bound)
+    stages = bracket.stages or linear.stages
+    bound, infeasible = bracket.bound, bracket.complete and stages is None
+    if not problem.lossless:
+        ground = model.ground(problem.relaxed(), linear.relaxation, lattice)
+        below = model.bracket(ground, settings, linear.bound, bracket.value)
+        below.narrow(from_top=np.isfinite(bracket.value))
+        bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
+    cut = not bracket.complete and bracket.steps > settings.step_limit
+    note = f"the exact search was stopped after {bracket.steps:,} steps, its limit"
+    more = () if bracket.complete else gap_notes(problem, bracket.value, bound, low)
+    return Outcome(
+        problem,
+        stages,
+        bracket.value,
+        min(bound, bracket.value),
+        settings.ended(bound, bracket.value),
+        infeasible=infeasible,
+        notes=(note, *more) if cut else more,
+        statistics={
+            "ideals": lattice.size,
+            "steps": bracket.steps,
+            "table_bytes": lattice.nbytes + lattice.size * model.state_bytes(problem),
+            "orders": linear.orders,
+            "linear_value": linear.value,
+            **({ANY_DEVICES: low} if len(pipeline_of(problem).slowdown) else {}),
+        },
+    )

@@ -1,0 +1,128 @@
+"""The compiled sums over a growing stage, and what it costs with replicas (paper, Appendix H.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.workload.devices import COMMUNICATION_MODELS
+
+SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
+OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")
+SIZE, PARAMETERS, ACTIVATIONS, WORKSPACE, WEIGHTS, INTO, LEAVING, STAYING = range(8)
+NODES, PINNED, LAYERS, NEAR = range(4)
+
+
+@njit(cache=True, inline="always")
+def stage_work(busy, into, out, stay, fare, communication):  # type: ignore[no-untyped-def]
+    """What a stage does for one sample, and a bound that no larger stage from the same start goes below.
+
+    Processing and the nets with a pin behind the stage and one inside it only grow.
+    """
+    into, out, stay = fare * into, fare * out, fare * stay
+    if communication == SEQUENTIAL:
+        return busy + into + out, busy + stay
+    if communication == OVERLAPPED:
+        return max(busy, into + out), max(busy, stay)
+    return max(busy, max(into, out)), max(busy, 0.5 * stay)
+
+
+@njit(cache=True, inline="always")
+def spread(work, weights, copies, bandwidth, added):  # type: ignore[no-untyped-def]
+    """The average time for a sample of a stage on `copies` devices, which exchange its weights."""
+    exchange = (copies - 1) * weights / (copies * bandwidth)
+    return work / copies + exchange if added else max(work / copies, exchange)
+
+
+@njit(cache=True, inline="always")
+def can_spread(work, weights, most, bandwidth, added, threshold):  # type: ignore[no-untyped-def]
+    """May a stage with at least this work and these weights stay within the threshold on `most` devices?
+
+    Where the exchange is added, the load is monotone in the number of devices; else the least number
+    that the work allows is the best one.
+    """
+    if work <= threshold:
+        return most > 0
+    if most < 2 or work == np.inf:
+        return False
+    if added:
+        return spread(work, weights, most, bandwidth, added) <= threshold
+    fewest = int(min(np.ceil(work / threshold), most + 1.0)) if threshold > 0 else most
+    for copies in range(max(1, fewest - 1), min(most, fewest + 1) + 1):
+        if spread(work, weights, copies, bandwidth, added) <= threshold:
+            return True
+    return False
+
+
+@njit(cache=True, inline="always")
+def takes(sums, held, versions, memory, size, parameters, activations, workspace):  # type: ignore[no-untyped-def]
+    """Does a stage fit a device that holds so many samples and versions, with one more supernode?"""
+    need = sums[SIZE] + size + versions * (sums[PARAMETERS] + parameters)
+    need += held * (sums[ACTIVATIONS] + activations)
+    return need + max(sums[WORKSPACE], workspace) <= memory
+
+
+@njit(cache=True, inline="always")
+def add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth):  # type: ignore[no-untyped-def]
+    """Add the memory and the weights of `v` to the stage; they then stand at `depth` + 1."""
+    sums[depth + 1, SIZE] = sums[depth, SIZE] + sizes[v]
+    sums[depth + 1, PARAMETERS] = sums[depth, PARAMETERS] + parameters[v]
+    sums[depth + 1, ACTIVATIONS] = sums[depth, ACTIVATIONS] + activations[v]
+    sums[depth + 1, WORKSPACE] = max(sums[depth, WORKSPACE], workspaces[v])
+    sums[depth + 1, WEIGHTS] = sums[depth, WEIGHTS] + weights[v]
+
+
+@njit(cache=True, inline="always")
+def add_numbers(nodes, pinned, touching, v, number, depth):  # type: ignore[no-untyped-def]
+    """Count nodes, pins to a device, and supernodes next to what is behind the stage."""
+    number[depth + 1, NODES] = number[depth, NODES] + nodes[v]
+    number[depth + 1, PINNED] = number[depth, PINNED] + pinned[v]
+    number[depth + 1, NEAR] = number[depth, NEAR] + (1 if touching[v] > 0 else 0)
+
+
+@njit(cache=True, inline="always")
+def add_layers(layer_start, layer_of, layers, v, by_layers, number, depth):  # type: ignore[no-untyped-def]
+    """Count the distinct layers."""
+    found = number[depth, LAYERS]
+    if by_layers:
+        for i in range(layer_start[v], layer_start[v + 1]):
+            layers[layer_of[i]] += 1
+            found += layers[layer_of[i]] == 1
+    number[depth + 1, LAYERS] = found
+
+
+@njit(cache=True, inline="always")
+def remove_layers(layer_start, layer_of, layers, v, by_layers):  # type: ignore[no-untyped-def]
+    """Take `v` away again."""
+    if by_layers:
+        for i in range(layer_start[v], layer_start[v + 1]):
+            layers[layer_of[i]] -= 1
+
+
+@njit(cache=True, inline="always")
+def add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth):  # type: ignore[no-untyped-def]
+    """Add `v` to the stage's nets; its transfers then stand at `depth` + 1."""
+    into, out, stay = sums[depth, INTO], sums[depth, LEAVING], sums[depth, STAYING]
+    for i in range(net_start[v], net_start[v + 1]):
+        net = net_of[i]
+        inside[net] += 1
+        if inside[net] == 1:
+            if source[net] == v:
+                out += leave[net]
+            else:
+                into += enter[net]
+            if before[net] > 0:
+                stay += min(enter[net], leave[net])
+        elif source[net] == v:
+            into -= enter[net]
+            out += leave[net]
+        if inside[net] == pins[net]:
+            out -= leave[net]
+    sums[depth + 1, INTO], sums[depth + 1, LEAVING], sums[depth + 1, STAYING] = into, out, stay
+
+
+@njit(cache=True, inline="always")
+def remove_nets(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
+    """Take `v` away again."""
+    for i in range(net_start[v], net_start[v + 1]):
+        inside[net_of[i]] -= 1

@@ -1,0 +1,77 @@
+"""The devices that the stages of a pipeline use so far, as states of the dynamic program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.dp.pipeline.arrays import Bools, States
+from partitioner.methods.dp.pipeline.loads import largest_copies, pipeline_of
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
+
+BYTES_PER_STATE = 17
+
+
+class StateSpace:
+    """Vectors of used devices by kind in mixed radix, with the number of stages where it counts.
+
+    It counts where it is fixed and not the number of devices.
+
+    Parameters
+    ----------
+    problem
+        With its counts, replicas and limits.
+
+    Attributes
+    ----------
+    count
+        How many states there are; the first one uses no device.
+    free
+        Shape (S, K): devices that a state leaves.
+    states
+        What the kernel reads.
+    final
+        Shape (S,): may a pipeline end with these devices?
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        limits, counted = pipeline_of(problem).limits, counts_stages(problem)
+        radix = problem.count + 1
+        stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)))
+        self.count = state_count(problem)
+        number = np.arange(self.count)
+        used = (number[:, None] // stride[:-1]) % radix
+        behind = used.sum(axis=1)
+        stages = number // stride[-1] if counted else behind
+        self.free: Ints = problem.count - used
+        left = np.minimum(self.free, largest_copies(problem))
+        left[(stages >= limits.stages) & (limits.stages > 0)] = 0
+        self.states = States(
+            left=left,
+            stride=stride[:-1],
+            hop=int(stride[-1]) if counted else 0,
+            behind=behind,
+            thrifty=not limits.all_devices and limits.stages == 0,
+        )
+        enough = (self.free == 0).all(axis=1) | (not limits.all_devices)
+        self.final: Bools = enough & ((stages == limits.stages) | (limits.stages == 0))
+
+    def step(self, kind: int, copies: int) -> int:
+        """By how much a stage on so many devices changes the number of the state."""
+        return int(copies * self.states.stride[kind]) + self.states.hop
+
+
+def counts_stages(problem: Problem) -> bool:
+    """Must states know how many stages there are?"""
+    return pipeline_of(problem).limits.stages > 0 and int(problem.copies.max()) > 1
+
+
+def state_count(problem: Problem) -> int:
+    """How many states there are."""
+    stages = pipeline_of(problem).limits.stages + 1 if counts_stages(problem) else 1
+    return int(np.prod(problem.count + 1, dtype=object)) * stages
+
+
+def state_bytes(problem: Problem) -> int:
+    """Bytes that the table takes for each ideal."""
+    return BYTES_PER_STATE * state_count(problem)

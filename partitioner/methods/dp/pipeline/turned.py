@@ -1,0 +1,89 @@
+"""The problem read from its end, so that stages are placed from the last one to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.methods.method import Part
+from partitioner.problem.arrays import Ints, Rows, rows_of
+from partitioner.problem.pipeline import Pipeline
+from partitioner.problem.problem import Nets, Problem
+
+
+def turned(problem: Problem) -> Problem:
+    """The problem with every arc of precedence turned; supernode v becomes n - 1 - v.
+
+    Its chains are those of the problem, last stage first. It has no `coarser`.
+    """
+    last = problem.n - 1
+    return replace(
+        problem,
+        time=problem.time[:, :, ::-1].copy(),
+        size=problem.size[::-1].copy(),
+        allowed=problem.allowed[:, ::-1].copy(),
+        successors=_turned_rows(problem.predecessors),
+        predecessors=_turned_rows(problem.successors),
+        nets=_turned_nets(problem.nets, problem.n),
+        member=last - problem.member,
+        relaxed_size=problem.relaxed_size[::-1].copy(),
+        relaxed_allowed=problem.relaxed_allowed[:, ::-1].copy(),
+        coarser=None,
+        output=problem.output[::-1].copy(),
+        pipeline=_turned_pipeline(problem.pipeline),
+        relaxed_pipeline=_turned_pipeline(problem.relaxed_pipeline),
+    )
+
+
+def turned_stages(stages: Sequence[Part], n: int) -> list[Part]:
+    """The stages of a problem of `n` supernodes as those of the turned one, and back."""
+    return [replace(part, nodes=n - 1 - part.nodes[::-1]) for part in stages[::-1]]
+
+
+def _turned_pipeline(pipeline: Pipeline | None) -> Pipeline | None:
+    if pipeline is None:
+        return None
+    return replace(
+        pipeline,
+        weights=pipeline.weights[::-1].copy(),
+        parameters=pipeline.parameters[::-1].copy(),
+        activations=pipeline.activations[::-1].copy(),
+        workspace=pipeline.workspace[::-1].copy(),
+        nodes=pipeline.nodes[::-1].copy(),
+        layers=_reversed_rows(pipeline.layers),
+        pinned=_reversed_rows(pipeline.pinned),
+        adjacent=_turned_rows(pipeline.adjacent),
+    )
+
+
+def _turned_nets(nets: Nets, n: int) -> Nets:
+    owner, pin = nets.pins.owners(), n - 1 - nets.pins.items
+    ascending = np.lexsort((pin, owner))
+    return Nets(
+        pins=Rows(nets.pins.start, pin[ascending]),
+        of_node=_reversed_rows(nets.of_node),
+        cost=nets.cost,
+        source=n - 1 - nets.source,
+        made=nets.made,
+        read=nets.read[ascending],
+    )
+
+
+def _turned_rows(rows: Rows) -> Rows:
+    """Rows over supernodes of supernodes, both by their new numbers, ascending."""
+    count = len(rows.start) - 1
+    owner, item = count - 1 - rows.owners(), count - 1 - rows.items
+    return _sorted_rows(owner, item, count)
+
+
+def _reversed_rows(rows: Rows) -> Rows:
+    """Rows over supernodes, by their new numbers."""
+    count = len(rows.start) - 1
+    return rows_of(count - 1 - rows.owners(), rows.items, count)
+
+
+def _sorted_rows(owner: Ints, item: Ints, count: int) -> Rows:
+    ascending = np.lexsort((item, owner))
+    return rows_of(owner[ascending], item[ascending], count)

@@ -1,0 +1,1 @@
+"""Solvers of integer programs in worker processes, side by side."""

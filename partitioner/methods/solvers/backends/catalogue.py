@@ -1,0 +1,118 @@
+"""The backends by name, and which of them a run takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import cast
+
+from partitioner.base.distribution import remedy
+from partitioner.errors import BackendUnavailable
+from partitioner.methods.imported import imported
+from partitioner.methods.solvers.backends.backend import Capability
+from partitioner.methods.solvers.program import Program
+
+_HERE = "partitioner.methods.solvers.backends"
+_ORTOOLS = "install ortools"
+
+
+_BACKENDS = (
+    Capability(
+        "gurobi",
+        f"{_HERE}.gurobi:solve_gurobi",
+        ("gurobipy",),
+        remedy("gurobi"),
+        streams=True,
+        parallel=True,
+        licence=f"{_HERE}.gurobi:largest",
+    ),
+    Capability("scip", f"{_HERE}.scip:solve_scip", ("ortools",), _ORTOOLS, streams=True),
+    Capability("highs", f"{_HERE}.highs:solve_highs", ("ortools",), _ORTOOLS),
+    Capability("cpsat", f"{_HERE}.cpsat:solve_cpsat", ("ortools",), _ORTOOLS, streams=True),
+    Capability("cbc", f"{_HERE}.cbc:solve_cbc", ("pulp",), "install pulp"),
+)
+BACKENDS = {backend.name: backend for backend in _BACKENDS}
+FREE = ("scip", "highs", "cbc")
+
+
+def is_present(backend: Capability) -> bool:
+    """Can the backend's packages be imported here?"""
+    try:
+        return all(find_spec(package) is not None for package in backend.packages)
+    except ValueError:  # sys.modules holds None in its place
+        return False
+
+
+def missing_backends() -> list[str]:
+    """The backends that cannot run here."""
+    return [backend.name for backend in _BACKENDS if not is_present(backend)]
+
+
+@cache
+def largest(backend: Capability) -> int | None:
+    """Rows and columns that the licence of a present backend covers, None without limit."""
+    return cast("int | None", imported(backend.licence)()) if backend.licence else None
+
+
+def covers(backend: Capability, program: Program) -> bool:
+    """Does the licence at hand cover a program of this size?"""
+    limit = largest(backend)
+    return limit is None or max(program.columns, program.rows) <= limit
+
+
+def candidates(name: str) -> tuple[Capability, ...]:
+    """The backends that a run will take unless a licence is too small.
+
+    Raises
+    ------
+    BackendUnavailable
+        If the backend that was named is missing.
+    """
+    if name == "auto":
+        gurobi = BACKENDS["gurobi"]
+        return (gurobi,) if is_present(gurobi) else _free()
+    backend = BACKENDS[name]
+    if not is_present(backend):
+        missing = ", ".join(backend.packages)
+        raise BackendUnavailable(f"backend {name} needs {missing}: {backend.remedy}")
+    return (backend,)
+
+
+def _free() -> tuple[Capability, ...]:
+    """The two best free solvers that are present: where one is slow the other often is not."""
+    present = tuple(BACKENDS[each] for each in FREE if is_present(BACKENDS[each]))
+    if not present:
+        raise BackendUnavailable(f"no solver is present: {_ORTOOLS}")
+    return present[:2]
+
+
+def pick(name: str, program: Program) -> tuple[tuple[Capability, ...], str]:
+    """The backends of a run, in order of preference, and why it is these.
+
+    Raises
+    ------
+    BackendUnavailable
+        If the backend that was named is missing or not licensed for the program.
+    """
+    chosen = candidates(name)
+    if not covers(chosen[0], program):
+        if name != "auto":
+            raise BackendUnavailable(_too_large(chosen[0], program))
+        return _free(), f"backend {_names(_free())}: {_too_large(chosen[0], program)}"
+    if name != "auto":
+        return chosen, ""
+    licensed = chosen[0].name == "gurobi"
+    why = "its licence covers the program" if licensed else "gurobipy is not installed"
+    return chosen, f"backend {_names(chosen)}: {why}"
+
+
+def _names(backends: Sequence[Capability]) -> str:
+    return " and ".join(backend.name for backend in backends)
+
+
+def _too_large(backend: Capability, program: Program) -> str:
+    return (
+        f"the licence of {backend.name} covers {largest(backend):,} variables and as many constraints, "
+        f"the program has {program.columns:,} and {program.rows:,}"
+    )

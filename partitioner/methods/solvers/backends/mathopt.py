@@ -1,0 +1,107 @@
+"""Solvers behind OR-Tools' MathOpt: the model is filled from the arrays, the answer read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import numpy as np
+from ortools.math_opt import model_pb2
+from ortools.math_opt.python import mathopt
+
+from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.solvers.program import Program
+
+_STOPS = {
+    mathopt.TerminationReason.OPTIMAL: "optimal",
+    mathopt.TerminationReason.INFEASIBLE: "infeasible",
+    mathopt.TerminationReason.INFEASIBLE_OR_UNBOUNDED: "infeasible",  # no objective is below zero
+    mathopt.TerminationReason.FEASIBLE: "time_limit",
+    mathopt.TerminationReason.NO_SOLUTION_FOUND: "time_limit",
+}
+
+
+def solve(
+    program: Program,
+    limits: Limits,
+    tell: Tell,
+    solver: mathopt.SolverType,
+    bound_in: Callable[[str], float | None],
+    streams: bool = False,
+) -> Answer:
+    """Solve with one of MathOpt's solvers.
+
+    Parameters
+    ----------
+    program, limits, tell
+        As for every solver. Bounds are told as the log shows them.
+    solver
+        Which one.
+    bound_in
+        The bound that a line of the log states, if it states one.
+    streams
+        Can the solver tell of solutions before it ends?
+
+    Raises
+    ------
+    RuntimeError
+        If the solver reports an error.
+    """
+    parameters = mathopt.SolveParameters(
+        time_limit=None if limits.seconds is None else timedelta(seconds=limits.seconds),
+        relative_gap_tolerance=limits.gap,
+        absolute_gap_tolerance=0.0,
+        random_seed=limits.seed % 2**31,
+        node_limit=limits.effort,
+    )
+
+    def listen(lines: Sequence[str]) -> None:
+        for bound in filter(None, map(bound_in, lines)):
+            tell(None, bound)
+
+    model = mathopt.Model.from_model_proto(model_of(program))
+    variables = list(model.variables())
+
+    def take(found: mathopt.CallbackData) -> mathopt.CallbackResult:
+        if found.solution is not None:
+            tell(np.array([found.solution[each] for each in variables]), -np.inf)
+        return mathopt.CallbackResult()
+
+    events = {mathopt.Event.MIP_SOLUTION} if streams else set()
+    result = mathopt.solve(
+        model,
+        solver,
+        params=parameters,
+        msg_cb=listen,
+        callback_reg=mathopt.CallbackRegistration(events=events),
+        cb=take if streams else None,
+    )
+    termination = result.termination
+    stop = _STOPS.get(termination.reason, "failed")
+    values = None
+    if result.has_primal_feasible_solution():
+        values = np.array(list(result.variable_values(variables)))
+    bound = np.inf if stop == "infeasible" else termination.objective_bounds.dual_bound
+    native = " ".join(filter(None, (termination.reason.name, termination.detail)))
+    return Answer(stop, values, float(bound), native)
+
+
+def model_of(program: Program) -> model_pb2.ModelProto:
+    """The program as MathOpt's model, columns and rows by their numbers."""
+    model = model_pb2.ModelProto()
+    columns, rows = range(program.columns), range(program.rows)
+    model.variables.ids.extend(columns)
+    model.variables.lower_bounds.extend(program.lower.tolist())
+    model.variables.upper_bounds.extend(program.upper.tolist())
+    model.variables.integers.extend(program.integer.tolist())
+    priced = np.flatnonzero(program.cost)
+    model.objective.linear_coefficients.ids.extend(priced.tolist())
+    model.objective.linear_coefficients.values.extend(program.cost[priced].tolist())
+    model.linear_constraints.ids.extend(rows)
+    model.linear_constraints.lower_bounds.extend(program.row_lower.tolist())
+    model.linear_constraints.upper_bounds.extend(program.row_upper.tolist())
+    matrix = model.linear_constraint_matrix
+    matrix.row_ids.extend(program.entry.owners().tolist())
+    matrix.column_ids.extend(program.entry.items.tolist())
+    matrix.coefficients.extend(program.factor.tolist())
+    return model

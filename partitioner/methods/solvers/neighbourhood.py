@@ -1,0 +1,82 @@
+"""Large neighbourhoods of the incumbent: most supernodes stay, the rest are placed anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from partitioner.methods.ip.task import Mask, Task
+from partitioner.methods.loads import part_loads
+from partitioner.methods.places import places_of
+from partitioner.methods.solvers.search import Search
+from partitioner.problem.arrays import Floats, Ints
+
+FIRST_SIZE = 200.0
+DEVICE_SHARE = 0.6
+GROWTH, SHRINKAGE = 1.15, 0.8
+LEAST_GAIN = 1e-5
+
+
+@dataclass(eq=False)
+class Neighbourhoods:
+    """Chooses neighbourhoods, as large as the solver can search in its time.
+
+    Parameters
+    ----------
+    rng
+        Source of all choices.
+    size
+        About how many pairs of supernode and device are left open.
+    """
+
+    rng: np.random.Generator
+    size: float = FIRST_SIZE
+
+    def task(self, search: Search[Any]) -> Task:
+        """Improve the incumbent: free some devices, or a window of the supernodes' order.
+
+        Every device whose load is the largest is part of it, or nothing could improve.
+        """
+        problem = search.problem
+        home = places_of(problem, search.best or ())
+        load = _device_loads(search, home)
+        tight = np.asarray((load >= 1 - LEAST_GAIN).any(axis=0))
+        by_devices = self.rng.random() < DEVICE_SHARE
+        loose = self._devices(home, tight, load.max(axis=0)) if by_devices else self._window(home, tight)
+        cutoff = search.value * (1 - LEAST_GAIN)
+        task: Task = search.task()
+        return replace(task, cutoff=cutoff, home=home, loose=loose)
+
+    def learn(self, searched: bool) -> None:
+        """Grow after a neighbourhood that was searched to the end, shrink after one that was not."""
+        self.size *= GROWTH if searched else SHRINKAGE
+
+    def _devices(self, home: Ints, tight: Mask, load: Floats) -> Mask:
+        """Supernodes of a few devices may be on any of these: the tight ones and some with room."""
+        chosen = tight.copy()
+        spread = self.rng.uniform(0.0, load.max() - load.min(), len(load))
+        for device in np.argsort(np.where(tight, np.inf, load + spread)).tolist()[: int((~tight).sum())]:
+            enough = chosen.sum() > tight.sum()
+            if enough and (chosen[home].sum() + (home == device).sum()) * (chosen.sum() + 1) > self.size:
+                break
+            chosen[device] = True
+        return np.asarray(chosen[home][:, None] & chosen)
+
+    def _window(self, home: Ints, tight: Mask) -> Mask:
+        """Supernodes near one on a tight device may be anywhere."""
+        width = max(2, int(self.size / len(tight)))
+        centre = int(self.rng.choice(np.flatnonzero(tight[home])))
+        inside = np.abs(np.arange(len(home)) - centre) <= width // 2
+        return np.repeat(inside[:, None], len(tight), axis=1)
+
+
+def _device_loads(search: Search[Any], home: Ints) -> Floats:
+    """Shape (passes, devices): the load of each device as a fraction of the largest of its pass."""
+    parts = search.best or ()
+    loads = part_loads(search.problem, parts)
+    share = np.zeros((len(loads), int(search.problem.count.sum())))
+    largest = np.maximum(loads.max(axis=1, keepdims=True), 1e-300)
+    share[:, [home[part.nodes[0]] for part in parts]] = loads / largest
+    return share

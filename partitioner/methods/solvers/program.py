@@ -1,0 +1,114 @@
+"""A mixed-integer program in sparse arrays, as every solver can take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Minimise ``cost @ x`` with ``row_lower <= A x <= row_upper`` and ``lower <= x <= upper``.
+
+    Parameters
+    ----------
+    lower, upper, cost
+        Shape (columns,).
+    integer
+        Shape (columns,): must the variable be whole?
+    implied
+        Shape (columns,): may the variable be taken as whole without loss?
+    entry
+        For each row of A the columns that it has.
+    factor
+        The values of A, in the order of ``entry.items``.
+    row_lower, row_upper
+        Shape (rows,), infinite where a side is open.
+    """
+
+    lower: Floats
+    upper: Floats
+    cost: Floats
+    integer: NDArray[np.bool_]
+    implied: NDArray[np.bool_]
+    entry: Rows
+    factor: Floats
+    row_lower: Floats
+    row_upper: Floats
+
+    @property
+    def columns(self) -> int:
+        """How many variables there are."""
+        return len(self.lower)
+
+    @property
+    def rows(self) -> int:
+        """How many constraints there are."""
+        return len(self.row_lower)
+
+
+@dataclass(eq=False)
+class Builder:
+    """Collects variables and rows, many at a time."""
+
+    columns: int = 0
+    rows: int = 0
+    _variables: list[tuple[Floats, Floats, bool]] = field(default_factory=list)
+    _bounds: list[tuple[Floats, Floats]] = field(default_factory=list)
+    _terms: list[tuple[Ints, Ints, Floats]] = field(default_factory=list)
+
+    def variables(self, count: int, upper: ArrayLike, lower: ArrayLike = 0.0, integer: bool = False) -> Ints:
+        """Shape (count,): the columns of new variables."""
+        self._variables.append((_each(lower, count), _each(upper, count), integer))
+        self.columns += count
+        return np.arange(self.columns - count, self.columns)
+
+    def new_rows(self, count: int, lower: ArrayLike, upper: ArrayLike) -> Ints:
+        """Shape (count,): new rows without terms."""
+        self._bounds.append((_each(lower, count), _each(upper, count)))
+        self.rows += count
+        return np.arange(self.rows - count, self.rows)
+
+    def add(self, row: ArrayLike, column: ArrayLike, factor: ArrayLike) -> None:
+        """Add terms; the three are broadcast against each other."""
+        rows, columns, factors = np.broadcast_arrays(row, column, factor)
+        self._terms.append((rows.ravel(), columns.ravel(), factors.ravel()))
+
+    def at_most(self, small: ArrayLike, large: ArrayLike) -> None:
+        """One row for each pair of variables: ``small <= large``."""
+        small, large = np.broadcast_arrays(small, large)
+        rows = self.new_rows(small.size, -np.inf, 0.0)
+        self.add(rows, small.ravel(), 1.0)
+        self.add(rows, large.ravel(), -1.0)
+
+    def program(self, objective: Ints) -> Program:
+        """The program that minimises the sum of the variables `objective`; the others may be whole."""
+        lower = np.concatenate([low for low, _, _ in self._variables])
+        upper = np.concatenate([up for _, up, _ in self._variables])
+        integer = np.concatenate([np.full(len(low), whole) for low, _, whole in self._variables])
+        cost = np.zeros(self.columns)
+        cost[objective] = 1.0
+        row, column, factor = (np.concatenate(each) for each in zip(*self._terms, strict=True))
+        key, place = np.unique(row * self.columns + column, return_inverse=True)
+        total = np.bincount(place, factor, len(key))
+        row, column = np.divmod(key[total != 0], self.columns)
+        return Program(
+            lower=lower,
+            upper=upper,
+            cost=cost,
+            integer=integer,
+            implied=cost == 0,
+            entry=rows_of(row, column, self.rows),
+            factor=total[total != 0],
+            row_lower=np.concatenate([low for low, _ in self._bounds]),
+            row_upper=np.concatenate([up for _, up in self._bounds]),
+        )
+
+
+def _each(value: ArrayLike, count: int) -> Floats:
+    """Shape (count,): the value or values as numbers."""
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), count)

@@ -1,0 +1,71 @@
+"""A process of its own for native solvers, which neither Ctrl-C nor a time limit reaches in time.
+
+``python -m partitioner.methods.solvers.worker`` reads pickled jobs from standard input and writes pickled
+messages to standard output, until its input ends or it is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from typing import IO, Any
+
+from partitioner.methods.imported import imported
+from partitioner.methods.solvers.backends.backend import Answer, Solver
+from partitioner.methods.solvers.backends.guard import guarded
+from partitioner.methods.solvers.messages import Job, News
+
+
+def serve(jobs: IO[bytes], messages: IO[bytes]) -> None:
+    """Run one job after the other; leave at once when the parent is gone, even in a solve."""
+    waiting: queue.Queue[Job] = queue.Queue()
+    threading.Thread(target=_read, args=(jobs, waiting), daemon=True).start()
+    while True:
+        _send(messages, answer(waiting.get(), messages))
+
+
+def answer(job: Job, messages: IO[bytes]) -> Answer:
+    """Run a job; an error becomes an answer with its last words."""
+
+    def solved() -> Answer:
+        solver: Solver = imported(job.solver)
+        return solver(job.payload, job.limits, lambda values, bound: _send(messages, News(values, bound)))
+
+    return guarded(solved)
+
+
+def _read(jobs: IO[bytes], waiting: queue.Queue[Job]) -> None:
+    try:
+        while True:
+            waiting.put(pickle.load(jobs))
+    except (EOFError, pickle.UnpicklingError, OSError):
+        leave()
+
+
+def leave() -> None:
+    """End this process and the solver processes that it started."""
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _send(messages: IO[bytes], message: Any) -> None:
+    pickle.dump(message, messages)
+    messages.flush()
+
+
+def main() -> None:
+    """Keep standard output for messages and let solvers print into nothing."""
+    messages = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    serve(sys.stdin.buffer, messages)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""The worker processes of a run: started when needed, killed at once.
+
+Nothing here keeps the caller waiting but :meth:`Crew.next` and :meth:`Crew.close`: processes are started,
+given their jobs and ended by threads, in which no signal handler of the user's can raise.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+from partitioner.methods.solvers.backends.backend import Answer
+from partitioner.methods.solvers.messages import Job, News
+
+PATIENCE = 2.0  # seconds for all threads to see that their processes have ended
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """What came from a worker: news, an answer, or the answer ``"failed"`` if its process ended."""
+
+    worker: Worker
+    message: News | Answer
+
+
+class Worker:
+    """One process that runs one job at a time; not reached by the terminal's Ctrl-C.
+
+    Attributes
+    ----------
+    process
+        None until it is started.
+    alive
+        False once the process has ended, or is to end.
+    """
+
+    def __init__(self, events: queue.Queue[Event]) -> None:
+        self.events = events
+        self.jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.alive = True
+        self.threads: list[threading.Thread] = []
+
+    def give(self, job: Job) -> None:
+        """Queue a job; a worker that has ended says so by an event."""
+        self.jobs.put(job)
+
+    def start(self) -> None:
+        """Start the process and the threads that write to it and read from it; nothing once it is to end."""
+        if not self.alive:
+            return
+        try:
+            process = _started()
+        except OSError as error:  # too many processes or open files
+            self._fail(f"its process could not be started: {error}")
+            return
+        self.process = process
+        if not self.alive:
+            _kill(process)
+        for work in (self._write, self._listen):
+            self.threads.append(threading.Thread(target=work, args=(process,), daemon=True))
+            self.threads[-1].start()
+
+    def kill(self) -> None:
+        """End the process and all that it started."""
+        self.alive = False
+        self.jobs.put(None)
+        if self.process is not None and self.process.returncode is None:
+            _kill(self.process)
+
+    def wait(self, end: float) -> None:
+        """Wait, until ``time.perf_counter`` reads `end`, for the process to end and its pipes to close."""
+        for thread in self.threads:
+            thread.join(max(0.0, end - time.perf_counter()))
+
+    def _write(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        try:
+            while (job := self.jobs.get()) is not None:
+                pickle.dump(job, process.stdin)
+                process.stdin.flush()
+        except OSError:
+            pass  # the process has ended, as the other thread will see
+        finally:
+            _close(process.stdin)
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        try:
+            while True:
+                self.events.put(Event(self, pickle.load(process.stdout)))
+        except Exception:  # the end of the pipe, or half a message
+            self.kill()
+            self._fail(f"its process ended with code {process.wait()}")
+        finally:
+            _close(process.stdout)
+
+    def _fail(self, why: str) -> None:
+        self.alive = False
+        self.events.put(Event(self, Answer("failed", native=why)))
+
+
+class Crew:
+    """Workers and the queue of what they tell; all are killed when it is closed, or forgotten."""
+
+    def __init__(self) -> None:
+        self.events: queue.Queue[Event] = queue.Queue()
+        self.hired: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
+        self.keeper: threading.Thread | None = None
+        weakref.finalize(self, self.hired.put, None)
+
+    def hire(self) -> Worker:
+        """A new worker, whose process starts soon."""
+        if self.keeper is None:
+            self.keeper = threading.Thread(target=_keep, args=(self.hired,), daemon=True)
+            self.keeper.start()
+        worker = Worker(self.events)
+        self.hired.put(worker)
+        return worker
+
+    def next(self, seconds: float) -> Event | None:
+        """The next event; None if there is none within `seconds`."""
+        try:
+            return self.events.get(timeout=seconds) if seconds > 0 else self.events.get_nowait()
+        except queue.Empty:
+            return None
+
+    def close(self) -> None:
+        """Kill all workers, and wait until they have ended."""
+        self.hired.put(None)
+        if self.keeper is not None and self.keeper.ident is not None:
+            self.keeper.join()
+
+
+def _keep(hired: queue.SimpleQueue[Worker | None]) -> None:
+    """Start one worker after the other, and end all of them at the end of the queue."""
+    workers = []
+    while (worker := hired.get()) is not None:
+        workers.append(worker)
+        worker.start()
+    for worker in workers:
+        worker.kill()
+    end = time.perf_counter() + PATIENCE
+    for worker in workers:
+        worker.wait(end)
+
+
+def _started() -> subprocess.Popen[bytes]:
+    paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
+    return subprocess.Popen(
+        [sys.executable, "-m", "partitioner.methods.solvers.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+
+
+def _close(pipe: IO[bytes]) -> None:
+    with suppress(OSError):  # what was not written yet has no reader any more
+        pipe.close()

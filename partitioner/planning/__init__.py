@@ -1,0 +1,1 @@
+"""The verbs: solve, evaluate, certify, compare, split operations."""

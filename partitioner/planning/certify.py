@@ -1,0 +1,142 @@
+"""How far any placement is from the best one: a bound for plans of every origin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import networkx as nx
+
+from partitioner.base.argument_types import require_text
+from partitioner.base.interruption import StopEvent
+from partitioner.errors import Flaw, WorkloadError
+from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
+from partitioner.methods.method import Progress
+from partitioner.planning.evaluate import evaluate
+from partitioner.planning.pipeline_makespan.ranking import MAKESPAN
+from partitioner.planning.solve import solve
+from partitioner.results.certificate import Certificate
+from partitioner.workload.constraints import require_constraints
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.transfers import Transfers
+
+PIPELINED = ("throughput", "batch")
+
+
+def certify(
+    graph: Graph | nx.DiGraph[Any],
+    devices: Devices,
+    placement: AnySolution,
+    objective: str = "throughput",
+    *,
+    split: str | None = None,
+    time_limit: float | None = 60.0,
+    gap: float = 0.0,
+    on_progress: Callable[[Progress], None] | None = None,
+    stop: StopEvent | None = None,
+    subgraphs_per_accelerator: int = 1,
+    subgraphs: Mapping[Any, int] | None = None,
+    transfers: Transfers | None = None,
+    execution_order: Sequence[Any] | None = None,
+    **pipeline: Any,
+) -> Certificate:
+    """Bound how far a placement is from the best one, wherever it comes from.
+
+    Parameters
+    ----------
+    graph, devices, objective
+        As in :func:`partitioner.solve`.
+    placement
+        A plan, a :class:`partitioner.Solution`, or a device name for every node id.
+    split
+        The splits it is compared with; by default those of its own shape, but convex ones where a
+        chain is asked for GPipe's objective, and those the plan was made as where only neighbours may
+        exchange tensors.
+    time_limit
+        Seconds for the search; the bound is what it has proven by then.
+    gap
+        Stop once the best plan is proven within this fraction.
+    on_progress, stop
+        How to follow and to end the search, as in :func:`partitioner.solve`.
+    subgraphs_per_accelerator, subgraphs
+        For latency, as in :func:`partitioner.evaluate`; a plan brings its subgraphs.
+    transfers, execution_order
+        For makespans, as in :func:`partitioner.evaluate`; a plan brings its order, to which the best plan
+        need not keep.
+    **pipeline
+        For pipelines `replicas`, `order`, `schedule`, `microbatches` and `constraints`, as in
+        :func:`partitioner.evaluate`; a plan brings the first two. A placement with replicas is compared
+        with plans in which any number of devices of a kind shares a stage.
+
+    Raises
+    ------
+    WorkloadError
+        If the placement breaks a rule.
+    NoPlanFound
+        If there is nothing to compare with within the time.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
+    >>> devices = Devices.accelerated(2)
+    >>> certificate = certify(graph, devices, {0: "accelerator0", 1: "accelerator0", 2: "accelerator1"})
+    >>> certificate.value, certificate.bound, certificate.best.value
+    (4.5, 3.5, 3.5)
+    """
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    require_text(objective=objective)
+    solution = solution_of(placement)
+    made_as = solution.split if isinstance(solution, PlanRecord) else None
+    subgraphs = subgraphs or (solution.subgraphs if objective == "latency" else None)
+    execution_order = execution_order or solution.execution_order
+    limit = subgraphs_per_accelerator
+    if made_as in (None, "chain") and objective in PIPELINED:
+        known = {"replicas": solution.replicas or None, "order": solution.order}
+        pipeline = {**known, **{name: value for name, value in pipeline.items() if value is not None}}
+    demands = pipeline.get("constraints")
+    require_constraints(demands)
+    if demands is not None and demands.neighbours_only:
+        split = split or made_as  # a free split may keep to them where no chain does
+    evaluation = evaluate(
+        graph,
+        devices,
+        solution.placement,
+        objective,
+        subgraphs_per_accelerator=limit,
+        subgraphs=subgraphs,
+        split=split,
+        transfers=transfers,
+        execution_order=execution_order if objective == MAKESPAN else None,
+        **pipeline,
+    )
+    if not evaluation.feasible:
+        raise WorkloadError([Flaw("placement", "", "", rule) for rule in evaluation.violations])
+    shape = evaluation.shape.name
+    if objective == "latency" or (objective == "gpipe" and shape == "chain"):
+        shape = "convex"
+    shape = "free" if objective == MAKESPAN else shape
+    best = solve(
+        graph,
+        devices,
+        objective,
+        split=split or shape,
+        time_limit=time_limit,
+        gap=gap,
+        warm_start=placement,
+        on_progress=on_progress,
+        stop=stop,
+        subgraphs_per_accelerator=limit,
+        **_asked(devices, {**pipeline, "transfers": transfers}),
+    )
+    return Certificate(evaluation.value, best)
+
+
+def _asked(devices: Devices, pipeline: Mapping[str, Any]) -> dict[str, Any]:
+    """What plans to compare with are asked for."""
+    asked = {name: value for name, value in pipeline.items() if value is not None}
+    asked.pop("order", None)
+    if asked.pop("replicas", None):
+        asked["replicas"] = max(kind.count for kind in devices.kinds)
+    return asked

@@ -1,0 +1,65 @@
+"""Methods compared, as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.text import Text
+
+from partitioner.planning.comparison.runs import BUG, CANNOT_RUN, INFEASIBLE, Compared
+from partitioner.results.figures import amount, figure, gap_cell
+from partitioner.results.tables import WIDE, bar, columns, figure_table, fullness, render
+
+FIGURES = ("value", "gap", "bound", "seconds", "memory", "full")
+PREFIX = {INFEASIBLE: "infeasible: ", CANNOT_RUN: "cannot run: "}
+
+
+def compared_table(
+    head: str,
+    compared: Sequence[Compared],
+    bounds: Mapping[str, float],
+    contradictions: Sequence[str],
+    width: int | None = None,
+) -> str:
+    """Return a line for each plan in the order given, then why some methods have none, then bugs.
+
+    Parameters
+    ----------
+    head
+        What stands above the table.
+    compared
+        The methods, the best one first.
+    bounds
+        For each split the best bound that any method proved for it or for a freer one.
+    contradictions
+        Bugs, in words.
+    width
+        The most columns, by default the terminal's.
+    """
+    wide = columns(width) >= WIDE
+    table = figure_table(wide, ("method", "split"), FIGURES)
+    if wide:
+        table.add_column("stopped", no_wrap=True)
+        table.add_column("best value to its own", no_wrap=True)
+    for one in compared:
+        if one.plan is not None:
+            table.add_row(*map(Text, _cells(one, bounds[one.split], compared[0].value, wide)))
+    without = [
+        Text(f"{one.method}, {one.split}: {PREFIX.get(one.against, '') + one.reason}")
+        for one in compared
+        if one.against not in ("", BUG)
+    ]
+    bugs = [Text(f"CONTRADICTION, please report: {words}") for words in contradictions]
+    tables = [table] if compared[0].plan is not None else []
+    return render([Text(head), *tables, *without, *bugs], width)
+
+
+def _cells(one: Compared, bound: float, best: float, wide: bool) -> list[str]:
+    assert one.plan is not None and one.fullest is not None
+    cells = [
+        *(one.method, one.split, figure(one.value), gap_cell(one.value, bound)),
+        *(figure(bound), f"{one.seconds:.2f}"),
+        *(amount(one.fullest.memory), fullness(one.fullest)),
+    ]
+    share = best / one.value if one.value > 0 else 1.0
+    return [*cells, one.plan.stop_reason, bar(share)] if wide else cells

@@ -1,0 +1,214 @@
+"""What every method makes of a workload, best first."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+
+from partitioner.base.argument_types import require_callable, require_text
+from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.evaluation.shape import SHAPES
+from partitioner.methods.method import Progress
+from partitioner.planning.comparison.method_table import compared_table
+from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, run_method, runs_of
+from partitioner.planning.option_effects import Asked, check_options, known_options
+from partitioner.planning.options import check_fares, read_options
+from partitioner.planning.verify import TOLERANCE
+from partitioner.results.tables import unit_of
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.pass_order import with_pass_order
+from partitioner.workload.workload import Workload
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class MethodComparison:
+    """The methods on a workload: those with a plan first, the best value first.
+
+    Parameters
+    ----------
+    objective, time_limit, seed
+        What was asked for; the limit is of each method.
+    compared
+        The methods, see :class:`Compared`.
+    bounds
+        For each split the best bound that any method proved for it or for a freer one.
+    """
+
+    objective: str
+    time_limit: float | None
+    seed: int
+    compared: tuple[Compared, ...]
+    bounds: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        best = self.best
+        found = "no plan" if best is None else f"best {best.method} ({best.split}) with {best.value:.6g}"
+        return f"<MethodComparison: {self.objective}, {len(self.compared)} runs, {found}>"
+
+    @property
+    def best(self) -> Compared | None:
+        """The method with the best plan; None if there is no plan."""
+        return self.compared[0] if self.compared[0].plan is not None else None
+
+    def gap(self, one: Compared) -> float:
+        """How far its value may be from the optimum of its split: (value - bound) / value."""
+        return (one.value - self.bounds[one.split]) / one.value if one.value > 0 else 0.0
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Bugs, in words: plans that the evaluator contradicts, bounds above values of their split."""
+        words = [
+            f"{one.method}, {one.split} split: {one.reason}" for one in self.compared if one.against == BUG
+        ]
+        for one in self.compared:
+            if one.plan is not None and self.bounds[one.split] > one.value * (1 + TOLERANCE) + 1e-300:
+                bound = f"a bound of {self.bounds[one.split]!r} for {one.split} splits"
+                words.append(f"{one.method} found {one.value!r}, below {bound}")
+        return tuple(words)
+
+    def summary(self, width: int | None = None) -> str:
+        """A text table of at most `width` columns, by default the terminal's."""
+        return compared_table(self._head(), self.compared, self.bounds, self.contradictions, width)
+
+    def _head(self) -> str:
+        """The best plan of all, and what the bounds are."""
+        best = self.best
+        if best is None:
+            return f"{self.objective}: no method found a plan"
+        limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s each"
+        return (
+            f"{self.objective}: {best.value:.6g} per {unit_of(self.objective)} "
+            f"by {best.method} ({best.split} split){limit}\n"
+            "gap: to the bound, the best that any method proved for the split or a freer one; above 10 % "
+            "how many times the bound the value is"
+        )
+
+    def to_json(self) -> str:
+        """The methods and their figures as one JSON object."""
+        record = {"objective": self.objective, "time_limit": self.time_limit, "seed": self.seed}
+        rows = {"methods": [self._record(one) for one in self.compared]}
+        rest = {"bounds": dict(self.bounds), "contradictions": list(self.contradictions)}
+        return json.dumps(record | rest | rows, indent=1)
+
+    def _record(self, one: Compared) -> dict[str, Any]:
+        record: dict[str, Any] = {"method": one.method, "split": one.split, "seconds": one.seconds}
+        fullest = one.fullest
+        if one.plan is None or fullest is None:
+            return record | {"against": one.against, "reason": one.reason}
+        return record | {
+            "value": one.value,
+            "bound": self.bounds[one.split],
+            "gap": self.gap(one),
+            "own_bound": one.plan.bound,
+            "stop_reason": one.plan.stop_reason,
+            "backend": one.plan.backend,
+            "fullest_device": fullest.name,
+            "memory": fullest.memory,
+            "memory_limit": fullest.memory_limit,
+        }
+
+
+def compare_methods(
+    graph: Graph | nx.DiGraph[Any],
+    devices: Devices,
+    objective: str = "throughput",
+    *,
+    split: str | None = None,
+    methods: Sequence[str] | None = None,
+    time_limit: float | None = 10.0,
+    seed: int = 0,
+    workers: int | None = None,
+    on_progress: Report | None = None,
+    stop: StopEvent | None = None,
+    **method_options: Any,
+) -> MethodComparison:
+    """Run the methods one after another and rank their plans.
+
+    Parameters
+    ----------
+    graph, devices, objective, seed, workers
+        As for :func:`partitioner.solve`.
+    split
+        The one split to compare on. None: for latency and makespans the usual one; else a method that makes
+        chains makes chains, one that places operators free splits, and any other all that it knows.
+    methods
+        Names that ``partitioner methods`` lists; None: all that the objective and the splits suit.
+    time_limit
+        Seconds for each method.
+    on_progress
+        Called with a :class:`partitioner.Progress` from time to time.
+    stop
+        As for :func:`partitioner.solve`; methods whose turn comes after it is set are not run.
+    **method_options
+        As for :func:`partitioner.solve`; every method is given those that have an effect on it.
+
+    Raises
+    ------
+    WorkloadError
+        If the graph and the devices do not fit together.
+    OptionError
+        If an option has a value it may not have, or no method can do what is asked.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
+    >>> found = compare_methods(graph, Devices.accelerated(2), methods=["single_device", "dp"])
+    >>> [(one.method, one.value, found.gap(one)) for one in found.compared][0]
+    ('dp', 3.5, 0.0)
+    """
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    Workload(graph, devices)
+    require_text(objective=objective)
+    require_callable(on_progress=on_progress)
+    interruption = Interruption(stop)
+    read_options(objective, time_limit, 0.0, seed, workers, method_options)
+    check_fares(objective, devices)
+    if objective == "makespan" and not method_options.get("schedule"):
+        with_pass_order(graph)  # refuses, once, what every method would refuse
+    runs = runs_of(objective, split, methods, "placer" in method_options)
+    given = {"time_limit": time_limit, "seed": seed, "workers": workers, "stop": stop, **method_options}
+    check_options(method_options, [Asked(objective, shape, name, devices) for name, shape in runs])
+    found: list[Compared] = []
+    for number, (name, shape) in enumerate(runs, 1):
+        if any(_interrupted(one) for one in found) or interruption.asked:
+            found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
+            continue
+        tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
+        options = known_options({**given, "on_progress": tell}, Asked(objective, shape, name, devices))
+        found.append(run_method(graph, devices, objective, name, shape, options))
+    cut = any(_interrupted(one) for one in found) and not interruption.asked
+    if cut and all(one.plan is None for one in found):
+        raise KeyboardInterrupt
+    bounds = _bounds(found, nested=not method_options.get("contiguous_backward"))
+    ranked = sorted(found, key=lambda one: (one.plan is None, float(f"{one.value:.12g}")))
+    return MethodComparison(objective, time_limit, seed, tuple(ranked), bounds)
+
+
+def _interrupted(one: Compared) -> bool:
+    return one.against == NOT_RUN or (one.plan is not None and one.plan.stop_reason == "interrupted")
+
+
+def _bounds(found: Sequence[Compared], nested: bool) -> dict[str, float]:
+    """The best bounds of each split; with `nested`, every chain is convex."""
+    best: dict[str, float] = {}
+    for split in sorted({one.split for one in found}, key=SHAPES.index):
+        freer = SHAPES[SHAPES.index(split) :] if nested else (split, SHAPES[-1])
+        best[split] = max((one.plan.bound for one in found if one.plan and one.split in freer), default=0.0)
+    return best
+
+
+def _teller(what: str, found: Sequence[Compared], report: Report | None) -> Report | None:
+    """What tells of one method's progress under its name, and at once that it starts."""
+    if report is None:
+        return None
+    report(Progress(f"{what}: starting", 0, 0, min((one.value for one in found), default=math.inf), 0.0, 0.0))
+    return lambda progress: report(replace(progress, phase=f"{what}: {progress.phase}"))

@@ -1,0 +1,135 @@
+"""Which methods a comparison runs on which splits, and what became of each."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from partitioner.base.argument_types import check_word, require_items
+from partitioner.errors import (
+    BackendUnavailable,
+    ContradictionError,
+    InfeasibleError,
+    NoPlanFound,
+    OptionError,
+    PartitionerError,
+)
+from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.shape import SHAPES
+from partitioner.methods.catalogue import USERS_OWN
+from partitioner.methods.info import MethodInfo
+from partitioner.methods.registry import METHODS
+from partitioner.planning.options import SPLITS, check_words, split_for
+from partitioner.planning.solve import solve
+from partitioner.results.plan import Plan
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+
+INFEASIBLE, NO_PLAN, CANNOT_RUN, BUG, NOT_RUN = "infeasible", "no plan", "cannot run", "bug", "not run"
+CHAIN = SHAPES[0]
+ONE_SPLIT = ("latency", "makespan")
+AGAINST = {
+    InfeasibleError: INFEASIBLE,
+    NoPlanFound: NO_PLAN,
+    ContradictionError: BUG,
+    BackendUnavailable: CANNOT_RUN,
+    OptionError: CANNOT_RUN,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One method on one split.
+
+    Parameters
+    ----------
+    method, split
+        What was asked for.
+    plan
+        What it found; None if there is nothing.
+    seconds
+        Wall time, loading and compiling included.
+    against
+        Why there is no plan: ``"infeasible"``, ``"no plan"``, ``"cannot run"`` (no backend, or not made for
+        it), ``"bug"`` (the evaluator contradicts the method) or ``"not run"``; empty if there is one.
+    reason
+        The same in words.
+    """
+
+    method: str
+    split: str
+    plan: Plan | None
+    seconds: float
+    against: str = ""
+    reason: str = ""
+
+    @property
+    def value(self) -> float:
+        """The objective of the plan; infinity without one."""
+        return math.inf if self.plan is None else self.plan.value
+
+    @property
+    def fullest(self) -> DeviceLoad | None:
+        """The device that is nearest to its memory limit; without limits, the one that holds most."""
+        if self.plan is None:
+            return None
+        return max(self.plan.devices, key=lambda load: (_share(load), load.memory))
+
+
+def runs_of(
+    objective: str, split: str | None, methods: Sequence[str] | None, composed: bool = False
+) -> list[tuple[str, str]]:
+    """The methods to run, each with a split; those that are named come whether they can or not.
+
+    The placer made of the user's own parts is run if it is named or if there are such parts.
+    """
+    if methods is not None:
+        methods = require_items("methods", methods)
+    for name in () if methods is None else methods:
+        check_word("method", name, METHODS)
+    check_words(objective, split, "auto")
+    if methods is not None and not methods:
+        raise OptionError(f"no method is named; choose from {', '.join(METHODS)}")
+    usual = [name for name in METHODS if composed or name != USERS_OWN]
+    wanted = usual if methods is None else dict.fromkeys(methods)
+    named = methods is not None
+    runs = [(name, shape) for name in wanted for shape in _splits(METHODS[name], objective, split, named)]
+    if not runs:
+        raise OptionError(f"no method makes {split} splits for objective {objective!r}")
+    return runs
+
+
+def _splits(info: MethodInfo, objective: str, split: str | None, named: bool) -> tuple[str, ...]:
+    """The splits on which to run a method; none if it cannot do what is asked and was not named."""
+    asked = split or (SPLITS[objective] if objective in ONE_SPLIT else None)
+    known = [shape for shape in SHAPES if shape in info.splits_for(objective) and asked in (None, shape)]
+    if objective not in info.objectives or not known:
+        return (split_for(objective, split),) if named else ()
+    if known[0] == CHAIN:
+        return (CHAIN,)
+    return (known[-1],) if info.places_operators else tuple(known)
+
+
+def run_method(
+    graph: Graph, devices: Devices, objective: str, name: str, split: str, options: Mapping[str, Any]
+) -> Compared:
+    """One method; what it cannot do is an answer, too."""
+    started = time.perf_counter()
+    plan, against, reason = None, "", ""
+    try:
+        plan = solve(graph, devices, objective, method=name, split=split, **options)
+    except KeyboardInterrupt:
+        against, reason = NOT_RUN, "interrupted before there was a plan"
+    except PartitionerError as error:
+        against, reason = AGAINST.get(type(error), CANNOT_RUN), str(error)
+    return Compared(name, split, plan, time.perf_counter() - started, against, reason)
+
+
+def _share(load: DeviceLoad) -> float:
+    """How full the device is; 0 without a limit."""
+    if load.memory_limit is None:
+        return 0.0
+    return load.memory / load.memory_limit if load.memory_limit else float(load.memory > 0)

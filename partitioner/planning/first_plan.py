@@ -1,0 +1,123 @@
+"""A first plan, which needs neither compiled code nor a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from partitioner.base.clock import Clock
+from partitioner.evaluation.result import Evaluation
+from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.pipeline.loads import least_value
+from partitioner.methods.expand import Placement, expand, expand_subgraphs
+from partitioner.methods.first_plan.candidates import candidates
+from partitioner.methods.latency.path import longest_path
+from partitioner.methods.method import Outcome, Part
+from partitioner.planning.request import Request
+from partitioner.planning.verify import misshapen
+from partitioner.planning.warm_start import subgraphs_of
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
+
+NUMPY = "numpy"  # what made the plan where the method had no solver at work
+SECONDS = 0.3  # for evaluating candidates, once there is a plan
+LARGE = 5000  # supernodes for which the relaxation takes too long
+
+
+@dataclass(frozen=True, eq=False)
+class FirstPlan:
+    """A plan that obeys every rule by the word of the evaluator.
+
+    Parameters
+    ----------
+    outcome
+        As of a method; its value is the evaluator's.
+    placement, evaluation
+        The same for the user's nodes, and what the evaluator says of it.
+    """
+
+    outcome: Outcome
+    placement: Placement
+    evaluation: Evaluation
+
+    def in_place_of(self, outcome: Outcome) -> Outcome:
+        """The plan as the outcome of a run that was ended early without a better one."""
+        bound = max(outcome.bound if np.isfinite(outcome.bound) else 0.0, lower_bound(outcome.problem))
+        value = self.outcome.value
+        late = outcome.stop_reason == "time_limit"
+        why = "the time limit was reached" if late else "the run was interrupted"
+        note = f"{why} before a better plan was found than the first one, which is made in a single pass"
+        return replace(
+            self.outcome, bound=min(bound, value), stop_reason=outcome.stop_reason,
+            notes=(*outcome.notes, note), statistics=outcome.statistics, native_status=outcome.native_status,
+            backend=outcome.backend or NUMPY,
+        )  # fmt: skip
+
+
+def find_first_plan(
+    request: Request, problem: Problem, incumbent: Sequence[Part] | None = None, subgraph: Ints | None = None
+) -> FirstPlan | None:
+    """Return the best of some quick candidates, and of what the user gave.
+
+    Parameters
+    ----------
+    request, problem
+        What is asked for.
+    incumbent, subgraph
+        Parts to start from, see :class:`partitioner.methods.method.Settings`.
+
+    Returns
+    -------
+    FirstPlan or None
+        None if the evaluator lets none of them pass.
+    """
+    clock, best = Clock(SECONDS), _given(request, problem, incumbent, subgraph)
+    exact = problem.objective not in ("latency", "makespan")
+    for outcome in candidates(problem):
+        found = _evaluated(request, problem, outcome)
+        if found is not None and (best is None or found.outcome.value < best.outcome.value):
+            best = found
+        if found is not None and (exact or clock.expired):
+            break
+    if best is not None:
+        subgraphs = expand_subgraphs(request.workload.graph, best.outcome)
+        request.remember(best.placement, subgraphs, best.evaluation)
+    return best
+
+
+def _given(
+    request: Request, problem: Problem, incumbent: Sequence[Part] | None, subgraph: Ints | None
+) -> FirstPlan | None:
+    if incumbent is None:
+        return None
+    order = np.arange(problem.n) if problem.objective == "makespan" else None
+    given = Outcome(problem, incumbent, np.inf, 0.0, "heuristic", subgraph=subgraph, order=order)
+    return _evaluated(request, problem, given)
+
+
+def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPlan | None:
+    """What the evaluator says of a candidate; None if it breaks a rule."""
+    graph, devices = request.workload.graph, request.workload.devices
+    placement = expand(graph, devices, outcome)
+    if placement is None or len(set(placement.order)) < len(placement.order):
+        return None
+    evaluation = request.evaluated(placement, expand_subgraphs(graph, outcome))
+    sound = evaluation.feasible and np.isfinite(evaluation.value)
+    if not sound or misshapen(evaluation, outcome.problem, devices):
+        return None
+    subgraph = subgraphs_of(problem, graph, evaluation.schedule) if problem.objective == "latency" else None
+    return FirstPlan(replace(outcome, value=evaluation.value, subgraph=subgraph), placement, evaluation)
+
+
+def lower_bound(problem: Problem) -> float:
+    """A bound on the objective that takes little time; 0 where every one would take long."""
+    if problem.n > LARGE:
+        return 0.0
+    relaxation = relax(problem)
+    if problem.objective == "latency":
+        return longest_path(problem)
+    if problem.objective == "makespan":
+        return max(relaxation.bound, longest_path(problem))
+    return least_value(problem, relaxation)

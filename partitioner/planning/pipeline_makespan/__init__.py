@@ -1,0 +1,1 @@
+"""Pipelines ranked by their simulated makespan."""

@@ -1,0 +1,156 @@
+"""Pipelines judged by simulation: those of the dynamic program, and what lies near the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from partitioner.errors import InfeasibleError, NoPlanFound
+from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.methods.method import ANY_DEVICES, Settings
+from partitioner.planning.evaluate import evaluate
+from partitioner.planning.first_plan import find_first_plan, lower_bound
+from partitioner.planning.options import Options
+from partitioner.planning.pipeline_makespan.boundaries import boundary_moves
+from partitioner.planning.request import Request
+from partitioner.planning.run import find_plan
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
+from partitioner.results.plan import Plan
+from partitioner.schedule import simulate
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+
+MOST_MOVES = 400
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A pipeline, its simulated makespan, and what the evaluator says of it."""
+
+    placement: Mapping[Any, str]
+    order: tuple[str, ...]
+    replicas: Mapping[str, tuple[str, ...]]
+    makespan: float
+    evaluation: Evaluation
+
+
+class Ranking:
+    """The search for a workload under a regime, within the limits of the settings."""
+
+    def __init__(self, graph: Graph, devices: Devices, options: Options, settings: Settings) -> None:
+        self.graph = graph
+        self.devices = devices
+        self.options = options
+        self.settings = settings
+        self.best: Simulated | None = None
+        self.statistics = {"candidates": 0, "moves": 0, "improvements": 0}
+
+    @property
+    def expired(self) -> bool:
+        """Whether the search should end: the time is over, or the user wants it, and there is a plan."""
+        return self.best is not None and self.settings.expired
+
+    def first(self, request: Request, problem: Problem) -> float:
+        """Simulate the first plan for throughput; return a lower bound as :meth:`candidates` does."""
+        plan = find_first_plan(request, problem)
+        if plan is not None:
+            self.statistics["candidates"] += 1
+            self._try(plan.placement.device, plan.placement.order, plan.placement.replicas)
+        return (self.options.regime.microbatches or 1) * lower_bound(problem)
+
+    def candidates(self, given: dict[str, Any]) -> float:
+        """Simulate the best plans for throughput and batches, the latter with any number of stages.
+
+        Returns the lower bound of the makespan: a device whose load is l is busy for l a sample, so all
+        microbatches take their number times the least largest load that a plan can have.
+        """
+        regime = self.options.regime
+        assert regime.microbatches is not None
+        bound = 0.0
+        if not self.devices.levels and not self.expired:  # quick, and good where memory is plenty
+            fewer = {name: given[name] for name in given if name not in ("schedule", "replicas")}
+            with suppress(InfeasibleError, NoPlanFound):
+                self.take(find_plan(self.graph, self.devices, "throughput", **self._timed(fewer)))
+        with suppress(NoPlanFound):
+            if not self.expired:
+                first = find_plan(self.graph, self.devices, "throughput", **self._timed(given))
+                self.take(first)
+                wide = first.statistics.get(ANY_DEVICES, first.bound)  # a warm start may use any devices
+                bound = regime.microbatches * min(wide, first.bound)
+        counts: list[int | None] = [regime.constraints.stages]
+        if regime.constraints.stages is None:
+            counts += range(1, len(self.devices.names) + 1)
+        for count in counts:
+            limits = replace(regime.constraints, stages=count)
+            if not self.expired:
+                asked = self._timed(given | {"constraints": limits})
+                with suppress(InfeasibleError, NoPlanFound):
+                    self.take(find_plan(self.graph, self.devices, "batch", **asked))
+        return bound
+
+    def refine(self, problem: Problem) -> None:
+        """Move single supernodes over the boundaries of stages as long as that helps."""
+        improved = True
+        while improved and self.best is not None:
+            improved = False
+            lead = self.best.order
+            for stage in boundary_moves(problem, self._stages(problem, self.best)):
+                if self.expired or self.statistics["moves"] >= MOST_MOVES:
+                    return
+                self.statistics["moves"] += 1
+                where = stage[problem.member].tolist()
+                placement = {node: lead[i] for node, i in zip(self.graph.ids, where, strict=True)}
+                if self._try(placement, lead, self.best.replicas):
+                    self.statistics["improvements"] += 1
+                    improved = True
+                    break
+
+    def _stages(self, problem: Problem, known: Simulated) -> Ints:
+        """Shape (supernodes,): the stage of every supernode of a pipeline."""
+        number = {name: i for i, name in enumerate(known.order)}
+        stage = np.zeros(problem.n, dtype=np.int64)
+        stage[problem.member] = [number[known.placement[node]] for node in self.graph.ids]
+        return stage
+
+    def start_from(self, start: AnySolution) -> None:
+        """Simulate what the user has; a placement without an order in the order of its own shape."""
+        self.statistics["candidates"] += 1
+        known = solution_of(start)
+        order = known.order or evaluate(self.graph, self.devices, known.placement).shape.order
+        self._try(known.placement, order, known.replicas)
+
+    def take(self, plan: Plan) -> None:
+        """Keep a plan if it is a pipeline that obeys the rules and is better than the best so far."""
+        self.statistics["candidates"] += 1
+        self._try(plan.placement, plan.stages, plan.replicas)
+
+    def _try(
+        self, placement: Mapping[Any, str], order: tuple[str, ...], replicas: Mapping[str, tuple[str, ...]]
+    ) -> bool:
+        """Keep a pipeline if it is better; was it?"""
+        regime = self.options.regime
+        shared = {"replicas": replicas or None, "order": order or None, "microbatches": regime.microbatches}
+        given: dict[str, Any] = shared | {"schedule": regime.schedule}
+        limits = regime.constraints
+        evaluation = evaluate(self.graph, self.devices, placement, constraints=limits, split="chain", **given)
+        if not evaluation.feasible or not order:
+            return False
+        timeline = simulate(self.graph, self.devices, placement, **given)
+        if self.best is not None and timeline.makespan >= self.best.makespan * (1 - TOLERANCE):
+            return False
+        self.best = Simulated(placement, order, replicas, timeline.makespan, evaluation)
+        return True
+
+    def _timed(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Options of a call that may take half of the time that is left."""
+        given = given | {"fallback": self.best is None}
+        if self.settings.deadline is None:
+            return given
+        return given | {"time_limit": max(1e-3, self.settings.clock.left / 2)}

@@ -1,0 +1,136 @@
+"""Plans for a schedule and a number of microbatches: the best ones of the dynamic program, simulated."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from partitioner.base.clock import METER, Clock
+from partitioner.base.interruption import CompilationStopped, Interruption, StopEvent
+from partitioner.errors import ContradictionError, NoPlanFound, OptionError
+from partitioner.evaluation.solution import AnySolution
+from partitioner.methods.method import Progress, Settings, meets
+from partitioner.methods.registry import METHODS, choose
+from partitioner.planning.option_effects import Asked, notes_on_options
+from partitioner.planning.options import read_options
+from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking
+from partitioner.planning.request import Request, plain
+from partitioner.planning.run_method import notes_on_kernels
+from partitioner.problem.layers import whole_layers
+from partitioner.results.plan import Plan
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.workload import Workload
+
+MAKESPAN, PIPED = "makespan", "simulated"
+
+
+def solve_makespan(
+    graph: Graph,
+    devices: Devices,
+    objective: str = MAKESPAN,
+    *,
+    method: str,
+    split: str | None,
+    backend: str,
+    time_limit: float | None,
+    gap: float,
+    seed: int,
+    workers: int | None,
+    warm_start: AnySolution | None,
+    on_progress: Callable[[Progress], None] | None,
+    stop: StopEvent | None,
+    **method_options: Any,
+) -> Plan:
+    """Objective ``"makespan"`` of :func:`partitioner.solve`, which says what the arguments mean.
+
+    Raises
+    ------
+    WorkloadError, OptionError, InfeasibleError, NoPlanFound
+        As there; among others if schedule or microbatches are missing.
+    """
+    clock = Clock(math.inf if time_limit is None else time_limit)
+    options = read_options(objective, time_limit, gap, seed, workers, method_options)
+    regime = options.regime
+    for name, value in (("schedule", regime.schedule), ("microbatches", regime.microbatches)):
+        if value is None:
+            raise OptionError(f"objective {objective!r} needs {name}")
+    if method in METHODS and METHODS[method].places_operators:
+        raise OptionError(f"method {method} runs one step operator by operator: schedule means nothing to it")
+    info = choose(
+        PIPED if method == "auto" else method, objective, split or "chain", backend, regime.features(devices)
+    )
+    asked = Asked(objective, "chain", info.name, devices)
+    noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
+    layer, notes = whole_layers(graph) if options.by_layer else (None, ())
+    interruption = Interruption(stop)
+    settings = Settings(
+        gap=gap, clock=clock, interruption=interruption, report=on_progress, started=clock.started
+    )
+    ranking = Ranking(graph, devices, options, settings)
+    workload = Workload(graph, devices)
+    request = Request(workload, "throughput", "chain", METHODS["pipeline"], options, layer)
+    shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress, "stop": interruption}
+    with interruption, METER.watched(settings.on_compile):
+        noted += _start(ranking, warm_start)
+        bound = _search(ranking, request, {**method_options, **shared})
+    best = ranking.best
+    if best is None:
+        raise _no_plan(settings)
+    if bound > best.makespan * (1 + TOLERANCE):
+        raise ContradictionError(f"the bound {bound!r} exceeds the simulated makespan {best.makespan!r}")
+    proven = meets(bound, best.makespan)
+    return Plan(
+        objective=objective,
+        split="chain",
+        value=best.makespan,
+        bound=best.makespan if proven else min(bound, best.makespan),
+        status="optimal" if proven else "feasible",
+        stop_reason=settings.ended(bound, best.makespan),
+        method=info.name,
+        backend=info.backends[0],
+        runtime_seconds=time.perf_counter() - clock.started,
+        devices=best.evaluation.loads,
+        stages=best.order,
+        placement=best.placement,
+        workload_sha256=workload.sha256,
+        seed=seed,
+        options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
+        notes=(*notes, *noted, *best.evaluation.notes, *notes_on_kernels(clock)),
+        statistics=ranking.statistics,
+        replicas=best.replicas,
+        hardware=devices,
+    )
+
+
+def _start(ranking: Ranking, warm_start: AnySolution | None) -> tuple[str, ...]:
+    """Simulate a warm start; return a note if it cannot be used."""
+    if warm_start is None:
+        return ()
+    with suppress(CompilationStopped):
+        ranking.start_from(warm_start)
+    return () if ranking.best else ("the warm start is not used: it breaks a rule, or it is no chain",)
+
+
+def _search(ranking: Ranking, request: Request, given: dict[str, Any]) -> float:
+    """Simulate a first plan, the candidates, and what lies near the best; return the bound."""
+    bound = 0.0
+    with suppress(CompilationStopped):
+        problem = request.problem()
+        if ranking.settings.deadline is not None or ranking.settings.expired:
+            bound = ranking.first(request, problem)
+        if not ranking.expired:
+            bound = max(bound, ranking.candidates(given))
+            ranking.refine(problem)
+    return bound
+
+
+def _no_plan(settings: Settings) -> BaseException:
+    """What to raise where no pipeline was found."""
+    if settings.interruption.by_keyboard:
+        return KeyboardInterrupt()
+    why = f" ({settings.stop_reason})" if settings.expired else ": no candidate obeys the rules"
+    return NoPlanFound(f"no plan found{why}")

@@ -1,0 +1,142 @@
+"""What a call asks for, checked, and what follows from it for a method and for the evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from partitioner.base.clock import Clock
+from partitioner.evaluation.result import Evaluation
+from partitioner.methods.expand import Placement
+from partitioner.methods.explain import relieving
+from partitioner.methods.info import MethodInfo
+from partitioner.methods.method import Settings
+from partitioner.methods.placing import Placer
+from partitioner.planning.evaluate import evaluate
+from partitioner.planning.options import Options
+from partitioner.problem.arrays import Ints
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.fit import companions, fit
+from partitioner.problem.pipeline import Extension
+from partitioner.problem.problem import Problem
+from partitioner.workload.constraints import Constraints
+from partitioner.workload.graph import Graph
+from partitioner.workload.pipeline_settings import Regime
+from partitioner.workload.resolved_constraints import Demands, demands_of
+from partitioner.workload.transfers import Transfers
+from partitioner.workload.workload import Workload
+
+ANY_PLAN = 0.999  # a gap that any plan closes
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A plan that is asked for.
+
+    Parameters
+    ----------
+    workload
+        The graph and the devices.
+    objective, split, info
+        As in :func:`partitioner.solve`, and the method chosen.
+    options
+        The options of the call.
+    layer
+        Shape (N,): layers to keep together, -1 for none; None if nodes are placed one by one.
+    """
+
+    workload: Workload
+    objective: str
+    split: str
+    info: MethodInfo
+    options: Options
+    layer: Ints | None = None
+    _judged: list[tuple[Placement, Mapping[Any, int] | None, Evaluation]] = field(
+        default_factory=list, init=False, repr=False
+    )
+
+    @cached_property
+    def demands(self) -> Demands:
+        """What constraints demand of each node."""
+        return demands_of(self.workload.graph, self.workload.devices, self.options.regime.constraints)
+
+    def fitted(self) -> Graph:
+        """The graph as the devices run it."""
+        by_schedule = self.options.regime.schedule is not None
+        return fit(self.workload.graph, self.workload.devices, self.demands, by_schedule)
+
+    def problem(self) -> Problem:
+        """What the method is given: the fitted graph, contracted as far as nothing is lost."""
+        devices, options, demands = self.workload.devices, self.options, self.demands
+        extended = "replicas" in self.info.features or bool(options.regime.features(devices))
+        goal = Goal(
+            objective=self.objective,
+            split=self.split,
+            classes=(companions(demands), *(() if self.layer is None else (self.layer,))),
+            contiguous_cpus=options.contiguous_cpus,
+            contiguous_backward=options.contiguous_backward,
+            subgraphs=min(options.subgraphs_per_accelerator, len(self.workload.graph)),
+            extension=Extension(options.regime, demands) if extended else None,
+            transfers=options.placing.transfers if self.info.places_operators else None,
+        )
+        return contract(self.fitted(), devices, goal)
+
+    def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
+        """What the evaluator says of a placement."""
+        for known, of_known, evaluation in self._judged:
+            if known == placement and of_known == subgraphs:
+                return evaluation
+        return self._evaluated(placement, subgraphs)
+
+    def remember(
+        self, placement: Placement, subgraphs: Mapping[Any, int] | None, evaluation: Evaluation
+    ) -> None:
+        """Keep an evaluation for when it is asked for again, in place of the one that was kept before."""
+        self._judged[:] = [(placement, subgraphs, evaluation)]
+
+    def _evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
+        regime = self.options.regime
+        if self.objective == "makespan":
+            return evaluate(
+                self.workload.graph,
+                self.workload.devices,
+                placement.device,
+                self.objective,
+                constraints=regime.constraints,
+                transfers=self.options.placing.transfers,
+                execution_order=placement.sequence,
+            )
+        return evaluate(
+            self.workload.graph,
+            self.workload.devices,
+            placement.device,
+            self.objective,
+            subgraphs_per_accelerator=self.options.subgraphs_per_accelerator,
+            subgraphs=subgraphs,
+            replicas=placement.replicas or None,
+            order=placement.order if self.split == "chain" and self.objective != "gpipe" else None,
+            schedule=regime.schedule,
+            microbatches=regime.microbatches,
+            constraints=regime.constraints,
+            split=self.split,
+        )
+
+    def relief(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
+        """What finds the demands without one of which there is a plan."""
+        method = self.info.load()
+
+        def has_plan(fewer: Regime, seconds: float) -> bool:
+            easier = replace(self, options=replace(self.options, regime=fewer)).problem()
+            easy = replace(settings, gap=ANY_PLAN, clock=Clock(seconds), incumbent=None, report=None)
+            return method(easier, easy).parts is not None
+
+        return lambda: relieving(self.options.regime, has_plan)
+
+
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a call as plain data."""
+    return {
+        k: v.as_dict() if isinstance(v, Constraints | Transfers | Placer) else v for k, v in options.items()
+    }

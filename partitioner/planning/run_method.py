@@ -1,0 +1,80 @@
+"""A run of a method, which ends in time, or by request, with a plan if there is one."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.base.clock import METER, Clock
+from partitioner.base.interruption import CompilationStopped
+from partitioner.methods.info import MethodInfo
+from partitioner.methods.method import COMPILING, Outcome, Progress, Settings
+from partitioner.planning.first_plan import FirstPlan
+from partitioner.problem.problem import Problem
+
+ENDED_EARLY = ("time_limit", "interrupted")
+
+
+def run_method(
+    info: MethodInfo, problem: Problem, settings: Settings, first: Callable[[], FirstPlan | None]
+) -> Outcome:
+    """Return what the method finds, or the first plan where it was ended before it found a better one.
+
+    Parameters
+    ----------
+    info, problem, settings
+        The method and what it is given.
+    first
+        Makes the first plan. It is called before the method if there is a limit of time, and else only if
+        it is needed.
+    """
+    listener = settings.report
+    settings = settings if listener is None else replace(settings, report=BestSoFar(listener))
+    with settings.interruption, METER.watched(settings.on_compile):
+        known = first() if settings.deadline is not None or settings.expired else None
+        if known is not None:
+            settings.tell("first plan", 0, 0, known.outcome.value, 0.0)
+        outcome = _run(info, problem, settings, dispensable=known is not None)
+    if outcome.infeasible or outcome.stop_reason not in ENDED_EARLY:
+        return outcome
+    known = first()
+    return outcome if known is None or outcome.value <= known.outcome.value else known.in_place_of(outcome)
+
+
+def _run(info: MethodInfo, problem: Problem, settings: Settings, dispensable: bool) -> Outcome:
+    """Run the method; one that is dispensable is not even loaded once the run should end."""
+    try:
+        method = None if dispensable and settings.expired else info.load()
+        if method is not None and not (dispensable and settings.expired):
+            return method(problem, settings)
+    except CompilationStopped:
+        pass
+    return Outcome(problem, None, np.inf, 0.0, settings.stop_reason)
+
+
+class BestSoFar:
+    """Passes progress on with the smallest value told so far, whoever found it."""
+
+    def __init__(self, listener: Callable[[Progress], None]) -> None:
+        self.listener, self.value, self.bound = listener, math.inf, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Pass it on; of what compiles nothing new is known."""
+        self.value = min(self.value, progress.value)
+        self.bound = self.bound if progress.phase == COMPILING else progress.bound
+        self.listener(replace(progress, value=self.value, bound=self.bound))
+
+
+def notes_on_kernels(clock: Clock) -> tuple[str, ...]:
+    """How long kernels were compiled during a run, and where they are kept if that is an unusual place."""
+    compiled = sys.modules.get("partitioner.base.compiled")  # loaded only with a method that has kernels
+    where = "" if compiled is None else compiled.cache_note()
+    if not clock.compiled:
+        return (where,) if where else ()
+    spent = f"compiled kernels for {clock.compiled:.1f} s"
+    spent += "" if clock.deadline is None else ", which the time limit does not count"
+    return (f"{spent}; {where or 'they are kept for later runs on this machine'}",)

@@ -1,0 +1,159 @@
+"""The door: what a user asks for, and who answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+
+from partitioner.base.argument_types import require_callable, require_text, require_type
+from partitioner.base.interruption import StopEvent
+from partitioner.evaluation.solution import AnySolution
+from partitioner.methods.method import Progress
+from partitioner.planning.least_time import check_time_limit
+from partitioner.planning.options import check_words
+from partitioner.planning.pipeline_makespan.ranking import MAKESPAN, PIPED, solve_makespan
+from partitioner.planning.run import find_plan
+from partitioner.results.plan import Plan
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.networkx_graph import from_networkx, unread_note
+
+
+def solve(
+    graph: Graph | nx.DiGraph[Any],
+    devices: Devices,
+    objective: str = "throughput",
+    *,
+    method: str = "auto",
+    split: str | None = None,
+    backend: str = "auto",
+    time_limit: float | None = None,
+    gap: float = 0.0,
+    seed: int = 0,
+    workers: int | None = None,
+    warm_start: AnySolution | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    stop: StopEvent | None = None,
+    **method_options: Any,
+) -> Plan:
+    """Split a graph over devices as well as possible, with a proof of how good the split is.
+
+    Parameters
+    ----------
+    graph
+        The profiled graph; a networkx graph has the attributes that
+        :func:`partitioner.from_networkx` reads.
+    devices
+        The hardware.
+    objective
+        ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
+        forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
+        sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
+        time of `microbatches` samples that fill and drain a pipeline; ``"makespan"``: when the last
+        operator ends if devices run them one by one, or, if `schedule` and `microbatches` are given, what
+        :func:`partitioner.schedule.simulate` finds for such a pipeline.
+    method
+        A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
+    split
+        ``"chain"``: a pipeline of stages; ``"convex"``: the forward part of every device is contiguous
+        (Definition 3.1); ``"free"``: anything. By default chains, for latency convex subgraphs, and for
+        ``"gpipe"`` and ``"makespan"`` free splits; a method that cannot make these makes its first one.
+    backend
+        The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
+    time_limit
+        Seconds after which the best plan found so far is returned. Compiling kernels, which is done once on
+        a machine, is not counted; a note of the plan says how long it took. A limit that is over before a
+        graph of this size can be contracted and evaluated is refused.
+    gap
+        Stop once the plan is proven within this fraction of the optimum.
+    seed
+        Seed of everything random. Methods that one thread runs (``dp``, ``dpl``, ``pipeline``,
+        ``local_search``, ``latency_search``, the placers but ``portfolio``) give the same plan for the same
+        seed if no time limit ends them. Methods ``ip``, ``latency_ip`` and ``portfolio`` let solvers and
+        searches race by the clock, so that plans of one seed may differ within the gap, unless
+        `deterministic` is set.
+    workers
+        How many cores may be used, 1 to 1,024, by default all; the dynamic programs use one. If the
+        machine has fewer, a note of the plan says so.
+    warm_start
+        A plan, solution or placement to start from; it is used if it is feasible and of the shape asked for.
+    on_progress
+        Called with a :class:`partitioner.Progress` from time to time. An exception that it raises ends the
+        run and is passed on to the caller; no process and no file is left behind.
+    stop
+        A ``threading.Event``, or any object with a method ``is_set``. Once it is set, the run ends at its
+        next check with the best plan found so far, whose `stop_reason` is then ``"interrupted"``.
+    **method_options
+        ``granularity``: ``"operator"`` or ``"layer"`` (keep the nodes of a layer together);
+        ``memory_budget``: bytes for the exact search (4 GiB); ``step_limit``: its steps (two billion,
+        some minutes); ``orders``: how many linear orders to try (12); ``contiguous_cpus``: must a convex
+        split be contiguous on devices that pay no transfers too (True)? ``contiguous_backward``: must
+        its backward part be contiguous too (False)? ``deterministic``: must the same call give the same
+        plan wherever only the gap or a proof ends it (False)? Then one core works on one task after
+        another, and work is counted in moves, steps and nodes; under a time limit that is reached the
+        clock decides all the same. ``subgraphs_per_accelerator``: how many subgraphs of
+        each pass an accelerator may hold, for latency (1). For chains: ``replicas``: how many devices may
+        share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
+        says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
+        in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`. For
+        operators one by one: the fields of :class:`partitioner.Placing`, such as ``transfers`` and
+        ``refine``. An option that has no effect on the method, objective or split asked for is refused, or
+        noted in the plan where that does no harm.
+
+    Returns
+    -------
+    Plan
+        Its value is computed by :func:`partitioner.evaluate`, for a makespan by
+        :func:`partitioner.schedule.simulate`, never by the method.
+
+    Raises
+    ------
+    WorkloadError
+        If the graph and the devices do not fit together.
+    OptionError
+        If an option has a value it may not have.
+    InfeasibleError
+        If it is proven that no split obeys the limits.
+    NoPlanFound
+        If the method ended without a plan and without such a proof.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
+    >>> plan = solve(graph, Devices.accelerated(2))
+    >>> plan.value, plan.status, plan.stages
+    (3.5, 'optimal', ('accelerator0', 'accelerator1'))
+    """
+    require_type("devices", devices, Devices)
+    require_text(backend=backend)
+    require_callable(on_progress=on_progress)
+    check_words(objective, split, method)
+    unread: tuple[str, ...] = ()
+    if not isinstance(graph, Graph):
+        graph = from_networkx(graph)
+        unread = unread_note(graph)
+    check_time_limit(graph, objective, time_limit)
+    piped = method == PIPED or any(
+        method_options.get(name) is not None for name in ("schedule", "microbatches")
+    )
+    answer = solve_makespan if objective == MAKESPAN and piped else find_plan
+    plan = answer(
+        graph,
+        devices,
+        objective,
+        method=method,
+        split=split,
+        backend=backend,
+        time_limit=time_limit,
+        gap=gap,
+        seed=seed,
+        workers=workers,
+        warm_start=warm_start,
+        on_progress=on_progress,
+        stop=stop,
+        **method_options,
+    )
+    return replace(plan, notes=(*unread, *plan.notes)) if unread else plan

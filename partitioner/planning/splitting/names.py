@@ -1,0 +1,34 @@
+"""Ids of the nodes that splitting and replicas add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Draft
+from partitioner.planning.splitting.dimension import Dimension
+from partitioner.workload.graph import NodeId
+
+
+def names_of(
+    ids: Sequence[NodeId], draft: Draft, splits: Mapping[int, tuple[Dimension, int]]
+) -> tuple[NodeId, ...]:
+    """The id of every task: its own, or one such as ``conv/batch/0of2`` that no other node has."""
+    taken, names = set(map(str, ids)), []
+    for node, role, i in zip(
+        draft.tasks.node.tolist(), draft.role.tolist(), draft.number.tolist(), strict=True
+    ):
+        if role not in (SPLIT, PART, CONCATENATE):
+            names.append(ids[node])
+            continue
+        dimension, count = splits[node]
+        word = {SPLIT: f"split{i}", PART: f"{i}of{count}", CONCATENATE: "concatenate"}[role]
+        names.append(unused(f"{ids[node]}/{dimension.name}/{word}", taken))
+    return tuple(names)
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """The name, or one like it that is not taken; it is from now on."""
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name

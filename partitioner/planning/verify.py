@@ -1,0 +1,79 @@
+"""Holding a method to its word: its value, the rules, the shape of its plan, its bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from partitioner.errors import ContradictionError, InfeasibleError, NoPlanFound
+from partitioner.evaluation.result import Evaluation
+from partitioner.methods.explain import why_infeasible
+from partitioner.methods.method import Outcome
+from partitioner.problem.problem import Problem
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+
+TOLERANCE = 1e-9
+
+
+def confirm(evaluation: Evaluation, outcome: Outcome, devices: Devices) -> None:
+    """Compare what a method claims of its plan with what the evaluator finds.
+
+    Raises
+    ------
+    ContradictionError
+        If the evaluator sees it differently.
+    """
+    if not math.isclose(evaluation.value, outcome.value, rel_tol=TOLERANCE, abs_tol=1e-300):
+        claim = f"the method claims {outcome.value!r}, the evaluator finds {evaluation.value!r}"
+        raise ContradictionError(claim)
+    if evaluation.violations:
+        raise ContradictionError("the method's plan breaks a rule: " + evaluation.violations[0])
+    form = misshapen(evaluation, outcome.problem, devices)
+    if form:
+        raise ContradictionError(f"the method's plan is {form}")
+    if outcome.bound > evaluation.value * (1 + TOLERANCE):
+        raise ContradictionError(f"the bound {outcome.bound!r} exceeds the value {evaluation.value!r}")
+
+
+def misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str:
+    """In what the placement is not of the shape asked for; empty if it is."""
+    shape = evaluation.shape
+    if problem.objective == "latency":
+        return ""  # its subgraphs are judged with the rules
+    if problem.split != "convex":
+        shaped = problem.split == "free" or shape.name == "chain"
+        return "" if shaped else f"{shape.name}, not {problem.split}"
+    torn = {*shape.torn_forward, *(shape.torn_backward if len(problem.regions) > 1 else ())}
+    bound = zip(devices.kinds, problem.contiguous.tolist(), strict=True)
+    kinds = {kind.name for kind, contiguous in bound if contiguous}
+    names = [load.name for load in evaluation.loads if load.name in torn and load.kind in kinds]
+    return f"not convex: what {names[0]} holds is not contiguous" if names else ""
+
+
+def no_plan(
+    graph: Graph,
+    devices: Devices,
+    outcome: Outcome,
+    relief: Callable[[], tuple[str, ...]] = tuple,
+    by_keyboard: bool = True,
+) -> BaseException:
+    """What to raise when a method found nothing.
+
+    Parameters
+    ----------
+    graph, devices
+        The workload, fitted to the devices.
+    outcome
+        Of the method.
+    relief
+        Called if it is proven that there is no plan: finds demands without one of which there is.
+    by_keyboard
+        Whether it was Ctrl-C that interrupted the run, if it was interrupted.
+    """
+    if outcome.stop_reason == "interrupted" and by_keyboard:
+        return KeyboardInterrupt()
+    if outcome.infeasible:
+        return InfeasibleError(why_infeasible(graph, devices, outcome.problem.split, relief()))
+    notes = "".join(f"; {note}" for note in outcome.notes)
+    return NoPlanFound(f"no plan found ({outcome.stop_reason}){notes}")

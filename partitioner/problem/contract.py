@@ -1,0 +1,209 @@
+"""The contraction of a graph to a problem (paper, Appendix E.1), step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from partitioner.problem.arrays import Ints, Rows, rows_of
+from partitioner.problem.colocate import colocated_groups
+from partitioner.problem.flow import flow_of
+from partitioner.problem.free_nodes import merge_free_nodes
+from partitioner.problem.groups import Groups, new_groups, survivors
+from partitioner.problem.nets import build_nets, forward_outputs
+from partitioner.problem.orders import depth_first
+from partitioner.problem.pipeline import UNLIMITED, Extension
+from partitioner.problem.precedence import merge_cycles, precedence_pairs, relabelled
+from partitioner.problem.problem import Problem
+from partitioner.problem.regions import region_of
+from partitioner.problem.tasks import tasks_of
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.pass_order import with_pass_order
+from partitioner.workload.topological import topological
+from partitioner.workload.transfers import Transfers
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What a problem is contracted for.
+
+    Parameters
+    ----------
+    objective, split
+        As in :func:`partitioner.solve`.
+    classes
+        Shape (N,) each: nodes to keep together beside the colour classes, as layers
+        (:func:`partitioner.problem.layers.whole_layers`) or by constraints
+        (:func:`partitioner.problem.fit.companions`).
+    contiguous_cpus
+        Must a convex split be contiguous on kinds that do not pay for transfers too?
+    contiguous_backward
+        Must the backward part of a convex split be contiguous too?
+    subgraphs
+        For latency: how many subgraphs of each pass an accelerator may hold.
+    extension
+        Replicas, levels, schedules and limits, where any of these is asked for.
+    transfers
+        How tensors travel, for methods that place operators one by one; None for others.
+    """
+
+    objective: str = "throughput"
+    split: str = "chain"
+    classes: tuple[Ints, ...] = ()
+    contiguous_cpus: bool = True
+    contiguous_backward: bool = False
+    subgraphs: int = 1
+    extension: Extension | None = None
+    transfers: Transfers | None = None
+
+
+CHAIN = Goal()
+
+
+def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
+    """Contract a graph as far as the goal allows.
+
+    Colour classes (and layers, on request) become one group each, and groups that cost nothing merge
+    into their only neighbour. For chains there is more: orphaned backward groups take part in the
+    order through mirrored edges, strongly connected components merge before the free nodes do, and
+    supernodes are numbered in a depth-first topological order.
+
+    Parameters
+    ----------
+    graph, devices
+        A checked workload, fitted to the devices (:func:`partitioner.problem.fit.fit`).
+    goal
+        The objective and the shape of the split.
+
+    Returns
+    -------
+    Problem
+        Contracted as far as nothing can be lost; for chains its `coarser` further, if there is further
+        to go; for other splits its `chain` is the contraction for chains. For latency and makespans nothing
+        is contracted: nodes of a group share a device, but run one by one on a CPU, and for makespans on
+        any device; for makespans the tensors are those of `tasks`.
+    """
+    graph = with_pass_order(graph) if goal.objective == "makespan" else graph
+    group = colocated_groups(graph, goal.classes)
+    if goal.transfers is None:
+        return _contracted(graph, devices, group, goal)
+    order = topological(graph.edges, len(graph))
+    tasks = tasks_of(graph, devices, group, goal.transfers, order)
+    if goal.objective != "makespan":
+        return replace(_contracted(graph, devices, group, goal), tasks=tasks)
+    problem = flow_of(graph, devices, group, goal.subgraphs, order, tensors=False)
+    return replace(problem, objective=goal.objective, split=goal.split, tasks=tasks)
+
+
+def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
+    """The problem of a method that knows no single operators."""
+    if goal.split == "chain":
+        return _contract_chain(graph, devices, group, goal)
+    chain = _contract_chain(graph, devices, group, replace(goal, objective="throughput"))
+    if goal.objective == "latency":
+        order = topological(graph.edges, len(graph))
+        return replace(flow_of(graph, devices, group, goal.subgraphs, order), chain=chain)
+    groups = _merged_groups(graph, devices, group, goal)
+    kept, label = np.unique(survivors(groups.parent), return_inverse=True)
+    place = np.full(len(kept), chain.n)
+    np.minimum.at(place, label[group], chain.member)
+    kept, member = _numbered(kept, label[group], np.argsort(place, kind="stable"))
+    problem = _problem(graph, devices, groups, kept, member, goal)
+    passes = (False, True) if goal.contiguous_backward else (False,)
+    return replace(
+        problem,
+        split=goal.split,
+        regions=tuple(region_of(graph, member, b) for b in passes) if goal.split == "convex" else (),
+        contiguous=problem.pays | goal.contiguous_cpus,
+        chain=chain,
+    )
+
+
+def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
+    group, pairs = merge_cycles(group, precedence_pairs(graph, group))
+    groups = _merged_groups(graph, devices, group, goal)
+    problem = _chain_problem(graph, devices, groups, group, pairs, goal)
+    groups.idle |= groups.counted
+    merge_free_nodes(groups, _is_roomy(graph, devices, goal.extension), lossless=False)
+    left = int((groups.parent == np.arange(len(groups.parent))).sum())
+    if left == problem.n:
+        return problem
+    coarser = _chain_problem(graph, devices, groups, group, pairs, goal)
+    if goal.extension is not None:
+        alone = groups.parent[group] == group
+        light = goal.extension.lightened(graph, devices, coarser.member, coarser.n, alone)
+        coarser = replace(coarser, relaxed_pipeline=light)
+    return replace(problem, coarser=coarser)
+
+
+def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Groups:
+    """The groups, merged where nothing can be lost."""
+    groups = new_groups(graph, devices, group, goal.objective)
+    extension, roomy = goal.extension, _is_roomy(graph, devices, goal.extension)
+    if extension is not None:
+        groups.idle &= ~extension.fixed(group, len(groups.idle))
+        if not (roomy and extension.weightless(devices)):
+            groups.counted = groups.idle & extension.counted(graph, group, len(groups.idle))
+            groups.idle &= ~groups.counted
+    if extension is None or not extension.rigid:
+        merge_free_nodes(groups, roomy, lossless=True)
+    return groups
+
+
+def _chain_problem(
+    graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs: Ints, goal: Goal
+) -> Problem:
+    """Number the groups that are left in a topological order."""
+    kept, label = np.unique(survivors(groups.parent), return_inverse=True)
+    pairs = relabelled(pairs, label)
+    order = depth_first(_rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept)))
+    pairs = np.argsort(order)[pairs]
+    kept, member = _numbered(kept, label[group], order)
+    problem = _problem(graph, devices, groups, kept, member, goal)
+    after, before = _rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept))
+    output = forward_outputs(graph, member, len(kept))
+    return replace(problem, successors=after, predecessors=before, output=output)
+
+
+def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """The kept groups in the given order, and the nodes' members by the new numbers."""
+    return kept[order], np.argsort(order)[member]
+
+
+def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member: Ints, goal: Goal) -> Problem:
+    """Collect what a method needs of the groups that are left, without any precedence."""
+    extension, objective = goal.extension, goal.objective
+    most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
+    torn = np.zeros(len(kept), dtype=bool) if extension is None else extension.torn(member, len(kept))
+    detail = "sources" if devices.communication == "duplex" or devices.levels else "pins"
+    empty = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), len(kept))
+    return Problem(
+        time=groups.time[:, :, kept],
+        size=groups.size[kept],
+        allowed=groups.allowed[:, kept] & ~torn,
+        successors=empty,
+        predecessors=empty,
+        nets=build_nets(graph, member, len(kept), "passes" if objective == "gpipe" else detail),
+        member=member,
+        count=np.array([min(kind.count, most) for kind in devices.kinds], dtype=np.int64),
+        memory=np.array([kind.memory_limit for kind in devices.kinds]),
+        fare=np.array([kind.fare for kind in devices.kinds]),
+        communication=devices.communication,
+        relaxed_size=groups.relaxed_size[kept],
+        relaxed_allowed=groups.relaxed_allowed[:, kept] & ~torn,
+        objective=objective,
+        pipeline=None if extension is None else extension.pipeline(graph, devices, member, len(kept)),
+    )
+
+
+def _rows(pairs: Ints, count: int) -> Rows:
+    sorted_pairs = pairs[np.argsort(pairs[:, 0] * count + pairs[:, 1], kind="stable")]
+    return rows_of(sorted_pairs[:, 0], sorted_pairs[:, 1], count)
+
+
+def _is_roomy(graph: Graph, devices: Devices, extension: Extension | None) -> bool:
+    limits = [kind.memory_limit for kind in devices.kinds if kind.count]
+    held = 0.0 if extension is None else extension.most_held(graph, devices)
+    return bool(graph.size.sum() + held <= min(limits))

@@ -1,0 +1,73 @@
+"""Merging nodes that cost nothing into their only neighbour, to keep the ideals few."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.problem.groups import Groups
+
+
+def merge_free_nodes(groups: Groups, roomy: bool, lossless: bool) -> None:
+    """Merge idle groups with at most one neighbour into it, until none is left.
+
+    On its neighbour's device such a group costs nothing and cuts nothing, so nothing is lost if it
+    may run wherever the neighbour may and memory cannot bind (its size is zero, or `roomy`:
+    everything fits one device). With `lossless=False` the others are merged too. Idle groups
+    without a neighbour join the first group that takes them.
+
+    Parameters
+    ----------
+    groups
+        Changed in place.
+    roomy
+        Does the whole graph fit any device?
+    lossless
+        Merge only where no optimum and no feasible plan can be lost.
+    """
+    waiting = [g for g in range(len(groups.parent)) if _is_leaf(groups, g)]
+    while waiting:
+        leaf = waiting.pop()
+        if groups.parent[leaf] != leaf or not _is_leaf(groups, leaf):
+            continue
+        host = next(iter(groups.neighbours[leaf]), None)
+        if host is None:
+            continue
+        safe = _is_safe(groups, leaf, host, roomy)
+        if safe or not lossless:
+            _merge(groups, leaf, host, safe)
+            waiting.append(host)
+    _merge_isolated(groups, roomy, lossless)
+
+
+def _is_leaf(groups: Groups, g: int) -> bool:
+    return bool(groups.idle[g]) and len(groups.neighbours[g]) <= 1
+
+
+def _is_safe(groups: Groups, leaf: int, host: int, roomy: bool) -> bool:
+    """Can nothing be lost if they merge, apart from what earlier merges have put at risk?"""
+    runs = bool((groups.relaxed_allowed[:, leaf] | ~groups.relaxed_allowed[:, host]).all())
+    return runs and (roomy or groups.relaxed_size[leaf] == 0)
+
+
+def _merge(groups: Groups, leaf: int, host: int, safe: bool) -> None:
+    groups.parent[leaf] = host
+    groups.size[host] += groups.size[leaf]
+    groups.allowed[:, host] &= groups.allowed[:, leaf]
+    if safe:
+        groups.relaxed_size[host] += groups.relaxed_size[leaf]
+        groups.relaxed_allowed[:, host] &= groups.relaxed_allowed[:, leaf]
+    groups.neighbours[host].discard(leaf)
+    groups.neighbours[leaf].clear()
+
+
+def _merge_isolated(groups: Groups, roomy: bool, lossless: bool) -> None:
+    alone = [g for g in np.flatnonzero(groups.idle).tolist() if not groups.neighbours[g]]
+    alone = [g for g in alone if groups.parent[g] == g]
+    hosts = np.flatnonzero(groups.parent == np.arange(len(groups.parent)))
+    for leaf in alone:
+        if lossless and not roomy and groups.size[leaf] > 0:
+            continue
+        others = (int(h) for h in hosts if h != leaf and groups.parent[h] == h)
+        host = next((h for h in others if not lossless or _is_safe(groups, leaf, h, roomy)), None)
+        if host is not None:
+            _merge(groups, leaf, host, _is_safe(groups, leaf, host, roomy))

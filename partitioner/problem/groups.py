@@ -1,0 +1,114 @@
+"""Groups of nodes that share a device, while they are being merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+
+
+@dataclass
+class Groups:
+    """The groups while they are merged; arrays over groups, `parent` leads to the survivor.
+
+    Parameters
+    ----------
+    time, idle
+        Time of each group, shape (K, 2, g), 0 on kinds that may not run it, and whether there is none and
+        its place cannot matter for others. What is merged adds none.
+    size, allowed
+        Memory (g,) and allowed kinds (K, g), with all that was merged in.
+    relaxed_size, relaxed_allowed
+        The same without what was merged at the risk of losing the optimum.
+    neighbours
+        The groups that share an edge with each group that takes no time.
+    parent
+        Itself, or the group that it was merged into.
+    counted
+        Groups that take no time but whose place may matter for replicas or memory.
+    """
+
+    time: Floats
+    idle: NDArray[np.bool_]
+    size: Floats
+    allowed: NDArray[np.bool_]
+    relaxed_size: Floats
+    relaxed_allowed: NDArray[np.bool_]
+    neighbours: list[set[int]]
+    parent: Ints
+    counted: NDArray[np.bool_]
+
+
+def new_groups(graph: Graph, devices: Devices, group: Ints, objective: str) -> Groups:
+    """The groups before anything is merged; `group` has shape (N,)."""
+    count = int(group.max()) + 1
+    size: Floats = np.bincount(group, graph.size, count).astype(np.float64)
+    allowed = _allowed(graph, devices, group, count)
+    time = _times(graph, devices, group, count) * allowed[:, None, :]
+    neighbours: list[set[int]] = [set() for _ in range(count)]
+    idle = time.sum(axis=(0, 1)) == 0
+    ends = group[graph.edges]
+    for source, target in ends[idle[ends].any(axis=1) & (ends[:, 0] != ends[:, 1])].tolist():
+        neighbours[source].add(target)
+        neighbours[target].add(source)
+    return Groups(
+        time=time,
+        idle=idle & ~_hurrying(graph, group, count) if objective == "gpipe" else idle,
+        size=size,
+        allowed=allowed,
+        relaxed_size=size.copy(),
+        relaxed_allowed=allowed.copy(),
+        neighbours=neighbours,
+        parent=np.arange(count),
+        counted=np.zeros(count, dtype=bool),
+    )
+
+
+def _allowed(graph: Graph, devices: Devices, group: Ints, count: int) -> np.ndarray:
+    rows = []
+    for kind in devices.kinds:
+        if not kind.count or kind.name not in graph.kinds:
+            rows.append(np.zeros(count, dtype=bool))
+        else:
+            row = graph.allowed[graph.kinds.index(kind.name)]
+            rows.append(np.bincount(group, ~row, count) == 0)
+    return np.array(rows)
+
+
+def _times(graph: Graph, devices: Devices, group: Ints, count: int) -> Floats:
+    """Shape (kinds, 2, count): total time of the forward and of the backward nodes."""
+    time = np.zeros((len(devices.kinds), 2, count))
+    for k, kind in enumerate(devices.kinds):
+        if kind.name in graph.kinds:
+            row = graph.time[graph.kinds.index(kind.name)]
+            np.add.at(time[k], (graph.backward.astype(int), group), row)
+    return time
+
+
+def _hurrying(graph: Graph, group: Ints, count: int) -> np.ndarray:
+    """Groups with a forward node that reads what a backward node elsewhere reads too.
+
+    On the device of that backward node they make the transfer a forward one, which can be an
+    advantage under GPipe, even for a node that takes no time.
+    """
+    source, target = graph.edges[:, 0], graph.edges[:, 1]
+    fetched = group[source] != group[target]
+    late = np.zeros(len(graph), dtype=bool)
+    late[source[fetched & graph.backward[target]]] = True
+    hurrying = np.zeros(count, dtype=bool)
+    hurrying[group[target[fetched & ~graph.backward[target] & late[source]]]] = True
+    return hurrying
+
+
+def survivors(parent: Ints) -> Ints:
+    """The group that each group ended in, shape of `parent`."""
+    while True:
+        further = parent[parent]
+        if np.array_equal(further, parent):
+            return parent
+        parent = further

@@ -1,0 +1,153 @@
+"""The tensors between supernodes as nets (hypergraph view of communication)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.problem.arrays import Ints, Rows, rows_of
+from partitioner.problem.problem import Nets
+from partitioner.workload.graph import Floats, Graph
+
+NONE = np.zeros(0, dtype=np.int64)
+
+
+class _Tensors(NamedTuple):
+    """Tensors between supernodes: who makes each, in which pass, and what it costs.
+
+    `pins` has for each its maker and its readers, ascending, and `read` the first pass in which each of
+    these reads it.
+    """
+
+    source: Ints
+    made: Ints
+    pins: Rows
+    read: Ints
+    cost: Floats
+
+
+def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
+    """Collect the nets of the contracted graph.
+
+    Parameters
+    ----------
+    graph
+        The user's graph: a node's output is one tensor if all its edges cost the same, else one
+        tensor an edge (paper, Appendix E.1).
+    member
+        Shape (N,): supernode of every node.
+    count
+        How many supernodes there are.
+    detail
+        What keeps tensors apart: ``"pins"``: only what they join; ``"sources"``: who makes them too, as
+        the duplex model and levels of devices need; ``"passes"``: also when they are made and read, as
+        GPipe needs.
+    """
+    tensors = _tensors(graph, member, count, by_pass=detail == "passes")
+    label, last = _labels(_keys(tensors, detail))
+    pins = [tensors.pins.row(t) for t in last.tolist()]
+    read = [tensors.read[tensors.pins.start[t] : tensors.pins.start[t + 1]] for t in last.tolist()]
+    owner = np.repeat(np.arange(len(last)), [len(row) for row in pins])
+    items = np.concatenate([NONE, *pins])
+    return Nets(
+        pins=rows_of(owner, items, len(last)),
+        of_node=rows_of(items, owner, count),
+        cost=np.bincount(label, tensors.cost, len(last)).astype(np.float64),
+        source=tensors.source[last],
+        made=tensors.made[last],
+        read=np.concatenate([NONE, *read]),
+    )
+
+
+def no_nets(count: int) -> Nets:
+    """The nets of `count` supernodes that exchange nothing."""
+    empty = rows_of(NONE, NONE, 0)
+    return Nets(empty, rows_of(NONE, NONE, count), np.zeros(0), NONE, NONE, NONE)
+
+
+def _keys(tensors: _Tensors, detail: str) -> list[Hashable]:
+    """What tensors must share to share a net, their costs added."""
+    items, start = tensors.pins.items, tensors.pins.start.tolist()
+    if detail == "passes":
+        items = np.where(items == tensors.source[tensors.pins.owners()], -1, 2 * items + tensors.read)
+    rows = [items[first:end].tobytes() for first, end in pairwise(start)]
+    if detail == "pins":
+        return list(rows)
+    if detail == "sources":
+        return list(zip(tensors.source.tolist(), rows, strict=True))
+    return list(zip(tensors.source.tolist(), tensors.made.tolist(), rows, strict=True))
+
+
+def _labels(keys: Sequence[Hashable]) -> tuple[Ints, Ints]:
+    """Number the distinct keys in order of appearance; the number of each, and where each comes last."""
+    number: dict[Hashable, int] = {}
+    label = np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
+    last = np.zeros(len(number), dtype=np.int64)
+    last[label] = np.arange(len(keys))
+    return label, last
+
+
+def forward_outputs(graph: Graph, member: Ints, count: int) -> Floats:
+    """Shape (count,): what it costs to move all tensors that a supernode makes forward for others.
+
+    Parameters
+    ----------
+    graph, member, count
+        As in :func:`build_nets`.
+
+    Examples
+    --------
+    >>> fork = Graph.from_arrays({"gpu": [1.0] * 3}, [(0, 1), (0, 2)], 0.5)
+    >>> forward_outputs(fork, np.arange(3), 3).tolist()
+    [0.5, 0.0, 0.0]
+    """
+    source, cost = graph.edges[:, 0], graph.cost
+    leaves = (member[source] != member[graph.edges[:, 1]]) & ~graph.backward[source]
+    least, largest, total = np.full(len(graph), np.inf), *np.zeros((2, len(graph)))
+    np.minimum.at(least, source, cost)
+    np.maximum.at(largest, source, cost)
+    np.add.at(total, source[leaves], cost[leaves])
+    moved = np.where(least == largest, np.minimum(largest, total), total)
+    return np.bincount(member, moved, count).astype(np.float64)
+
+
+def _tensors(graph: Graph, member: Ints, count: int, by_pass: bool) -> _Tensors:
+    """Every tensor that costs something and has a reader elsewhere; all passes are 0 unless told apart."""
+    consumer = graph.edges[:, 1]
+    when = (graph.backward & by_pass).astype(np.int64)
+    number, maker, cost = _numbered(graph)
+    source, made = member[maker], when[maker]
+    key, place = np.unique(number * count + member[consumer], return_inverse=True)
+    read = np.ones(len(key), dtype=np.int64)
+    np.minimum.at(read, place, when[consumer])
+    owner, pin = np.divmod(key, count)
+    counts = (np.bincount(owner, pin != source[owner], len(cost)) > 0) & (cost > 0)
+    absent = np.bincount(owner, pin == source[owner], len(cost)) == 0
+    owner = np.concatenate((owner, np.flatnonzero(absent)))
+    pin, read = (
+        np.concatenate((pin, source[absent])),
+        np.concatenate((read, np.zeros(absent.sum(), np.int64))),
+    )
+    order = np.lexsort((pin, owner))
+    order = order[counts[owner[order]]]
+    owner = (np.cumsum(counts) - 1)[owner[order]]
+    pins = rows_of(owner, pin[order], int(counts.sum()))
+    return _Tensors(source[counts], made[counts], pins, read[order], cost[counts])
+
+
+def _numbered(graph: Graph) -> tuple[Ints, Ints, Floats]:
+    """The number of the tensor on each edge, and the node that makes each tensor and its cost.
+
+    Tensors are numbered in the order in which their makers come first in the edges.
+    """
+    producer, m = graph.edges[:, 0], len(graph.edges)
+    least, most, first = np.full(len(graph), np.inf), np.full(len(graph), -np.inf), np.full(len(graph), m)
+    np.minimum.at(least, producer, graph.cost)
+    np.maximum.at(most, producer, graph.cost)
+    np.minimum.at(first, producer, np.arange(m))
+    edge = np.where((least == most)[producer], 0, np.arange(m))
+    _, example, number = np.unique(first[producer] * (m + 1) + edge, return_index=True, return_inverse=True)
+    return number, producer[example], np.asarray(graph.cost[example], dtype=np.float64)

@@ -1,0 +1,97 @@
+"""Topological orders of the supernodes, for linearisation and for numbering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from partitioner.problem.arrays import Floats, Ints, Rows
+
+
+def depth_first(successors: Rows, predecessors: Rows, priority: Floats | None = None) -> Ints:
+    """A topological order that finishes a branch before it opens the next.
+
+    Of the supernodes whose predecessors are done, the one that became ready last comes next.
+
+    Parameters
+    ----------
+    successors, predecessors
+        The precedence.
+    priority
+        Shape (n,): of those that become ready together, the highest comes first; by default the
+        lowest number does.
+
+    Returns
+    -------
+    Ints
+        Shape (n,): the supernodes in order.
+    """
+    n = len(successors.start) - 1
+    key = -np.arange(n, dtype=np.float64) if priority is None else priority
+    missing = np.diff(predecessors.start).tolist()
+    rank = key.tolist()
+    after = successors.lists()
+    stack = sorted((v for v in range(n) if not missing[v]), key=rank.__getitem__)
+    order = []
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        ready = []
+        for other in after[node]:
+            missing[other] -= 1
+            if not missing[other]:
+                ready.append(other)
+        stack += sorted(ready, key=rank.__getitem__)
+    return np.array(order, dtype=np.int64)
+
+
+def reverse_postorder(successors: Rows, priority: Floats) -> Ints:
+    """The reverse of the order in which a depth-first search leaves the supernodes.
+
+    Unlike :func:`depth_first` it places a source just before its first use, not at the start.
+
+    Parameters
+    ----------
+    successors
+        The precedence.
+    priority
+        Shape (n,): higher ones are visited last, and so come first.
+    """
+    n = len(successors.start) - 1
+    rank = priority.tolist()
+    after = [sorted(row, key=rank.__getitem__) for row in successors.lists()]
+    left = postorder(after, sorted(range(n), key=rank.__getitem__))
+    return np.array(left[::-1], dtype=np.int64)
+
+
+def postorder(after: list[list[int]], roots: Iterable[int]) -> list[int]:
+    """Return all that the roots reach in the order in which a depth-first search leaves it.
+
+    Parameters
+    ----------
+    after
+        For each vertex those that follow it, in the order in which they are visited.
+    roots
+        Where to begin, one after the other.
+
+    Examples
+    --------
+    >>> postorder([[2], [2], []], [0, 1])
+    [2, 0, 1]
+    """
+    seen = [False] * len(after)
+    left: list[int] = []
+    for root in roots:
+        stack = [] if seen[root] else [(root, iter(after[root]))]
+        seen[root] = True
+        while stack:
+            node, children = stack[-1]
+            child = next((c for c in children if not seen[c]), None)
+            if child is None:
+                left.append(node)
+                stack.pop()
+            else:
+                seen[child] = True
+                stack.append((child, iter(after[child])))
+    return left

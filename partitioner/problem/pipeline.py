@@ -1,0 +1,242 @@
+"""What replicas, levels, schedules and limits need to know of a contracted graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
+from partitioner.problem.precedence import distinct
+from partitioner.workload.constraints import Range
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Bools, Graph
+from partitioner.workload.in_flight import held as stash
+from partitioner.workload.pipeline_settings import Regime
+from partitioner.workload.resolved_constraints import Demands
+
+UNLIMITED = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What every stage, and all of them together, must keep to.
+
+    Parameters
+    ----------
+    nodes, layers
+        Least and most nodes and distinct layers of a stage.
+    stages
+        How many stages there must be, 0 for any number.
+    all_devices, neighbours
+        Must every device be used? May only neighbouring stages exchange tensors?
+    """
+
+    nodes: tuple[int, int] = (1, UNLIMITED)
+    layers: tuple[int, int] = (0, UNLIMITED)
+    stages: int = 0
+    all_devices: bool = False
+    neighbours: bool = False
+
+    @property
+    def rigid(self) -> bool:
+        """True if a stage counts even where it takes no time."""
+        ranges = self.nodes, self.layers
+        return ranges != ((1, UNLIMITED), (0, UNLIMITED)) or self.stages > 0 or self.all_devices
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """The extended model of a pipeline (paper, Appendices H.2 and H.3) over `n` supernodes and K kinds.
+
+    Parameters
+    ----------
+    weights
+        Shape (n,): what replicas exchange.
+    parameters, activations, workspace
+        Shape (n,): memory for one version, for one sample, and while the supernode runs. With a
+        schedule `Problem.size` is what does not depend on it.
+    nodes
+        Shape (n,): how many nodes a supernode has.
+    layers
+        For each supernode its distinct layers.
+    pinned
+        For each supernode the indices, among the devices of its kind, of those it is pinned to.
+    adjacent
+        For each supernode those that share an edge with it, in either direction.
+    bandwidth
+        Shape (K,): of the exchange of weights, infinity where it takes no time.
+    added
+        Does the exchange follow the work? Else both overlap.
+    group
+        Shape (L, K): devices of each kind in a group of each level, the smallest groups first.
+    slowdown
+        Shape (L,): what a transfer out of such a group costs, times its cost.
+    replicas, schedule, microbatches
+        See :class:`partitioner.workload.pipeline_settings.Regime`.
+    limits
+        The user's limits.
+    """
+
+    weights: Floats
+    parameters: Floats
+    activations: Floats
+    workspace: Floats
+    nodes: Ints
+    layers: Rows
+    pinned: Rows
+    adjacent: Rows
+    bandwidth: Floats
+    added: bool
+    group: Ints
+    slowdown: Floats
+    replicas: int = 1
+    schedule: str | None = None
+    microbatches: int | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def merged(self, block: Ints, count: int) -> Pipeline:
+        """The same of `count` blocks of supernodes; `block` has shape (n,)."""
+        largest = np.zeros(count)
+        np.maximum.at(largest, block, self.workspace)
+        return replace(
+            self,
+            weights=_sums(block, self.weights, count),
+            parameters=_sums(block, self.parameters, count),
+            activations=_sums(block, self.activations, count),
+            workspace=largest,
+            nodes=np.bincount(block, self.nodes, count).astype(np.int64),
+            layers=_rows(block[self.layers.owners()], self.layers.items, count),
+            pinned=_rows(block[self.pinned.owners()], self.pinned.items, count),
+            adjacent=_adjacent(block[np.stack((self.adjacent.owners(), self.adjacent.items), axis=1)], count),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Extension:
+    """What the user asks for beyond stages of one device each on equal links.
+
+    Parameters
+    ----------
+    regime
+        How the pipeline is to be run.
+    demands
+        What constraints demand of each node.
+    """
+
+    regime: Regime
+    demands: Demands
+
+    @property
+    def rigid(self) -> bool:
+        """True if a stage counts even where it takes no time."""
+        return _limits(self.regime).rigid
+
+    def needs_all(self, devices: Devices) -> bool:
+        """Can more devices be of use than there are supernodes, or does it matter which they are?"""
+        shared = self.regime.replicas > 1 or self.regime.constraints.use_all_devices
+        return shared or bool(devices.levels)
+
+    def counted(self, graph: Graph, group: Ints, groups: int) -> Bools:
+        """Shape (groups,): groups with memory of some sort, that do not merge for nothing."""
+        heavy = graph.size + graph.parts.sum(axis=0) > 0
+        return np.bincount(group, heavy, groups) > 0
+
+    def fixed(self, group: Ints, groups: int) -> Bools:
+        """Shape (groups,): groups pinned to a device, which never merge."""
+        return np.bincount(group, self.demands.device >= 0, groups) > 0
+
+    def weightless(self, devices: Devices) -> bool:
+        """Does it take replicas no time to exchange weights?"""
+        return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
+
+    def most_held(self, graph: Graph, devices: Devices) -> float:
+        """The most memory that depends on the schedule, if a device holds everything."""
+        if self.regime.schedule is None:
+            return 0.0
+        behind = sum(kind.count for kind in devices.kinds)
+        held, versions = stash(self.regime.schedule, behind, 1, self.regime.microbatches)
+        parameters, _, _, activations, workspace = graph.parts
+        kept = versions * parameters.sum() + held * activations.sum()
+        return float(kept + workspace.max(initial=0.0))
+
+    def torn(self, member: Ints, count: int) -> Bools:
+        """Shape (count,): supernodes that are pinned to more devices than a part may have."""
+        fixed = self.demands.device >= 0
+        pairs = np.unique(np.stack((member[fixed], self.demands.device[fixed])), axis=1)
+        return np.bincount(pairs[0], minlength=count) > self.regime.replicas
+
+    def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
+        """What the extended model needs of `count` supernodes; `member` has shape (N,)."""
+        return _pipeline(graph, devices, self.demands, self.regime, member, count)
+
+    def lightened(self, graph: Graph, devices: Devices, member: Ints, count: int, heavy: Bools) -> Pipeline:
+        """The same without limits and pins, and without weights and memory of all but the `heavy` nodes."""
+        light = replace(graph, parts=np.where(heavy, graph.parts, 0.0), size=np.where(heavy, graph.size, 0.0))
+        pipeline = self.pipeline(light, devices, member, count)
+        weights = _sums(member, np.where(heavy, graph.weights, 0.0), count)
+        none = np.zeros(0, dtype=np.int64)
+        return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=Limits())
+
+
+def _pipeline(
+    graph: Graph, devices: Devices, demands: Demands, regime: Regime, member: Ints, count: int
+) -> Pipeline:
+    parameters, _, _, activations, workspace = graph.parts
+    largest = np.zeros(count)
+    np.maximum.at(largest, member, workspace)
+    index = np.concatenate([np.arange(kind.count) for kind in devices.kinds])
+    fixed = np.flatnonzero(demands.device >= 0)
+    kinds = devices.kinds
+    return Pipeline(
+        weights=_sums(member, graph.weights, count),
+        parameters=_sums(member, parameters, count),
+        activations=_sums(member, activations, count),
+        workspace=largest,
+        nodes=np.bincount(member, minlength=count),
+        layers=_rows(member[graph.layer >= 0], graph.layer[graph.layer >= 0], count),
+        pinned=_rows(member[fixed], index[demands.device[fixed]], count),
+        adjacent=_adjacent(member[graph.edges], count),
+        bandwidth=np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds]),
+        added=devices.synchronisation == "added",
+        group=np.array(
+            [[level.size(kind.name) for kind in kinds] for level in devices.levels], dtype=np.int64
+        ).reshape(len(devices.levels), len(kinds)),
+        slowdown=np.array([level.slowdown for level in devices.levels]),
+        replicas=regime.replicas,
+        schedule=regime.schedule,
+        microbatches=regime.microbatches,
+        limits=_limits(regime),
+    )
+
+
+def _sums(member: Ints, values: Floats, count: int) -> Floats:
+    return np.bincount(member, values, count).astype(np.float64)
+
+
+def _limits(regime: Regime) -> Limits:
+    demanded = regime.constraints
+    return Limits(
+        nodes=_range(demanded.nodes_per_stage, 1),
+        layers=_range(demanded.layers_per_stage, 0),
+        stages=demanded.stages or 0,
+        all_devices=demanded.use_all_devices,
+        neighbours=demanded.neighbours_only,
+    )
+
+
+def _range(given: Range, least: int) -> tuple[int, int]:
+    low, high = given
+    return least if low is None else low, UNLIMITED if high is None else high
+
+
+def _adjacent(ends: Ints, count: int) -> Rows:
+    both = np.concatenate((ends, ends[:, ::-1]))
+    both = both[both[:, 0] != both[:, 1]]
+    return _rows(both[:, 0], both[:, 1], count)
+
+
+def _rows(owner: Ints, item: Ints, count: int) -> Rows:
+    """Distinct pairs as rows."""
+    pairs = distinct(np.stack((owner, item), axis=1))
+    return rows_of(pairs[:, 0], pairs[:, 1], count)

@@ -1,0 +1,70 @@
+"""The order that the stages of a chain must respect, between groups of nodes."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+
+from partitioner.problem.arrays import Ints, rows_of
+from partitioner.problem.orders import postorder
+from partitioner.workload.graph import Graph
+
+
+def precedence_pairs(graph: Graph, group: Ints) -> Ints:
+    """Pairs (earlier, later) of different groups, shape (p, 2), without repetition.
+
+    Forward edges count as they are. A colour class without a forward node is *orphaned*: it stands for
+    its own artificial forward image, and every backward edge that touches it counts mirrored,
+    as the backward pass runs the other way (paper, Appendix E.1). Other edges do not order stages.
+    """
+    source, target = graph.edges[:, 0], graph.edges[:, 1]
+    orphaned = graph.backward & ((graph.color < 0) | ~np.isin(graph.color, graph.color[~graph.backward]))
+    touches_orphan = orphaned[source] | orphaned[target]
+    forward = ~graph.backward[target]
+    mirrored = graph.backward[source] & touches_orphan
+    earlier = np.concatenate((source[forward], target[mirrored]))
+    later = np.concatenate((target[forward], source[mirrored]))
+    pairs = np.stack((group[earlier], group[later]), axis=1)
+    return distinct(pairs[pairs[:, 0] != pairs[:, 1]])
+
+
+def merge_cycles(group: Ints, pairs: Ints) -> tuple[Ints, Ints]:
+    """Merge every strongly connected component of groups, which a chain cannot separate.
+
+    Returns
+    -------
+    group, pairs
+        As given, between the merged groups; the pairs are acyclic now.
+    """
+    count = int(group.max()) + 1
+    left = postorder(rows_of(pairs[:, 0], pairs[:, 1], count).lists(), range(count))
+    merged = np.empty(count, dtype=np.int64)
+    merged[left] = np.arange(count)
+    if (merged[pairs[:, 1]] < merged[pairs[:, 0]]).all():  # no cycle: what comes later is left sooner
+        return merged[group], relabelled(pairs, merged)
+    digraph: nx.DiGraph[int] = nx.DiGraph()
+    digraph.add_nodes_from(range(count))
+    digraph.add_edges_from(pairs.tolist())
+    for number, component in enumerate(nx.strongly_connected_components(digraph)):
+        merged[list(component)] = number
+    return merged[group], relabelled(pairs, merged)
+
+
+def relabelled(pairs: Ints, label: Ints) -> Ints:
+    """The pairs between new labels, without those inside one label and without repetition."""
+    pairs = label[pairs]
+    return distinct(pairs[pairs[:, 0] != pairs[:, 1]])
+
+
+def distinct(pairs: Ints) -> Ints:
+    """The pairs in order, without repetition; no number is negative.
+
+    Examples
+    --------
+    >>> distinct(np.array([[1, 0], [0, 2], [1, 0]])).tolist()
+    [[0, 2], [1, 0]]
+    """
+    base = int(pairs.max(initial=0)) + 1
+    key = np.sort(pairs[:, 0] * base + pairs[:, 1])
+    key = key[np.concatenate((np.ones(len(key[:1]), dtype=bool), key[1:] != key[:-1]))]
+    return np.stack(np.divmod(key, base), axis=1)

@@ -1,0 +1,168 @@
+"""The contracted problem in arrays: all that a method sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.problem.arrays import Bools, Floats, Ints, Rows
+from partitioner.problem.pipeline import Pipeline
+from partitioner.problem.tasks import Tasks
+
+
+class Nets(NamedTuple):
+    """The tensors that may be cut: each net is the set of supernodes that share one output.
+
+    Parameters
+    ----------
+    pins
+        For each net its supernodes, ascending.
+    of_node
+        For each supernode its nets.
+    cost
+        Shape (nets,): time to move the tensor between a device and host memory.
+    source
+        Shape (nets,): the supernode that makes the tensor.
+    made
+        Shape (nets,): the pass in which it is made and leaves its device, 0 forward, 1 backward.
+    read
+        Shape of `pins.items`: the first pass in which that supernode reads it. Both are 0 where the
+        objective does not tell the passes apart.
+    """
+
+    pins: Rows
+    of_node: Rows
+    cost: Floats
+    source: Ints
+    made: Ints
+    read: Ints
+
+
+class Region(NamedTuple):
+    """A graph in which the share of a device must be contiguous (paper, Definition 3.1).
+
+    Parameters
+    ----------
+    owner
+        Shape (m,): the supernode that each of its nodes belongs to.
+    edges
+        Shape (p, 2): its edges, between nodes.
+    """
+
+    owner: Ints
+    edges: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """`n` supernodes to be placed on devices of `K` kinds; for chains numbered in a topological order.
+
+    Parameters
+    ----------
+    time
+        Shape (K, 2, n): time on each kind, of the forward and of the backward part.
+    size
+        Shape (n,): memory.
+    allowed
+        Shape (K, n): may every member run on the kind?
+    successors, predecessors
+        Precedence: a chain of stages never leads from a supernode back to an earlier one. Empty
+        where the split need not be a chain.
+    nets
+        The tensors between supernodes.
+    member
+        Shape (N,): the supernode of every original node.
+    count, memory, fare
+        Shape (K,): devices of each kind, their memory (infinity without limit), and what they pay
+        for a transfer that costs 1, 0 if they do not pay.
+    communication
+        The model, see :class:`partitioner.Devices`.
+    relaxed_size, relaxed_allowed
+        As `size` and `allowed`, but without what was merged at the risk of losing the optimum:
+        an optimum with these is a lower bound. They are the same where nothing was risked.
+    coarser
+        The same graph with all free nodes merged, at that risk; None where nothing is left to merge.
+    objective, split
+        What is asked for, see :func:`partitioner.solve`.
+    regions
+        The graphs in which parts must be contiguous; empty unless the split is convex.
+    contiguous
+        Shape (K,): must the parts on devices of that kind be contiguous?
+    chain
+        The same graph contracted for chains, as a start for other splits; None for chains.
+    backward, group
+        For latency: shape (n,), True for nodes of the backward pass, and the class of the nodes that
+        must share a device, numbered from 0.
+    subgraphs
+        For latency: how many subgraphs of each pass a device that pays for transfers may hold.
+    output
+        Shape (n,): for chains, what it costs to move the tensors that a supernode makes forward for
+        others; in the user's graph, and empty where supernodes were merged since.
+    pipeline
+        What replicas, levels, schedules and limits need; None where none of these is asked for.
+    relaxed_pipeline
+        The same without limits and without what was merged at the risk of losing the optimum; None where
+        nothing was risked.
+    tasks
+        The user's nodes one by one, for methods that place operators; None for others.
+    """
+
+    time: Floats
+    size: Floats
+    allowed: Bools
+    successors: Rows
+    predecessors: Rows
+    nets: Nets
+    member: Ints
+    count: Ints
+    memory: Floats
+    fare: Floats
+    communication: str
+    relaxed_size: Floats
+    relaxed_allowed: Bools
+    coarser: Problem | None = None
+    objective: str = "throughput"
+    split: str = "chain"
+    regions: tuple[Region, ...] = ()
+    contiguous: Bools = field(default_factory=lambda: np.ones(0, dtype=bool))
+    chain: Problem | None = None
+    backward: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    subgraphs: int = 1
+    output: Floats = field(default_factory=lambda: np.zeros(0))
+    pipeline: Pipeline | None = None
+    relaxed_pipeline: Pipeline | None = None
+    tasks: Tasks | None = None
+
+    @property
+    def n(self) -> int:
+        """How many supernodes there are."""
+        return len(self.size)
+
+    @property
+    def pays(self) -> Bools:
+        """Shape (K,): does a device of the kind pay for transfers?"""
+        return self.fare > 0
+
+    @property
+    def copies(self) -> Ints:
+        """Shape (K,): how many devices of the kind may share a stage, at least 1."""
+        most = 1 if self.pipeline is None else self.pipeline.replicas
+        return np.clip(self.count, 1, most)
+
+    @property
+    def lossless(self) -> bool:
+        """True if an optimum of this problem is one of the user's graph."""
+        same_size = np.array_equal(self.size, self.relaxed_size) and self.relaxed_pipeline is None
+        return same_size and np.array_equal(self.allowed, self.relaxed_allowed)
+
+    def work(self) -> Floats:
+        """Shape (K, n): forward and backward time together, infinity where not allowed."""
+        return np.where(self.allowed, self.time.sum(axis=1), np.inf)
+
+    def relaxed(self) -> Problem:
+        """The problem whose optimum bounds that of the user's graph from below."""
+        pipeline = self.relaxed_pipeline or self.pipeline
+        return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed, pipeline=pipeline)

@@ -1,0 +1,66 @@
+"""The graphs in which a convex split must be contiguous: the user's nodes, not the contraction."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Region
+from partitioner.workload.graph import Graph
+
+
+def region_of(graph: Graph, member: Ints, backward: bool) -> Region:
+    """The forward or the backward part of the graph, without the nodes that cannot matter.
+
+    A node whose only way on (or only way in) is a neighbour that shares its supernode merges with
+    that neighbour: no path is gained or lost. Merging a whole colour class could invent paths.
+
+    Parameters
+    ----------
+    graph
+        The user's graph.
+    member
+        Shape (N,): supernode of every node.
+    backward
+        The backward part instead of the forward one.
+    """
+    inside = graph.backward == backward
+    edges = graph.edges[inside[graph.edges].all(axis=1)]
+    if not (member[edges[:, 0]] == member[edges[:, 1]]).any():
+        return _unshrunk(np.flatnonzero(inside), edges, member)
+    part: nx.DiGraph[int] = nx.DiGraph()
+    part.add_nodes_from(np.flatnonzero(inside).tolist())
+    part.add_edges_from(edges.tolist())
+    _shrink(part, member)
+    number = {node: i for i, node in enumerate(part)}
+    kept = [(number[u], number[v]) for u, v in part.edges]
+    return Region(member[list(part)], np.array(kept, dtype=np.int64).reshape(-1, 2))
+
+
+def _unshrunk(nodes: Ints, edges: Ints, member: Ints) -> Region:
+    """The region of all nodes, where nothing merges; the edges without repetition, by their producers."""
+    number = np.zeros(len(member), dtype=np.int64)
+    number[nodes] = np.arange(len(nodes))
+    ends = number[edges].reshape(-1, 2)
+    first = np.unique(ends[:, 0] * len(member) + ends[:, 1], return_index=True)[1]
+    first = np.sort(first)
+    return Region(member[nodes], ends[first[np.argsort(ends[first, 0], kind="stable")]])
+
+
+def _shrink(part: nx.DiGraph[int], member: Ints) -> None:
+    """Merge nodes into their only successor or only predecessor where these share a supernode."""
+    waiting = list(part)
+    while waiting:
+        node = waiting.pop()
+        if node not in part:
+            continue
+        after, before = list(part.successors(node)), list(part.predecessors(node))
+        if len(after) == 1 and member[after[0]] == member[node]:
+            part.add_edges_from((u, after[0]) for u in before)
+        elif len(before) == 1 and member[before[0]] == member[node]:
+            part.add_edges_from((before[0], v) for v in after)
+        else:
+            continue
+        part.remove_node(node)
+        waiting += before + after

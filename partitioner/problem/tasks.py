@@ -1,0 +1,158 @@
+"""Operators one by one: what list scheduling needs of a graph and its devices, in arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Bools, Graph
+from partitioner.workload.transfers import Transfers
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """`n` operators, numbered in a topological order, and `D` devices, numbered kind by kind.
+
+    Parameters
+    ----------
+    node
+        Shape (n,): position of each task's node in the graph.
+    time
+        Shape (D, n): time on each device, infinity where a task may not run.
+    size
+        Shape (n,): memory, held from the placement on.
+    group
+        Shape (n,): tasks of a group share a device; numbered from 0, every task in one.
+    before, before_tensor
+        For each task the producers of its inputs in the order of the edges, and for each of these the
+        tensor that it reads, shape of `before.items`; the second of two edges with one tensor is left out.
+    after, after_tensor
+        For each task its consumers, likewise.
+    cost
+        Shape (T,): of each tensor, in the unit of the edges' costs.
+    limit
+        Shape (D,): memory, infinity without a limit.
+    kind, index
+        Shape (D,): kind of each device, and its number there.
+    slope, intercept
+        Shape (D, D): a transfer takes slope * cost + intercept.
+    contention
+        See :class:`partitioner.Transfers`.
+    name
+        The name of each device, for notes; empty if nobody asks for them.
+    """
+
+    node: Ints
+    time: Floats
+    size: Floats
+    group: Ints
+    before: Rows
+    before_tensor: Ints
+    after: Rows
+    after_tensor: Ints
+    cost: Floats
+    limit: Floats
+    kind: Ints
+    index: Ints
+    slope: Floats
+    intercept: Floats
+    contention: bool
+    name: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many tasks there are."""
+        return len(self.size)
+
+    @cached_property
+    def group_size(self) -> Floats:
+        """Shape (groups,): memory of all tasks of a group."""
+        return np.bincount(self.group, self.size).astype(np.float64)
+
+    @cached_property
+    def group_allowed(self) -> Bools:
+        """Shape (D, groups): may all tasks of the group run on the device?"""
+        refused = [np.bincount(self.group, ~np.isfinite(row)) for row in self.time]
+        return np.asarray(np.array(refused).reshape(len(self.limit), -1) == 0)
+
+    def hold(self, device: Ints) -> bool:
+        """With task v on ``device[v]``, does no device hold more than its memory, to the last bit?"""
+        return bool((np.bincount(device, self.size, len(self.limit)) <= self.limit).all())
+
+
+def tasks_of(
+    graph: Graph,
+    devices: Devices,
+    group: Ints,
+    transfers: Transfers,
+    order: Ints,
+    most: int | None = None,
+) -> Tasks:
+    """The nodes as tasks in the given topological order.
+
+    Parameters
+    ----------
+    graph, devices
+        A workload fitted to the devices.
+    group
+        Shape (N,): nodes of a group share a device.
+    order
+        Shape (N,): positions of the nodes, producers before consumers.
+    most
+        At most so many devices of a kind count; None: as many as there are nodes.
+    """
+    count = np.array([min(kind.count, len(order) if most is None else most) for kind in devices.kinds])
+    kind = np.repeat(np.arange(len(count)), count)
+    index = np.concatenate([np.arange(c) for c in count])
+    chosen = np.concatenate(
+        [first + np.arange(c) for first, c in zip(_offsets(devices), count.tolist(), strict=True)]
+    ).astype(np.int64)
+    slope, intercept = (square[np.ix_(chosen, chosen)] for square in transfers.times(devices))
+    edges, tensor, cost = _tensors(graph, np.argsort(order))
+    time = np.where(graph.allowed, graph.time, np.inf)[kind][:, order]
+    by_consumer = np.argsort(edges[:, 1], kind="stable")
+    by_producer = np.argsort(edges[:, 0], kind="stable")
+    return Tasks(
+        node=order,
+        time=np.ascontiguousarray(time),
+        size=graph.size[order],
+        group=np.unique(group[order], return_inverse=True)[1].astype(np.int64),
+        before=rows_of(edges[:, 1], edges[:, 0], len(order)),
+        before_tensor=tensor[by_consumer],
+        after=rows_of(edges[:, 0], edges[:, 1], len(order)),
+        after_tensor=tensor[by_producer],
+        cost=cost,
+        limit=np.array([k.memory_limit for k in devices.kinds])[kind],
+        kind=kind,
+        index=index.astype(np.int64),
+        slope=np.ascontiguousarray(slope),
+        intercept=np.ascontiguousarray(intercept),
+        contention=transfers.contention,
+        name=tuple(devices.names[d] for d in chosen.tolist()),
+    )
+
+
+def _offsets(devices: Devices) -> list[int]:
+    """The number of the first device of each kind."""
+    counts = [kind.count for kind in devices.kinds]
+    return [sum(counts[:k]) for k in range(len(counts))]
+
+
+def _tensors(graph: Graph, number: Ints) -> tuple[Ints, Ints, Floats]:
+    """The edges between tasks, the tensor of each, and the tensors' costs, in the order of the edges.
+
+    A node's output is one tensor if all its edges cost the same, else one an edge (paper, Appendix E.1).
+    """
+    ends = number[graph.edges].reshape(-1, 2)
+    least, most = np.full(len(graph), np.inf), np.full(len(graph), -np.inf)
+    np.minimum.at(least, ends[:, 0], graph.cost)
+    np.maximum.at(most, ends[:, 0], graph.cost)
+    single = (least == most)[ends[:, 0]]
+    key = np.where(single, ends[:, 0], len(graph) + np.arange(len(ends)))
+    _, first, tensor = np.unique(key, return_index=True, return_inverse=True)
+    kept = np.sort(np.unique(np.column_stack((ends, tensor)), axis=0, return_index=True)[1])
+    return ends[kept], tensor[kept].astype(np.int64), np.asarray(graph.cost[first], dtype=np.float64)

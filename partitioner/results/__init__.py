@@ -1,0 +1,1 @@
+"""What the verbs return, and how it is printed."""

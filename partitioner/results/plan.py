@@ -1,0 +1,196 @@
+"""The plan: where every node goes, what that costs, and how good it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from rich.text import Text
+
+from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.schedule import Schedule
+from partitioner.evaluation.solution import PlanRecord
+from partitioner.files import write_text
+from partitioner.methods.method import ANY_DEVICES
+from partitioner.results.figures import nearness
+from partitioner.results.tables import render, tables_of, unit_of
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import NodeId
+
+AMONG = "optimal (see the note)"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer of :func:`partitioner.solve`. `value` and `devices` come from the evaluator.
+
+    Parameters
+    ----------
+    objective, split
+        What was asked for.
+    value
+        The objective of the placement, in the time unit of the graph.
+    bound
+        No placement of the split asked for has a smaller value.
+    status
+        ``"optimal"`` if that is proven, else ``"feasible"``.
+    stop_reason
+        Why the method ended: ``"optimal"``, ``"gap"``, ``"time_limit"``, ``"interrupted"`` or
+        ``"heuristic"`` (it had nothing more to try).
+    method, backend
+        What found the plan.
+    runtime_seconds
+        Wall time of the call.
+    devices
+        Load, memory and number of nodes of every device.
+    stages
+        The devices in use in the order of the pipeline; empty if the split is no chain.
+    placement
+        Device name for every node id.
+    workload_sha256
+        Hash of the graph and the devices, see :attr:`partitioner.Workload.sha256`.
+    seed, options
+        What the call was given.
+    notes
+        What a reader of the plan should know.
+    statistics
+        Figures of the run.
+    native_status
+        The backend's own words on why it stopped, if it has any.
+    subgraphs
+        For latency: the index of every node's subgraph among those of its device and pass.
+    schedule
+        What runs when, for latency and for makespans; the file of a plan with an execution order, from
+        which it follows, leaves it out.
+    replicas
+        For a device of the placement, the further devices that hold a copy of its stage.
+    execution_order
+        For makespans without a pipeline: all nodes in the order in which their devices run them.
+    hardware
+        The devices that the plan is made for; None where an older file does not say.
+    """
+
+    objective: str
+    split: str
+    value: float
+    bound: float
+    status: str
+    stop_reason: str
+    method: str
+    backend: str
+    runtime_seconds: float
+    devices: tuple[DeviceLoad, ...]
+    stages: tuple[str, ...]
+    placement: Mapping[NodeId, str]
+    workload_sha256: str
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    statistics: Mapping[str, float] = field(default_factory=dict)
+    native_status: str = ""
+    subgraphs: Mapping[NodeId, int] | None = None
+    schedule: Schedule | None = None
+    replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    execution_order: tuple[NodeId, ...] | None = None
+    hardware: Devices | None = None
+
+    def __hash__(self) -> int:
+        known = (self.objective, self.split, self.value, self.bound, self.status, self.method, self.stages)
+        return hash((*known, self.workload_sha256, self.seed))
+
+    def __repr__(self) -> str:
+        used = sum(device.nodes > 0 or device.replica_of is not None for device in self.devices)
+        return (
+            f"<Plan: {self.objective}, {self.split} split, value {self.value:.6g}, bound {self.bound:.6g}, "
+            f"{self.status}, method {self.method}, {len(self.placement)} nodes on {used} of "
+            f"{len(self.devices)} devices>"
+        )
+
+    @property
+    def gap(self) -> float:
+        """How far the value may be from the optimum: (value - bound) / value."""
+        return (self.value - self.bound) / self.value if self.value > 0 else 0.0
+
+    @property
+    def bottleneck(self) -> DeviceLoad:
+        """The device with the largest load."""
+        return max(self.devices, key=lambda device: device.load)
+
+    @property
+    def record(self) -> PlanRecord:
+        """The solution and the question that it answers, as the evaluator takes them."""
+        return PlanRecord(
+            placement=self.placement,
+            replicas=self.replicas,
+            order=self.stages or None,
+            subgraphs=self.subgraphs,
+            execution_order=self.execution_order,
+            objective=self.objective,
+            split=self.split,
+            bound=self.bound,
+            hardware=self.hardware,
+            options=self.options,
+            workload_sha256=self.workload_sha256,
+        )
+
+    def summary(self, width: int | None = None) -> str:
+        """The plan as a text table of at most `width` columns, by default the terminal's.
+
+        First what it is worth, then a line for each device in pipeline order, then its notes.
+        """
+        by_operator = self.execution_order is not None
+        tables = tables_of(self.devices, self.stages, self.schedule, width, by_operator)
+        notes = [Text(f"note: {note}") for note in self.notes]
+        return render([Text(self._head()), *tables, *notes], width)
+
+    def _head(self) -> str:
+        """Return what the plan is worth and how it was found, in two lines."""
+        optimal = "optimal" if self.statistics.get(ANY_DEVICES, self.bound) >= self.bound else AMONG
+        proof = optimal if self.status == "optimal" else nearness(self.value, self.bound)
+        by_operator = self.execution_order is not None
+        unit = unit_of(self.objective if by_operator or self.objective != "makespan" else "batch")
+        return (
+            f"{self.objective}, {self.split} split: {self.value:.6g} per {unit}, {proof}\n"
+            f"lower bound {self.bound:.6g}; method {self.method} ({self.backend}), "
+            f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
+        )
+
+    def to_json(self) -> str:
+        """The plan as one JSON object; :func:`partitioner.load_plan` reads it back."""
+        kept = self if self.execution_order is None else replace(self, schedule=None)
+        record = asdict(kept) | {"gap": self.gap, "format": "partitioner-plan-1"}
+        record["hardware"] = None if self.hardware is None else self.hardware.as_dict()
+        record["devices"] = [device.as_dict() for device in self.devices]
+        record["placement"] = {str(node): device for node, device in self.placement.items()}
+        for name in ("subgraphs", "schedule", "execution_order", "hardware"):
+            if record[name] is None:
+                del record[name]
+        if not self.replicas:
+            del record["replicas"]
+        if self.subgraphs is not None:
+            record["subgraphs"] = {str(node): index for node, index in self.subgraphs.items()}
+        ambiguous = [node for node in self.placement if isinstance(node, str) and _looks_whole(node)]
+        return json.dumps(record | ({"text_ids": ambiguous} if ambiguous else {}), indent=1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as JSON; the file holds all of it or stays as it was.
+
+        Raises
+        ------
+        PartitionerError
+            If the file cannot be written.
+        """
+        write_text(path, self.to_json() + "\n")
+
+
+def _looks_whole(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 20 and str(int(text)) == text
+
+
+def node_id(text: str, text_ids: frozenset[str] = frozenset()) -> NodeId:
+    """The node id that a plan file's key stands for: an integer unless it is listed as a text."""
+    return int(text) if _looks_whole(text) and text not in text_ids else text

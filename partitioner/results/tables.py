@@ -1,0 +1,135 @@
+"""Tables of devices, and how text for people is laid out; no type of a result is known here."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from partitioner.base.argument_types import MANY, is_count
+from partitioner.errors import OptionError, shown
+from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.schedule import Schedule
+from partitioner.results.critical_table import critical_table
+from partitioner.results.figures import amount, figure
+from partitioner.results.timetable import timetable
+
+BAR_WIDTH = 24
+WIDE = 128
+NARROWEST = 80
+WIDEST = 1_000_000
+FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
+UNITS = {"batch": "batch", "makespan": "step"}
+OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
+CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
+
+
+def tables_of(
+    loads: Sequence[DeviceLoad],
+    order: Sequence[str],
+    schedule: Schedule | None,
+    width: int | None,
+    by_operator: bool,
+) -> list[RenderableType]:
+    """Return a line for each device, then the schedule or the critical path if there is one."""
+    devices = device_table(loads, order, width)
+    if schedule is None:
+        return [devices]
+    if by_operator:
+        return [devices, "", Text(OPERATORS), critical_table(schedule, wide=columns(width) >= WIDE)]
+    return [devices, "", timetable(schedule, wide=columns(width) >= WIDE), CRITICAL]
+
+
+def device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:
+    """Return a line for each stage and idle device; a column for exchanged weights replaces `load %`."""
+    wide = columns(width) >= WIDE
+    left_out = "load %" if any(device.sync > 0 for device in devices) else "sync"
+    table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
+    table.add_column("stage", no_wrap=True)
+    table.add_column("device", overflow="fold")
+    names = [name for name in FIGURES if name != left_out]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    if wide:
+        table.add_column("of the largest load", no_wrap=True)
+    place = {name: number for number, name in enumerate(stages, 1)}
+    copies = Counter(device.replica_of for device in devices)
+    largest = max(device.load for device in devices)
+    leads = [device for device in devices if device.replica_of is None]
+    for device in sorted(leads, key=lambda device: place.get(device.name, len(place) + 1)):
+        share = device.load / largest if largest > 0 else 0.0
+        figures = _figures(device, share)
+        titles = str(place.get(device.name, "-")), _title(device.name, 1 + copies[device.name])
+        bars = [bar(share)] if wide else []
+        table.add_row(*titles, *(figures[name] for name in names), *bars)
+    return table
+
+
+def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
+    """Return plain text of at most `width` columns (but at least 80), by default the terminal's."""
+    console = Console(
+        file=io.StringIO(), width=max(NARROWEST, columns(width)), color_system=None, highlight=False
+    )
+    for part in parts:
+        console.print(part)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().strip("\n").splitlines()
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def columns(width: int | None) -> int:
+    """Return the width, by default the terminal's."""
+    if width is not None and not is_count(width):
+        raise OptionError(f"width = {shown(width)}: must be an integer from 1 to {MANY:,}, or None")
+    return shutil.get_terminal_size().columns if width is None else min(width, WIDEST)
+
+
+def unit_of(objective: str) -> str:
+    """Return what the objective's value is the time of; a makespan without a pipeline is that of a step."""
+    return UNITS.get(objective, "sample")
+
+
+def fullness(device: DeviceLoad) -> str:
+    """Return the share of the memory limit that is used; empty without a limit."""
+    if not device.memory_limit:
+        return ""
+    return percentage(device.memory / device.memory_limit)
+
+
+def percentage(share: float) -> str:
+    """Return a share in at most five characters."""
+    return f"{share:.0%}" if share < 9.995 else ">999%"
+
+
+def bar(share: float) -> str:
+    """Return a bar whose length shows a share of at most 1."""
+    return "█" * round(BAR_WIDTH * share)
+
+
+def figure_table(wide: bool, titles: Sequence[str], figures: Sequence[str]) -> Table:
+    """Return an empty table with columns for texts, then columns for figures."""
+    table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    for title in figures:
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
+def _title(name: str, devices: int) -> str:
+    return name if devices == 1 else f"{name} x{devices}"
+
+
+def _figures(device: DeviceLoad, share: float) -> dict[str, str]:
+    """What a line says, by column."""
+    times = sum(device.compute), sum(device.transfer_in), sum(device.transfer_out)
+    texts = (
+        *map(figure, (device.load, *times, device.sync)),
+        *(amount(device.memory), fullness(device), str(device.nodes), f"{share:.0%}"),
+    )
+    return dict(zip(FIGURES, texts, strict=True))

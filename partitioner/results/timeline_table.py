@@ -1,0 +1,71 @@
+"""Timelines as text for people."""
+
+from __future__ import annotations
+
+import math
+
+from rich.table import Table
+from rich.text import Text
+
+from partitioner.results.figures import amount, figure
+from partitioner.results.tables import WIDE, bar, columns, figure_table, percentage, render
+from partitioner.schedule import Timeline
+
+
+def timeline_table(timeline: Timeline, width: int | None = None) -> str:
+    """Return a timeline as text: its times, then a line for each device in the order of its first stage."""
+    head = (
+        f"{timeline.schedule}, {timeline.table.microbatches} microbatches: {timeline.makespan:.6g}, "
+        f"{timeline.time_per_sample:.6g} per sample\n"
+        f"the largest load is {timeline.bound:.6g} per sample: "
+        f"{timeline.efficiency:.1%} of the possible throughput"
+    )
+    tight = [
+        f"{name} needs more memory than it has"
+        for name, fits in zip(timeline.devices, timeline.fits.tolist(), strict=True)
+        if not fits
+    ]
+    notes = [f"note: {note}" for note in timeline.notes]
+    return render([Text(head), _device_table(timeline, width), *map(Text, [*tight, *notes])], width)
+
+
+def _device_table(timeline: Timeline, width: int | None) -> Table:
+    wide = columns(width) >= WIDE
+    table = figure_table(wide, ("device", "stages"), ("busy", "bubble", "memory", "full", "in flight"))
+    if wide:
+        table.add_column("busy of the makespan", no_wrap=True)
+    busy, bubble = timeline.busy.tolist(), timeline.bubble.tolist()
+    stages = _stages(timeline)
+    for i in sorted(range(len(stages)), key=lambda i: (not stages[i], stages[i][:1])):
+        cells = (
+            *(timeline.devices[i], _ranges(stages[i]), figure(busy[i]), f"{bubble[i]:.1%}"),
+            *(amount(timeline.peak_memory[i]), memory_share(timeline, i), str(timeline.in_flight[i])),
+        )
+        table.add_row(*map(Text, cells), *([bar(1 - bubble[i])] if wide else []))
+    return table
+
+
+def memory_share(timeline: Timeline, device: int) -> str:
+    """Return the share of a device's memory limit that is used; empty without a limit."""
+    limit = float(timeline.memory_limit[device])
+    return percentage(timeline.peak_memory[device] / limit) if 0 < limit < math.inf else ""
+
+
+def _stages(timeline: Timeline) -> list[list[int]]:
+    """The stages of each device; none for a replica that no sample comes to."""
+    start = timeline.table.start
+    return [
+        sorted(set(timeline.table.stage[start[i] : start[i + 1]].tolist()))
+        for i in range(len(timeline.devices))
+    ]
+
+
+def _ranges(stages: list[int]) -> str:
+    """Stages counted from 1, as ``1, 4-6``."""
+    runs: list[list[int]] = []
+    for stage in stages:
+        if runs and stage == runs[-1][1] + 1:
+            runs[-1][1] = stage
+        else:
+            runs.append([stage, stage])
+    return ", ".join(f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in runs)

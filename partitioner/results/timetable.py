@@ -1,0 +1,95 @@
+"""A schedule as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from partitioner.errors import shown
+from partitioner.evaluation.schedule import Run, Schedule
+from partitioner.results.figures import figure
+
+MOST_ROWS = 40
+NARROW, WIDE = 28, 64
+
+
+@dataclass(frozen=True)
+class Row:
+    """Positions of entries in one line of the table: one subgraph, or CPU nodes in a row."""
+
+    places: range
+    critical: bool
+
+
+def timetable(schedule: Schedule, wide: bool) -> Table:
+    """A line for each subgraph and each run of CPU nodes, in order of start; the middle of many is left out.
+
+    The column `after` has the number of the line that the first of its nodes on the critical path (or
+    its first one) waits for.
+    """
+    table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
+    names = ("", "#", "start", "finish", "device", *(("in", "compute", "out") if wide else ()), "after")
+    for name in names:
+        table.add_column(name, justify="left" if name in ("", "device") else "right", overflow="fold")
+    table.add_column("nodes", overflow="fold")
+    rows = _rows(schedule)
+    line = {place: number for number, row in enumerate(rows, 1) for place in row.places}
+    for number, row in enumerate(rows, 1):
+        if number <= MOST_ROWS // 2 or number > len(rows) - MOST_ROWS // 2:
+            table.add_row("*" if row.critical else "", str(number), *_cells(schedule, row, line, wide))
+        elif number == MOST_ROWS // 2 + 1:
+            blank = [""] * (len(names) - 1)
+            table.add_row("", *blank, f"... {len(rows) - 2 * (MOST_ROWS // 2)} more lines")
+    return table
+
+
+def _rows(schedule: Schedule) -> list[Row]:
+    critical = set(schedule.critical_path)
+    first, rows = 0, []
+    for place in range(1, len(schedule.entries) + 1):
+        if place == len(schedule.entries) or not _merge(schedule.entries[place - 1], schedule.entries[place]):
+            rows.append(Row(range(first, place), not critical.isdisjoint(range(first, place))))
+            first = place
+    return rows
+
+
+def _merge(before: Run, after: Run) -> bool:
+    return before.index is None and after.index is None
+
+
+def _cells(schedule: Schedule, row: Row, line: dict[int, int], wide: bool) -> list[Text]:
+    runs = [schedule.entries[place] for place in row.places]
+    leading = next((place for place in schedule.critical_path if place in row.places), row.places[0])
+    waits_for = schedule.entries[leading].waits_for
+    devices = list(dict.fromkeys(run.device for run in runs))
+    more = f" and {len(devices) - 1} more" if len(devices) > 1 else ""
+    parts = (
+        [
+            figure(sum(getattr(run, part) for run in runs))
+            for part in ("transfer_in", "compute", "transfer_out")
+        ]
+        if wide
+        else []
+    )
+    cells = [
+        figure(runs[0].start),
+        figure(max(run.finish for run in runs)),
+        devices[0] + more,
+        *parts,
+        "-" if waits_for is None else str(line[waits_for]),
+        names_within([shown(node, 24) for run in runs for node in run.nodes], WIDE if wide else NARROW),
+    ]
+    return [Text(cell) for cell in cells]
+
+
+def names_within(names: Sequence[str], width: int) -> str:
+    """How many nodes there are, and the first of their names, as many as fit."""
+    text = f"{len(names)}: "
+    for place, name in enumerate(names):
+        if place and len(text) + len(name) > width - 5:
+            return text.rstrip() + " ..."
+        text += name + (", " if place + 1 < len(names) else "")
+    return text

@@ -1,0 +1,1 @@
+"""What a user brings: a graph, devices, and what is demanded of a plan."""

@@ -1,0 +1,275 @@
+"""The computation graph as arrays: nodes with times and sizes, edges with transfer times."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from partitioner.base.argument_types import require_items, require_type
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.workload.array_input import (
+    MEMORY_PARTS,
+    by_kind,
+    classes,
+    flags,
+    length,
+    listed,
+    numbers,
+    positions,
+    titles,
+)
+from partitioner.workload.graph_validation import graph_flaws, id_flaws, layout_flaws
+
+NodeId = int | str
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+SHOWN_KINDS = 6
+COLUMNS = {
+    "time": np.float64, "allowed": np.bool_, "size": np.float64, "backward": np.bool_,
+    "color": np.int64, "layer": np.int64, "edges": np.int64, "cost": np.float64, "parts": np.float64,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Extras:
+    """Fields of the input that mean nothing to the solvers but are kept and written back."""
+
+    top: Mapping[str, Any] = field(default_factory=dict)
+    nodes: Sequence[Mapping[str, Any]] = ()
+    edges: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A profiled computation graph of `n` nodes and `m` edges. Immutable and checked when made.
+
+    Most users come by one through :func:`partitioner.load`, :meth:`Graph.from_arrays` or
+    :func:`partitioner.from_networkx`.
+
+    Parameters
+    ----------
+    kinds
+        Names of the device kinds that `time` and `allowed` speak of, in order.
+    ids
+        The user's name of every node, an integer or a text, distinct even as texts.
+    time
+        Shape (kinds, n): processing time of each node on each kind, in the unit of `cost`.
+    allowed
+        Shape (kinds, n): may the node run on the kind?
+    size
+        Shape (n,): memory each node takes on its device, in the unit of the devices' memory.
+    backward
+        Shape (n,): True for nodes of the backward pass.
+    color, layer
+        Shape (n,): classes numbered from 0, -1 for none. Nodes of one colour share a device.
+    edges
+        Shape (m, 2): positions of producer and consumer.
+    cost
+        Shape (m,): time to move the edge's data between a device and host memory. Edges out of
+        one node with equal costs carry one tensor, with different costs one tensor each
+        (paper, Appendix E.1). Of edges that join the same nodes at the same cost, which are one
+        tensor, only the first is kept.
+    names
+        A title for each node, for people.
+    color_labels, layer_labels
+        What the user calls each class.
+    extras
+        Fields that are kept but not used.
+    parts
+        Shape (5, n): memory that depends on the schedule, beside `size`, in the order of
+        :data:`partitioner.workload.array_input.MEMORY_PARTS`: what each node takes for its parameters, their
+        gradients, the state of the optimizer, what one sample leaves for the backward pass, and what
+        it needs only while it runs.
+
+    Raises
+    ------
+    WorkloadError
+        Naming every node or edge, field and value that breaks a rule.
+    """
+
+    kinds: tuple[str, ...]
+    ids: tuple[NodeId, ...]
+    time: Floats
+    allowed: Bools
+    size: Floats
+    backward: Bools
+    color: Ints
+    layer: Ints
+    edges: Ints
+    cost: Floats
+    names: tuple[str, ...] = ()
+    color_labels: tuple[Hashable, ...] = ()
+    layer_labels: tuple[Hashable, ...] = ()
+    extras: Extras = Extras()
+    parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __post_init__(self) -> None:
+        for name in ("kinds", "ids", "names", "color_labels", "layer_labels"):
+            object.__setattr__(self, name, tuple(require_items(f"graph: {name}", getattr(self, name))))
+        require_type("graph: extras", self.extras, Extras)
+        if isinstance(self.parts, np.ndarray) and self.parts.size == 0:
+            object.__setattr__(self, "parts", np.zeros((len(MEMORY_PARTS), len(self.ids))))
+        for name, dtype in COLUMNS.items():
+            object.__setattr__(self, name, _frozen(getattr(self, name), name, dtype))
+        if not layout_flaws(self):
+            self._drop_repeated_edges()
+        flaws = graph_flaws(self)
+        if flaws:
+            raise WorkloadError(flaws)
+
+    def _drop_repeated_edges(self) -> None:
+        """Keep the first of the edges that join the same nodes at the same cost: they are one tensor."""
+        rows = np.column_stack((self.edges, self.cost))
+        kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+        if len(kept) == len(rows):
+            return
+        if len(self.extras.edges) == len(rows):
+            extra = [self.extras.edges[i] for i in kept.tolist()]
+            object.__setattr__(self, "extras", Extras(self.extras.top, self.extras.nodes, extra))
+        for name in ("edges", "cost"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)[kept], name, COLUMNS[name]))
+
+    @classmethod
+    def from_arrays(
+        cls,
+        time: Mapping[str, ArrayLike],
+        edges: Iterable[tuple[NodeId, NodeId]] = (),
+        cost: ArrayLike = 0.0,
+        *,
+        ids: Sequence[NodeId] | None = None,
+        size: ArrayLike = 0.0,
+        backward: ArrayLike = False,
+        allowed: Mapping[str, ArrayLike] | None = None,
+        color: Sequence[Hashable | None] | None = None,
+        layer: Sequence[Hashable | None] | None = None,
+        names: Sequence[str] | None = None,
+        extras: Extras | None = None,
+        **parts: ArrayLike,
+    ) -> Graph:
+        """Make a graph from one array a field; scalars stand for all nodes or edges.
+
+        Parameters
+        ----------
+        time
+            For each kind of device the times of the n nodes.
+        edges
+            Pairs of ids, producer first.
+        cost
+            Transfer time of each edge, or one for all.
+        ids
+            The nodes' ids; 0 to n-1 by default.
+        size, backward
+            One value a node, or one for all.
+        allowed
+            For a kind, which nodes may run on it; a kind that is left out takes every node.
+        color, layer
+            A class for each node, None for none.
+        names, extras
+            Titles of the nodes, and fields to keep.
+        **parts
+            ``parameters``, ``gradients``, ``optimizer``, ``activations`` (of one sample) and ``workspace``:
+            one value a node, or one for all; 0 by default.
+
+        Raises
+        ------
+        WorkloadError
+            If lengths differ or a value breaks a rule.
+
+        Examples
+        --------
+        >>> graph = Graph.from_arrays({"gpu": [1.0, 2.0, 1.0]}, [(0, 1), (1, 2)], cost=0.5)
+        >>> len(graph), graph.time.shape
+        (3, (1, 3))
+        """
+        kinds = tuple(by_kind(time, "time"))
+        ids = tuple(range(length(time)) if ids is None else listed(ids, "ids"))
+        n, pairs = len(ids), listed(edges, "edges")
+        may = by_kind({} if allowed is None else allowed, "allowed")
+        flaws = [
+            Flaw("graph", "allowed", shown(k), "is no device kind of `time`") for k in may if k not in kinds
+        ]
+        flaws += [
+            Flaw("graph", part, "", f"is no part of the memory; these are {', '.join(MEMORY_PARTS)}")
+            for part in parts
+            if part not in MEMORY_PARTS
+        ]
+        flaws += id_flaws(ids)
+        if extras is not None and not isinstance(extras, Extras):
+            flaws.append(
+                Flaw("graph", "extras", shown(extras), "must be an Extras of partitioner.workload.graph")
+            )
+        if flaws:
+            raise WorkloadError(flaws)
+
+        def node(i: int) -> str:
+            return f"node {shown(ids[i])}"
+
+        def edge(i: int) -> str:
+            return f"edge {shown(pairs[i][0])} -> {shown(pairs[i][1])}"
+
+        ends = positions(pairs, ids)
+        color_codes, color_labels = classes(color, n, "color", node)
+        layer_codes, layer_labels = classes(layer, n, "layer", node)
+        times = [numbers(time[k], n, f"time[{k}]", node) for k in kinds]
+        return cls(
+            kinds=kinds,
+            ids=ids,
+            time=np.array(times).reshape(len(kinds), n),
+            allowed=np.array(
+                [flags(may.get(k, True), n, f"allowed[{k}]", node) for k in kinds], dtype=bool
+            ).reshape(len(kinds), n),
+            size=numbers(size, n, "size", node),
+            backward=flags(backward, n, "backward", node),
+            color=color_codes,
+            layer=layer_codes,
+            edges=ends,
+            cost=numbers(cost, len(ends), "cost", edge),
+            names=titles(names, ids),
+            color_labels=color_labels,
+            layer_labels=layer_labels,
+            extras=extras or Extras(),
+            parts=np.array([numbers(parts.get(part, 0.0), n, part, node) for part in MEMORY_PARTS]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(self.kinds[:SHOWN_KINDS]) + (", ..." if len(self.kinds) > SHOWN_KINDS else "")
+        return f"<Graph: {len(self)} nodes, {len(self.edges)} edges, times on {kinds}>"
+
+    @cached_property
+    def position(self) -> Mapping[NodeId, int]:
+        """Position of each id."""
+        return {node: i for i, node in enumerate(self.ids)}
+
+    @property
+    def weights(self) -> Floats:
+        """Shape (n,): what replicas exchange: the parameters, or the size where no parts are given."""
+        return self.parts[0] if self.parts.any() else self.size
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything that a solver sees, the same on every machine."""
+        parts = [repr((self.kinds, self.ids)).encode()]
+        arrays = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
+        parts += [a.tobytes() for a in (*arrays, self.edges, self.cost)]
+        parts += [self.parts.tobytes()] if self.parts.any() else []
+        return hashlib.sha256(b"|".join(parts)).hexdigest()
+
+
+def _frozen(values: Any, name: str, dtype: type) -> NDArray[Any]:
+    """A copy of the values that cannot be written to."""
+    try:
+        array: NDArray[Any] = np.array(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WorkloadError([Flaw("graph", name, shown(values), "must be an array of numbers")]) from error
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,176 @@
+"""The rules that a graph, and a graph together with devices, must obey."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.errors import Flaw, shown
+from partitioner.workload.array_input import MEMORY_PARTS
+from partitioner.workload.devices import LARGEST, SMALLEST, Devices, number_rule
+from partitioner.workload.topological import topological
+
+if TYPE_CHECKING:
+    from partitioner.workload.graph import Graph
+
+
+def graph_flaws(graph: Graph) -> list[Flaw]:
+    """Every broken rule of a graph on its own; empty if it is sound."""
+    flaws = id_flaws(graph.ids) or layout_flaws(graph)
+    if flaws:
+        return flaws
+    flaws = [Flaw("graph", "nodes", "", "there must be at least one")] if not graph.ids else []
+    flaws += _repeated_flaws(graph)
+    for kind, row in zip(graph.kinds, graph.time, strict=True):
+        flaws += _number_flaws(row, f"time[{kind}]", lambda i: node_name(graph, i))
+    flaws += _number_flaws(graph.size, "size", lambda i: node_name(graph, i))
+    flaws += _number_flaws(graph.cost, "cost", lambda i: edge_name(graph, i))
+    for part, row in zip(MEMORY_PARTS, graph.parts, strict=True):
+        flaws += _number_flaws(row, part, lambda i: node_name(graph, i))
+    flaws += _edge_flaws(graph)
+    return flaws or _cycle_flaws(graph)
+
+
+def device_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
+    """Every broken rule of a graph together with the devices that shall run it."""
+    present = [kind for kind in devices.kinds if kind.count]
+    unknown = [kind for kind in present if kind.row not in graph.kinds]
+    if unknown:
+        known = ", ".join(graph.kinds) or "none"
+        rule = f'the graph has no times for this kind, only for {known}; "times" of a kind can name one'
+        return [Flaw("devices", "kind", shown(kind.row), rule) for kind in unknown]
+    rows = [graph.kinds.index(kind.row) for kind in present]
+    allowed = graph.allowed[rows]
+    flaws = [
+        Flaw(node_name(graph, i), "allowed", _kinds_of(graph, i), "no device that may run it is present")
+        for i in np.flatnonzero(~allowed.any(axis=0)).tolist()
+    ]
+    return flaws or _class_flaws(graph, devices)
+
+
+def _kinds_of(graph: Graph, i: int) -> str:
+    return shown([kind for kind, may in zip(graph.kinds, graph.allowed[:, i], strict=True) if may])
+
+
+def node_name(graph: Graph, i: int) -> str:
+    """How messages name the node at position `i`."""
+    return f"node {shown(graph.ids[i])}"
+
+
+def edge_name(graph: Graph, i: int) -> str:
+    """How messages name the edge at position `i`."""
+    source, target = graph.edges[i]
+    return f"edge {shown(graph.ids[source])} -> {shown(graph.ids[target])}"
+
+
+def _number_flaws(values: NDArray[Any], name: str, where: Callable[[int], str]) -> list[Flaw]:
+    sound = (values == 0) | ((values >= SMALLEST) & (values <= LARGEST))
+    bad = [(i, float(values[i])) for i in np.flatnonzero(~sound).tolist()]
+    return [Flaw(where(i), name, shown(value), number_rule(value)) for i, value in bad]
+
+
+def id_flaws(ids: Sequence[object]) -> list[Flaw]:
+    """The ids that are neither an integer nor a text."""
+    wrong = [i for i in ids if isinstance(i, bool) or not isinstance(i, int | str)]
+    return [Flaw(f"node {shown(i)}", "id", shown(i), "must be an integer or text") for i in wrong]
+
+
+def _repeated_flaws(graph: Graph) -> list[Flaw]:
+    times = Counter(map(str, graph.ids))
+    repeated = dict.fromkeys(i for i in graph.ids if times[str(i)] > 1)
+    return [Flaw(f"node {shown(i)}", "id", shown(i), "is given to more than one node") for i in repeated]
+
+
+def layout_flaws(graph: Graph) -> list[Flaw]:
+    """Arrays and lists that do not fit one another; what points to a place must point to one."""
+    n, kinds, m = len(graph.ids), len(graph.kinds), len(np.atleast_1d(graph.edges))
+    by_node: dict[str, tuple[int, ...]] = dict.fromkeys(("size", "backward", "color", "layer"), (n,))
+    wanted = by_node | {"time": (kinds, n), "allowed": (kinds, n), "edges": (m, 2), "cost": (m,)}
+    wanted |= {"parts": (len(MEMORY_PARTS), n)}
+    flaws = [
+        Flaw("graph", name, f"shape {getattr(graph, name).shape}", f"must have shape {shape}")
+        for name, shape in wanted.items()
+        if getattr(graph, name).shape != shape
+    ]
+    flaws += [
+        Flaw("graph", name, f"{len(values)} values", f"must be {count} or none")
+        for name, values, count in (
+            ("names", graph.names, n),
+            ("extras.nodes", graph.extras.nodes, n),
+            ("extras.edges", graph.extras.edges, m),
+        )
+        if len(values) not in (0, count)
+    ]
+    flaws += [
+        Flaw("graph", name, "", f"must be from {least} to {most - 1}")
+        for name, least, most in (
+            ("edges", 0, n),
+            ("color", -1, len(graph.color_labels)),
+            ("layer", -1, len(graph.layer_labels)),
+        )
+        if not ((getattr(graph, name) >= least) & (getattr(graph, name) < most)).all()
+    ]
+    rule = "must be distinct texts"
+    texts = [kind for kind in graph.kinds if isinstance(kind, str)]
+    return flaws + [Flaw("graph", "kinds", shown(graph.kinds), rule)] * (len(set(texts)) < kinds)
+
+
+def _edge_flaws(graph: Graph) -> list[Flaw]:
+    source, target = graph.edges[:, 0], graph.edges[:, 1]
+    flaws = [
+        Flaw(edge_name(graph, i), "", "", "an edge must join two different nodes")
+        for i in np.flatnonzero(source == target).tolist()
+    ]
+    against = graph.backward[source] & ~graph.backward[target]
+    rule = "an edge must not lead from a backward node to a forward node"
+    return flaws + [Flaw(edge_name(graph, i), "", "", rule) for i in np.flatnonzero(against).tolist()]
+
+
+def _cycle_flaws(graph: Graph) -> list[Flaw]:
+    if len(topological(graph.edges, len(graph))) == len(graph):
+        return []
+    digraph: nx.DiGraph[int] = nx.DiGraph(graph.edges.tolist())
+    cycle = [source for source, _ in nx.find_cycle(digraph)]
+    path = " -> ".join(shown(graph.ids[i]) for i in [*cycle, cycle[0]])
+    return [Flaw("edges", "", path, "is a cycle; the graph must have none")]
+
+
+def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
+    """Nodes that must share a device (a colour class, or one node) but fit on none.
+
+    Whatever the schedule, each part of the memory counts at least once, of workspace the largest.
+    """
+    lone = graph.color < 0
+    group = np.where(lone, len(graph.color_labels) + np.arange(len(graph)), graph.color)
+    groups = len(graph.color_labels) + len(graph)
+    *summed, workspace = graph.parts
+    largest = np.zeros(groups)
+    np.maximum.at(largest, group, workspace)
+    size = np.bincount(group, graph.size + np.sum(summed, axis=0), groups) + largest
+    fits = np.zeros(groups, dtype=bool)
+    runs = np.zeros(groups, dtype=bool)
+    for kind in devices.kinds:
+        if kind.count:
+            row = graph.allowed[graph.kinds.index(kind.row)]
+            runs_here = np.bincount(group, ~row, groups) == 0
+            runs |= runs_here
+            fits |= runs_here & (size <= kind.memory_limit)
+    used = np.unique(group)
+    return [_class_flaw(graph, int(g), size[g], bool(runs[g])) for g in used[~fits[used]]]
+
+
+def _class_flaw(graph: Graph, group: int, size: float, runs: bool) -> Flaw:
+    rule = "larger than the memory of every device that may run it"
+    field = "memory" if graph.parts.any() else "size"
+    labels = graph.color_labels
+    if group >= len(labels):
+        return Flaw(node_name(graph, group - len(labels)), field, shown(float(size)), rule)
+    where = f"colour class {shown(labels[group])}"
+    if not runs:
+        return Flaw(where, "", "", "no device that is present may run all its nodes")
+    return Flaw(where, f"total {field}", shown(float(size)), rule)

@@ -1,0 +1,121 @@
+"""Constraints held against a graph: which nodes are meant, and where they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.workload.constraints import Constraints
+from partitioner.workload.devices import SEPARATOR, Devices
+from partitioner.workload.graph import Bools, Graph, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Demands:
+    """What constraints demand of each node.
+
+    Parameters
+    ----------
+    may
+        Shape (kinds of devices, n): is the kind left open by pins and prohibitions?
+    device
+        Shape (n,): position in `Devices.names` of the device that the node is pinned to, or -1.
+    together
+        For each list of `Constraints.together` the positions of its nodes.
+    """
+
+    may: Bools
+    device: Ints
+    together: tuple[Ints, ...]
+
+
+def demands_of(graph: Graph, devices: Devices, constraints: Constraints) -> Demands:
+    """Find the nodes that every pattern means.
+
+    Raises
+    ------
+    WorkloadError
+        If a pattern means no node, a target is no kind or device, or pins contradict one another.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"gpu": [1.0, 2.0]}, names=["embedding", "head"])
+    >>> from partitioner.workload.devices import DeviceKind
+    >>> demands = demands_of(graph, Devices((DeviceKind("gpu", 2),)), Constraints(pin={"head": "gpu1"}))
+    >>> demands.device.tolist()
+    [-1, 1]
+    """
+    flaws: list[Flaw] = []
+    may = np.ones((len(devices.kinds), len(graph)), dtype=bool)
+    device = np.full(len(graph), -1, dtype=np.int64)
+    for pattern, target in constraints.pin.items():
+        nodes, kind, index = _meant(graph, "pin", pattern, flaws), *_target(devices, target)
+        if kind is None:
+            flaws.append(Flaw("constraints", "pin", shown(target), _known(devices, "kind or device")))
+            continue
+        may[np.arange(len(may)) != kind, nodes[:, None]] = False
+        if index is not None:
+            clash = nodes[(device[nodes] >= 0) & (device[nodes] != index)]
+            flaws += [_clash(graph, i, devices.names[index], devices.names[device[i]]) for i in clash[:1]]
+            device[nodes] = index
+    for pattern, kinds in constraints.forbid.items():
+        nodes = _meant(graph, "forbid", pattern, flaws)
+        for name in kinds:
+            known = [kind.name for kind in devices.kinds]
+            if name in known:
+                may[known.index(name), nodes] = False
+            else:
+                flaws.append(Flaw("constraints", "forbid", shown(name), _known(devices, "kind")))
+    together = tuple(_all_meant(graph, patterns, flaws) for patterns in constraints.together)
+    if flaws:
+        raise WorkloadError(list(dict.fromkeys(flaws)))
+    return Demands(may, device, together)
+
+
+def nodes_meant(graph: Graph, pattern: Any) -> Ints:
+    """Positions of the nodes that a pattern names: by id, or else by name."""
+    if pattern in graph.position:
+        return np.array([graph.position[pattern]], dtype=np.int64)
+    if not isinstance(pattern, str):
+        return np.zeros(0, dtype=np.int64)
+    return np.array([i for i, name in enumerate(graph.names) if fnmatchcase(name, pattern)], dtype=np.int64)
+
+
+def _meant(graph: Graph, field: str, pattern: Any, flaws: list[Flaw]) -> Ints:
+    nodes = nodes_meant(graph, pattern)
+    if not len(nodes):
+        flaws.append(Flaw("constraints", field, shown(pattern), "is no node's id and fits no node's name"))
+    return nodes
+
+
+def _all_meant(graph: Graph, patterns: Iterable[Any], flaws: list[Flaw]) -> Ints:
+    found: Sequence[Ints] = [_meant(graph, "together", pattern, flaws) for pattern in patterns]
+    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
+
+
+def _target(devices: Devices, target: str) -> tuple[int | None, int | None]:
+    """The kind, and the position of the device if one is named; None where there is none."""
+    names = [kind.name for kind in devices.kinds]
+    if target in names:
+        return names.index(target), None
+    position = {name: i for i, name in enumerate(devices.names)}
+    spelled = {
+        f"{kind.name}{SEPARATOR}{i}": kind.device(i) for kind in devices.kinds for i in range(kind.count)
+    }
+    name = target if target in position else spelled.get(target, "")
+    found = devices.kind_of(name) if name in position else None
+    return (None, None) if found is None else (found[0], position[name])
+
+
+def _known(devices: Devices, what: str) -> str:
+    kinds = ", ".join(f"{kind.name} ({kind.count})" for kind in devices.kinds)
+    return f"is no {what}; there are {kinds}"
+
+
+def _clash(graph: Graph, i: int, one: str, other: str) -> Flaw:
+    return Flaw(f"node {shown(graph.ids[i])}", "pin", f"{other} and {one}", "can only be on one device")

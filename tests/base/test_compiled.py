@@ -1,0 +1,81 @@
+"""Kernels run where neither the package's folder nor the home can be written, and change nothing global."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import partitioner
+from partitioner.base import compiled
+
+PROGRAM = """
+import os
+before = dict(os.environ)
+import numba, numpy
+from partitioner.base import compiled
+from partitioner.methods.dp import weights
+from partitioner.methods.dp.ideals import chain_lattice
+lattice = chain_lattice(numpy.arange(3))
+print(weights.remaining_weights(lattice, numpy.array([1.0, 2.0, 4.0])).tolist())
+print(sum(weights.remaining_weights.stats.cache_hits.values()))
+print(compiled.cache_note())
+assert os.environ == before and not numba.config.CACHE_DIR
+"""
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Path:
+    """A copy of the package with a file wherever numba would make a folder for its cache."""
+    package = tmp_path / "site" / "partitioner"
+    shutil.copytree(Path(partitioner.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (package, *(path for path in package.rglob("*") if path.is_dir())):
+        (folder / "__pycache__").touch()
+    return package.parent
+
+
+def lines_of(site: Path, temporary: Path) -> list[str]:
+    """What the program prints with the copy of the package and without a home."""
+    environment = {name: os.environ[name] for name in os.environ if not name.startswith(("NUMBA", "XDG"))}
+    environment |= {"PYTHONPATH": str(site), "HOME": os.devnull, "TMPDIR": str(temporary)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=site,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_cache_is_in_a_temporary_folder_then(unwritable: Path, tmp_path: Path) -> None:
+    """The second process finds there what the first one compiled."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    first, second = lines_of(unwritable, temporary), lines_of(unwritable, temporary)
+    assert first[0] == second[0] == "[7.0, 6.0, 4.0, 0.0]"
+    assert (first[1], second[1]) == ("0", "1")
+    assert str(temporary) in first[2]
+
+
+def test_without_such_a_folder_there_is_no_cache(unwritable: Path, tmp_path: Path) -> None:
+    """One that others may write to is refused: code is loaded from it."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    open_to_all = temporary / f"partitioner-kernels-{os.getuid()}"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    found = lines_of(unwritable, temporary)
+    assert found[0] == "[7.0, 6.0, 4.0, 0.0]"
+    assert "compiled in every process" in found[2]
+    assert list(open_to_all.iterdir()) == []
+
+
+def test_where_numba_finds_a_place_there_is_no_note() -> None:
+    assert compiled.cache_note() == ""

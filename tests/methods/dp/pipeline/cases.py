@@ -1,0 +1,28 @@
+"""Random pipelines as the method is given them."""
+
+from __future__ import annotations
+
+from partitioner.methods.dp.pipeline.solve import solve_pipeline
+from partitioner.methods.method import Outcome, Settings
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.fit import companions, fit
+from partitioner.problem.pipeline import Extension
+from partitioner.problem.problem import Problem
+from partitioner.workload.pipeline_settings import Regime
+from partitioner.workload.resolved_constraints import demands_of
+from tests.random_pipelines import Case
+
+
+def problem_of(case: Case) -> Problem:
+    """The contracted problem of a case, with its extension even where nothing is asked for."""
+    demands = demands_of(case.graph, case.devices, case.constraints)
+    regime = Regime(case.replicas, case.schedule, case.microbatches, case.constraints)
+    graph = fit(case.graph, case.devices, demands, case.schedule is not None)
+    classes = (companions(demands),)
+    goal = Goal(objective=case.objective, classes=classes, extension=Extension(regime, demands))
+    return contract(graph, case.devices, goal)
+
+
+def solved(case: Case, settings: Settings | None = None) -> Outcome:
+    """What the method finds for a case."""
+    return solve_pipeline(problem_of(case), settings or Settings())

@@ -1,0 +1,56 @@
+"""A pipeline swept in two segments that meet at an ideal is the best one with a cut there."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.ideals import ideal_lattice
+from partitioner.methods.dp.pipeline.ground import Filling, PipelineGround
+from partitioner.methods.dp.pipeline.kernel import sweep
+from tests.methods.dp.pipeline.cases import problem_of
+from tests.random_pipelines import random_case
+
+
+def swept(ground: PipelineGround, cuts: list[int]) -> float:
+    """The best value of pipelines with a cut at each of these ideals."""
+    filling = Filling(ground, ground.hunt(1e200, 1e200, 0.0, summed=False))
+    for first, last in pairwise(cuts):
+        opened = np.zeros(ground.problem.n, dtype=bool)
+        opened[ground.lattice.difference(last, first)] = True
+        hunt = filling.hunt._replace(open=opened, growth=np.full_like(filling.hunt.growth, np.inf))
+        sweep(
+            ground.lattice, ground.costs, ground.burden, ground.demands, ground.space.states, hunt,
+            filling.table, first, last, 10**9,
+        )  # fmt: skip
+        for other in range(1, last):
+            filling.table.value[other] = np.inf
+    return float(np.where(ground.space.final, filling.table.value[-1], np.inf).min())
+
+
+def test_two_segments_are_a_pipeline_with_a_cut() -> None:
+    """No cut does better than the whole, and the best cut as well, unless one stage is best."""
+    several = 0
+    for seed in range(60):
+        case = random_case(np.random.default_rng(seed), ("kinds", "replicas", "memory"), 6, 4)
+        problem = problem_of(case)
+        lattice = ideal_lattice(problem, 1000, 10_000)
+        assert lattice is not None
+        ground, last = PipelineGround(problem, relax(problem), lattice), lattice.size - 1
+        found = Filling(ground, ground.hunt(1e200, 1e200, 0.0, summed=False))
+        found.advance(10**9)
+        best = found.best()
+        whole = swept(ground, [0, last])
+        values = [swept(ground, [0, middle, last]) for middle in range(1, last)]
+        assert (best is None) == np.isinf(whole)
+        if best is None:
+            assert np.isinf(values).all()
+            continue
+        assert np.isclose(best[0], whole)
+        assert min(values, default=whole) >= whole * (1 - 1e-12)
+        if len(best[1]) > 1:
+            several += 1
+            assert np.isclose(min(values), whole)
+    assert several > 15

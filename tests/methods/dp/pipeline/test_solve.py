@@ -1,0 +1,104 @@
+"""The pipeline method finds the optimum of every extension, and tells infeasible from feasible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partitioner import WorkloadError
+from partitioner.methods.method import Outcome, Settings
+from tests.methods.dp.pipeline.cases import solved
+from tests.oracle_pipelines import best_pipeline
+from tests.random_pipelines import Case, random_case
+
+ALONE = ["", "kinds", "replicas", "memory", "constraints", "batch"]
+TOGETHER = ["kinds replicas", "replicas memory", "replicas constraints", "replicas batch", "memory batch"]
+ALL = "kinds replicas memory constraints"
+COMBINATIONS = [*ALONE, *TOGETHER, ALL, f"{ALL} batch"]
+
+
+def best_value(case: Case) -> float | None:
+    """What the oracle says."""
+    return best_pipeline(
+        case.graph,
+        case.devices,
+        case.constraints,
+        case.replicas,
+        case.schedule,
+        case.microbatches,
+        case.objective,
+    )
+
+
+def attempt(seed: int, features: str, settings: Settings) -> tuple[Outcome, float | None] | None:
+    """What the method and the oracle find for a random case; None if it is no workload."""
+    case = random_case(np.random.default_rng(seed), features.split(), 7, 4 + seed % 2)
+    try:
+        return solved(case, settings), best_value(case)
+    except WorkloadError:
+        return None
+
+
+def agree(seeds: range, features: str) -> None:
+    """Hold the method against the oracle; both answers must turn up."""
+    feasible = shared = 0
+    for seed in seeds:
+        found = attempt(seed, features, Settings(orders=1 + seed % 3))
+        if found is None:
+            continue
+        outcome, best = found
+        assert (outcome.parts is None) == (best is None), seed
+        if best is None:
+            assert outcome.infeasible, seed
+            continue
+        feasible += 1
+        assert outcome.parts is not None
+        shared += any(part.replicas > 1 for part in outcome.parts)
+        assert outcome.stop_reason == "optimal", seed
+        assert outcome.value == pytest.approx(best, rel=1e-9, abs=1e-12), seed
+    assert len(seeds) // 3 < feasible < len(seeds)
+    assert (shared > len(seeds) // 20) == ("replicas" in features)
+
+
+@pytest.mark.parametrize("features", COMBINATIONS)
+def test_equals_exhaustive_search(features: str) -> None:
+    """On graphs of up to 7 nodes and 5 devices, value and feasibility are the oracle's."""
+    agree(range(60), features)
+
+
+def test_walks_from_ideal_to_ideal_keep_count() -> None:
+    """Cases in which the walk leaves a supernode on one branch of the tree after it has met it on another."""
+    found = attempt(1141, "kinds replicas memory constraints", Settings())
+    assert found is not None and found[1] is not None
+    assert found[0].value == pytest.approx(found[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("features", COMBINATIONS)
+@pytest.mark.parametrize("first", range(1000, 2000, 500))
+def test_equals_exhaustive_search_on_many(features: str, first: int) -> None:
+    """The same on thousands of cases."""
+    agree(range(first, first + 500), features)
+
+
+@pytest.mark.parametrize("limit", [{"memory_budget": 1500}, {"step_limit": 20}, {"gap": 0.3}])
+def test_limits_keep_bounds_true(limit: dict[str, float]) -> None:
+    """A run that ends early is never below the oracle, its bound never above, nor is a proof claimed."""
+    early = 0
+    for seed in range(5000, 5150):
+        features = COMBINATIONS[seed % len(COMBINATIONS)]
+        found = attempt(seed, features, Settings(orders=1, **limit))  # type: ignore[arg-type]
+        if found is None:
+            continue
+        outcome, best = found
+        if best is None:
+            assert outcome.parts is None, seed
+            continue
+        assert not outcome.infeasible, seed
+        assert outcome.bound <= best * (1 + 1e-9) + 1e-12, seed
+        assert outcome.value >= best * (1 - 1e-9) - 1e-12, seed
+        assert outcome.bound >= outcome.value * (1 - limit.get("gap", 1.0) - 1e-9), seed
+        if outcome.stop_reason == "optimal":
+            assert outcome.value == pytest.approx(best, rel=1e-9, abs=1e-12), seed
+        early += outcome.stop_reason in ("gap", "heuristic")
+    assert early > 5

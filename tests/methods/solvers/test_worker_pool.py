@@ -1,0 +1,166 @@
+"""A run leaves nothing behind: no pipe, process or thread; and handing over a job keeps nobody waiting."""
+
+from __future__ import annotations
+
+import gc
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psutil
+import pytest
+
+from partitioner import Devices, solve
+from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.messages import Job
+from partitioner.methods.solvers.worker_pool import PATIENCE, Crew, Worker
+from tests.methods.ip.cases import hard_graph
+
+DEVICES = Devices.accelerated(4)
+SOLVES = 20
+RAISED = 10
+FOLDER = Path("/proc/self/fd")
+LARGE = b"x" * 10_000_000  # more than any pipe holds
+
+
+class FromHandlerError(Exception):
+    """What the user's signal handler raises."""
+
+
+def counts() -> tuple[int, int, int]:
+    """Open files, child processes and threads of this process."""
+    files = len(list(FOLDER.iterdir())) if FOLDER.exists() else 0
+    return files, len(psutil.Process().children(recursive=True)), threading.active_count()
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_workers_that_do_not_end_are_waited_for_together() -> None:
+    """A thread that hears nothing of the end of its process holds up the run once, not for each worker."""
+    free = threading.Event()
+    with closing(Crew()) as crew:
+        for _ in range(3):
+            worker = crew.hire()
+            while worker.process is None or len(worker.threads) < 2:
+                time.sleep(0.01)
+            worker.threads.append(threading.Thread(target=free.wait, daemon=True))
+            worker.threads[-1].start()
+        started = time.perf_counter()
+    free.set()
+    assert time.perf_counter() - started < 2 * PATIENCE
+
+
+def test_a_worker_that_is_to_end_is_not_started() -> None:
+    """A run that ends early need not wait for processes that nobody asks any more."""
+    worker = Worker(queue.Queue())
+    worker.kill()
+    worker.start()
+    assert worker.process is None
+
+
+def test_solves_leave_no_pipes_processes_or_threads(no_collector: None) -> None:
+    def run() -> None:
+        solve(hard_graph(6), DEVICES, method="ip", split="free", workers=2)
+
+    run()
+    before = counts()
+    for _ in range(SOLVES):
+        run()
+    assert counts() == before
+
+
+def test_a_worker_that_has_ended_is_closed_before_the_crew_is(no_collector: None) -> None:
+    with closing(Crew()) as crew:
+        worker = crew.hire()
+        worker.give(Job("os:_exit", 0, Limits()))  # a call of three arguments: the answer is an error
+        event = crew.next(60.0)
+        assert event is not None and event.worker is worker
+        before = counts()
+        worker.kill()
+        worker.wait(time.perf_counter() + PATIENCE)
+        assert counts()[0] <= before[0] - 2
+
+
+def test_giving_a_large_job_does_not_wait_for_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process never reads; the crew ends it all the same."""
+    popen = subprocess.Popen
+
+    def idle(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        return popen([sys.executable, "-c", "import time; time.sleep(600)"], **options)
+
+    monkeypatch.setattr(subprocess, "Popen", idle)
+
+    def give() -> None:
+        with closing(Crew()) as crew:
+            crew.hire().give(Job("os:getpid", LARGE, Limits()))
+
+    giver = threading.Thread(target=give, daemon=True)
+    giver.start()
+    giver.join(60.0)
+    assert not giver.is_alive()
+
+
+def test_a_crew_that_is_forgotten_ends_its_workers() -> None:
+    crew = Crew()
+    worker = crew.hire()
+    end = time.perf_counter() + 60.0
+    while worker.process is None and time.perf_counter() < end:
+        time.sleep(0.01)
+    assert worker.process is not None
+    del crew
+    assert worker.process.wait(60.0) == -signal.SIGKILL
+
+
+def raises(number: int, frame: FrameType | None) -> None:
+    raise FromHandlerError
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+def test_what_a_signal_handler_raises_always_comes_out() -> None:
+    """At any time of a solve: while kernels run, while HiGHS does, and while the parent waits."""
+    rng = random.Random(7)
+    solve(hard_graph(), DEVICES, method="ip", split="free", time_limit=1.5, workers=2)
+    before = counts()[1:]
+    handler = signal.signal(signal.SIGALRM, raises)
+    try:
+        for _ in range(RAISED):
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.01, 1.2))
+            with pytest.raises(FromHandlerError):
+                solve(hard_graph(), DEVICES, method="ip", split="free", time_limit=30.0, workers=2)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, handler)
+    end = time.perf_counter() + 30.0
+    while counts()[1:] != before and time.perf_counter() < end:  # where it came while the crew was closed
+        time.sleep(0.05)
+    assert counts()[1:] == before, [thread.name for thread in threading.enumerate()]
+
+
+def test_the_process_can_be_named_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no process can be started a run goes on without it, and says why."""
+
+    def refused(*words: Any, **options: Any) -> None:
+        raise OSError(os.strerror(11))
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    with closing(Crew()) as crew:
+        crew.hire()
+        event = crew.next(60.0)
+    assert event is not None
+    assert event.message.native.startswith("its process could not be started")  # type: ignore[union-attr]

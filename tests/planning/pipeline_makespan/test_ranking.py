@@ -1,0 +1,135 @@
+"""Plans for a makespan: simulated, bounded from below, never worse than what they start from."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partitioner import (
+    Constraints,
+    DeviceKind,
+    Devices,
+    Graph,
+    InfeasibleError,
+    OptionError,
+    load_plan,
+    solve,
+)
+from partitioner.cli.command_line import main
+from partitioner.schedule import simulate
+
+SCHEDULES = ("gpipe", "1f1b", "1f1b_async")
+
+
+def random_line(seed: int, nodes: int = 6) -> Graph:
+    """A path with random times and costs, and its backward nodes, tied to the forward ones."""
+    random = np.random.default_rng(seed)
+    count = 2 * nodes
+    return Graph.from_arrays(
+        {"gpu": random.integers(1, 9, count).astype(float)},
+        [(i, i + 1) for i in range(count - 1)],
+        random.integers(0, 4, count - 1) / 2,
+        activations=1.0,
+        backward=[i >= nodes for i in range(count)],
+        color=[min(i, count - 1 - i) for i in range(count)],
+    )
+
+
+def every_pipeline(nodes: int, devices: int) -> list[dict[int, str]]:
+    """All ways to cut a path and its backward nodes into stages."""
+    found = []
+    for cuts in range(devices):
+        for where in combinations(range(1, nodes), cuts):
+            stage = [sum(node >= cut for cut in where) for node in range(nodes)]
+            found.append({i: f"gpu{stage[min(i, 2 * nodes - 1 - i)]}" for i in range(2 * nodes)})
+    return found
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_is_true_and_the_plan_near_the_best(schedule: str, seed: int) -> None:
+    """Against all pipelines; the value is what the simulation says of the plan."""
+    graph, devices = random_line(seed), Devices((DeviceKind("gpu", 3),))
+    plan = solve(graph, devices, "makespan", schedule=schedule, microbatches=5)
+    best = min(
+        simulate(graph, devices, placement, schedule, 5).makespan for placement in every_pipeline(6, 3)
+    )
+    assert plan.bound <= best * (1 + 1e-9)
+    assert best * (1 - 1e-9) <= plan.value <= 1.1 * best
+    assert plan.value == simulate(graph, devices, plan, schedule, 5).makespan
+    assert (plan.method, plan.objective, plan.split) == ("simulated", "makespan", "chain")
+
+
+def test_it_is_never_worse_than_the_best_plan_for_throughput() -> None:
+    """And somewhere better, as one batch is short."""
+    better = 0
+    for seed in range(10):
+        graph, devices = random_line(seed, 8), Devices((DeviceKind("gpu", 4),))
+        fastest = simulate(graph, devices, solve(graph, devices, schedule="1f1b"), "1f1b", 4).makespan
+        plan = solve(graph, devices, "makespan", schedule="1f1b", microbatches=4)
+        assert plan.value <= fastest
+        better += plan.value < fastest * (1 - 1e-9)
+    assert better > 0
+
+
+def test_limits_are_kept() -> None:
+    """Two stages where two are asked for, and activations that fit."""
+    graph = random_line(1)
+    two = Constraints(stages=2)
+    plan = solve(
+        graph, Devices((DeviceKind("gpu", 3),)), "makespan", schedule="1f1b", microbatches=4, constraints=two
+    )
+    assert len(plan.stages) == 2
+    small = Devices((DeviceKind("gpu", 3, memory=12.0),))
+    plan = solve(graph, small, "makespan", schedule="1f1b", microbatches=8)
+    assert simulate(graph, small, plan, "1f1b", 8).fits.all()
+    tiny = Devices((DeviceKind("gpu", 3, memory=4.0),))
+    with pytest.raises(InfeasibleError):
+        solve(graph, tiny, "makespan", schedule="1f1b", microbatches=8)
+
+
+def test_a_plan_to_start_from_is_a_candidate() -> None:
+    graph, devices = random_line(3), Devices((DeviceKind("gpu", 3),))
+    first = solve(graph, devices, "makespan", schedule="gpipe", microbatches=3)
+    for start in (first, first.placement):
+        again = solve(graph, devices, "makespan", schedule="gpipe", microbatches=3, warm_start=start)
+        assert again.value <= first.value
+        assert again.statistics["candidates"] == first.statistics["candidates"] + 1
+
+
+def test_what_is_better_from_the_start_is_kept() -> None:
+    """The best of all pipelines cannot be improved."""
+    graph, devices = random_line(3), Devices((DeviceKind("gpu", 3),))
+    best = min(every_pipeline(6, 3), key=lambda p: simulate(graph, devices, p, "gpipe", 3).makespan)
+    plan = solve(graph, devices, "makespan", schedule="gpipe", microbatches=3, warm_start=best)
+    assert plan.value == simulate(graph, devices, best, "gpipe", 3).makespan
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"microbatches": 4}, "objective 'makespan' needs schedule"),
+        ({"schedule": "1f1b"}, "objective 'makespan' needs microbatches"),
+        ({"schedule": "1f1b", "microbatches": 4, "split": "free"}, "split 'free' is not available"),
+        ({"schedule": "1f1b", "microbatches": 4, "method": "dp"}, "objective 'makespan' is not available"),
+        ({"schedule": "1f1b", "microbatches": 4, "method": "heft"}, "method heft runs one step"),
+        ({"schedule": "waltz", "microbatches": 4}, "schedule = 'waltz'"),
+        ({"schedule": "1f1b", "microbatches": 4, "gap": 2}, "gap = 2"),
+    ],
+)
+def test_what_cannot_be_asked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        solve(random_line(1), Devices((DeviceKind("gpu", 2),)), "makespan", **options)
+
+
+def test_the_command_line_knows_it(workload_file: Path, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "plan.json"
+    options = ("--objective", "makespan", "--schedule", "gpipe", "--microbatches", "4")
+    assert main(["solve", str(workload_file), *options, "--output", str(path)]) == 0
+    assert "per batch" in capsys.readouterr().out
+    assert main(["simulate", str(workload_file), str(path), *options[2:]]) == 0
+    assert f"4 microbatches: {load_plan(path).value:.6g}," in capsys.readouterr().out

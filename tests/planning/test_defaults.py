@@ -1,0 +1,100 @@
+"""Whatever is left out has a default that works, and a word that does not exist is named with the nearest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import partitioner as pt
+from partitioner.methods.catalogue import USERS_OWN
+from partitioner.methods.registry import METHODS, choose
+from partitioner.planning.evaluate import OBJECTIVES
+from partitioner.planning.options import split_for
+from partitioner.schedule import simulate
+
+GRAPH = pt.Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
+DEVICES = pt.Devices.accelerated(2)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective_alone_chooses_a_method(objective: str) -> None:
+    split = split_for(objective, None)
+    assert split in choose("auto", objective, split).splits_for(objective)
+
+
+def test_gpipe_alone_makes_a_plan() -> None:
+    plan = pt.solve(GRAPH, DEVICES, "gpipe", time_limit=20)
+    assert (plan.split, plan.method, plan.value) == ("free", "ip", 3.5)
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {USERS_OWN}))
+def test_every_method_has_a_split_for_each_of_its_objectives(name: str) -> None:
+    """It is the objective's default where the method can make it."""
+    for objective in METHODS[name].objectives:
+        split = split_for(objective, None, name)
+        assert choose(name, objective, split) is METHODS[name]
+        assert split == split_for(objective, None) or split_for(objective, None) not in METHODS[name].splits
+
+
+@pytest.mark.parametrize(("method", "split"), [("ip", "convex"), ("local_search", "convex")])
+def test_a_method_without_chains_makes_its_first_split(method: str, split: str) -> None:
+    plan = pt.solve(GRAPH, DEVICES, method=method, time_limit=20)
+    assert (plan.split, plan.value) == (split, 3.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"objective": "nonsense"}, "objective = 'nonsense': must be one of throughput, gpipe, latency,"),
+        ({"objective": "latncy"}, "did you mean 'latency'?"),
+        ({"objective": []}, r"objective = \[\]: must be one of throughput"),
+        ({"split": "chian"}, "split = 'chian': must be one of chain, convex, free; did you mean 'chain'?"),
+        ({"method": "locl_search"}, "must be one of auto, dp, .*; did you mean 'local_search'?"),
+        ({"schedule": "1f1"}, "did you mean '1f1b'?"),
+        ({"replica": 2}, "option 'replica' is unknown: must be one of .*; did you mean 'replicas'?"),
+        ({"granularity": "layers"}, "must be one of operator, layer; did you mean 'layer'?"),
+    ],
+)
+def test_unknown_words_of_solve_are_named_with_the_nearest(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(pt.OptionError, match=words.replace("?", r"\?")):
+        pt.solve(GRAPH, DEVICES, **options)
+
+
+def test_other_verbs_name_the_nearest_too() -> None:
+    placement = dict.fromkeys(GRAPH.ids, "accelerator0")
+    with pytest.raises(pt.OptionError, match="did you mean 'throughput'"):
+        pt.evaluate(GRAPH, DEVICES, placement, "throughputs")
+    with pytest.raises(pt.OptionError, match="did you mean 'inference'"):
+        simulate(GRAPH, DEVICES, placement, "inferense", 4)
+    with pytest.raises(pt.OptionError, match="did you mean 'chain'"):
+        pt.compare_methods(GRAPH, DEVICES, split="chan")
+    with pytest.raises(pt.WorkloadError, match="did you mean 'duplex'"):
+        pt.Devices.accelerated(1, communication="duplx")
+    with pytest.raises(pt.BackendUnavailable, match=r"does not run on 'gorubi', .*; did you mean 'gurobi'"):
+        pt.solve(GRAPH, DEVICES, method="ip", backend="gorubi")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"objective": "gpipe", "split": "chain"},
+            "split 'chain' is not available for objective 'gpipe' with method auto, only convex, free; "
+            "such a split is made by method single_device",
+        ),
+        (
+            {"objective": "gpipe", "replicas": 2},
+            "replicas mean nothing for objective 'gpipe' with split 'free', only for throughput, batch, "
+            "makespan with split chain",
+        ),
+        (
+            {"method": "ip", "split": "chain"},
+            "split 'chain' is not available with method ip, only convex, free",
+        ),
+    ],
+)
+def test_auto_is_blamed_only_for_what_was_asked_of_it(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(pt.OptionError) as caught:
+        pt.solve(GRAPH, DEVICES, **options)
+    assert str(caught.value) == words
