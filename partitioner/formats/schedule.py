@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from partitioner.errors import Flaw
+from partitioner.errors import Flaw, shown
 from partitioner.evaluation.schedule import Run, Schedule
 from partitioner.formats.record import (
     Record,
@@ -28,7 +28,14 @@ def read_schedule(top: Record) -> Schedule | None:
         _run(data, f"schedule.entries[{place}]", top.flaws)
         for place, data in enumerate(record.take("entries", listing, []))
     ]
-    return Schedule(tuple(entries), tuple(record.take("critical_path", wholes, [])))
+    path = record.take("critical_path", wholes, [])
+    rule = f"must be the places of entries, from 0 to {len(entries) - 1}"
+    for place, entry in enumerate(entries):
+        if entry.waits_for is not None and entry.waits_for >= len(entries):
+            top.flaws.append(Flaw(f"schedule.entries[{place}]", "waits_for", str(entry.waits_for), rule))
+    if any(not 0 <= place < len(entries) for place in path):
+        record.note("critical_path", shown(path), rule)
+    return Schedule(tuple(entries), tuple(path))
 
 
 def wholes(value: Any) -> list[int]:
