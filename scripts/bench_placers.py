@@ -27,6 +27,7 @@ from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.fit import fit
+from partitioner.problem.measure import Measure
 from partitioner.workload.constraints import NONE
 from partitioner.workload.resolved_constraints import demands_of
 
@@ -89,7 +90,7 @@ def timed(name: str, graph: pt.Graph, options: argparse.Namespace) -> Seconds:
 def _placer(name: str, graph: pt.Graph, machine: pt.Devices, transfers: pt.Transfers) -> Callable[[], object]:
     """The method, without its bound and its timing where it consists of these and a placer."""
     fitted = fit(graph, machine, demands_of(graph, machine, NONE))
-    problem = contract(fitted, machine, Goal("makespan", "free", transfers=transfers))
+    problem = contract(fitted, machine, Goal(Measure.LAST_OPERATOR, "free", transfers=transfers))
     method, settings = METHODS[name].load(), Settings(placing=pt.Placing(transfers=transfers))
     place: PlaceTasks | None = getattr(method, "place", None)
     if place is None or problem.tasks is None:

@@ -19,7 +19,7 @@ from rich.console import Console
 
 import partitioner as pt
 from partitioner.planning.comparison.runs import Compared
-from partitioner.planning.evaluate import OBJECTIVES
+from partitioner.planning.objectives import OBJECTIVES
 
 GOOD, CONTRADICTED, BAD_INPUT = 0, 1, 2
 Line = tuple[str, str]  # a method and a split

@@ -15,6 +15,7 @@ from partitioner.methods.method import Part
 from partitioner.methods.rules import obeys
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.problem import Problem
+from tests.measures import MEASURES
 from tests.random_workloads import fitted, uneven_workload
 
 OBJECTIVES = ("throughput", "gpipe")
@@ -36,7 +37,7 @@ class Case:
         """The workload contracted for a split."""
         options = (self.contiguous_cpus, self.contiguous_backward)
         graph = fitted(self.graph, self.devices)
-        return contract(graph, self.devices, Goal(self.objective, split, (), *options))
+        return contract(graph, self.devices, Goal(MEASURES[self.objective], split, (), *options))
 
     def contiguity(self, split: str) -> dict[str, Any]:
         """The options of `solve` on contiguity, where the split knows them."""

@@ -10,6 +10,7 @@ import numpy as np
 from partitioner import Devices, Graph, Level, Transfers, Workload, WorkloadError
 from partitioner.problem.arrays import Ints
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.tasks import Tasks
 from tests.random_workloads import fitted, in_known_order, uneven_workload
 
@@ -54,7 +55,7 @@ def task_cases(
             continue
         transfers = _transfers(rng, len(devices.names), contention)
         ready = fitted(graph, devices)
-        problem = contract(ready, devices, Goal("makespan", "free", transfers=transfers))
+        problem = contract(ready, devices, Goal(Measure.LAST_OPERATOR, "free", transfers=transfers))
         assert problem.tasks is not None
         yield Case(graph, devices, transfers, ready, problem.tasks, rng)
 

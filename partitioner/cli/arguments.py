@@ -10,7 +10,7 @@ from partitioner.cli.plot import add_plot_options
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.placing import GROUPERS
 from partitioner.methods.registry import METHODS
-from partitioner.planning.evaluate import OBJECTIVES
+from partitioner.planning.objectives import DEFAULT, OBJECTIVES
 from partitioner.planning.options import GRANULARITIES
 from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.simulation import LINKS
@@ -41,7 +41,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, OBJECTIVES[0])
+    _add_model(parser, DEFAULT)
     parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
     parser.add_argument("--split", choices=SHAPES, help="chain; latency: convex; gpipe, makespan: free")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
@@ -70,7 +70,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, OBJECTIVES[0])
+    _add_model(parser, DEFAULT)
     parser.add_argument("--methods", metavar="A,B,C", help="these only (all that suit)")
     parser.add_argument("--split", choices=SHAPES, help="this one only (all that the methods know)")
     parser.add_argument(
@@ -143,7 +143,7 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
 
 def _add_model(parser: argparse.ArgumentParser, objective: str | None) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
-    usual = objective or f"that of the plan, else {OBJECTIVES[0]}"
+    usual = objective or f"that of the plan, else {DEFAULT}"
     parser.add_argument("--objective", default=objective, choices=OBJECTIVES, help=f"by default {usual}")
     parser.add_argument(
         "--subgraphs-per-accelerator",

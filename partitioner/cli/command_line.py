@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, NoReturn
 
 from partitioner.cli.arguments import Command, command_parser
@@ -23,6 +22,7 @@ from partitioner.files import check_writable
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.planning.certify import certify
 from partitioner.planning.evaluate import evaluate
+from partitioner.planning.objectives import objective_of, objective_of_record
 from partitioner.planning.solve import solve
 from partitioner.results.certificate import Certificate
 from partitioner.results.evaluation_table import evaluation_table
@@ -106,20 +106,14 @@ def _evaluate(options: argparse.Namespace) -> None:
     plan = load_record(options.plan)
     workload = read_workload(options, plan.hardware)
     plan = resolved(plan, workload.graph, workload.devices)
-    objective = options.objective or plan.default_objective
+    objective = options.objective or objective_of_record(plan)
     given = _asked(options, workload.graph, plan, objective)
     evaluation = evaluate(workload.graph, workload.devices, plan.placement, objective, **given)
     wanted = evaluation.feasible and options.bound is not None
     certificate = _certificate(workload, plan.placement, objective, options.bound, given) if wanted else None
     if options.format == "json":
-        record = asdict(evaluation) | {"feasible": evaluation.feasible}
-        record["loads"] = [entry.as_dict() for entry in evaluation.loads]
-        if evaluation.objective != "latency":
-            del record["schedule"]
-        elif evaluation.schedule is None:
-            record["value"] = None  # JSON has no infinity
         proven = {"bound": certificate.bound, "gap": certificate.gap} if certificate else {}
-        print(json.dumps(record | proven, indent=1))
+        print(json.dumps(evaluation.as_dict() | proven, indent=1))
     else:
         print(evaluation_table(evaluation))
         if certificate is not None:
@@ -128,13 +122,14 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 def _asked(options: argparse.Namespace, graph: Graph, plan: PlanRecord, objective: str) -> dict[str, Any]:
     """What the placement is evaluated with: what the plan says of itself, changed by the options."""
-    known = evaluation_arguments(plan, graph, objective, {})
+    terms = objective_of(objective).terms
+    known = evaluation_arguments(plan, graph, terms, {})
     constraints = read_constraints(options, graph, known.get("constraints"))
     given = {name: getattr(options, name) for name in GIVEN}
     given |= {"constraints": None if constraints.empty else constraints}
-    if objective == "makespan":
+    if "transfers" in terms:
         given |= {"transfers": read_transfers(options, known.get("transfers"))}
-    return evaluation_arguments(plan, graph, objective, given)
+    return evaluation_arguments(plan, graph, terms, given)
 
 
 def _certificate(

@@ -16,7 +16,7 @@ from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import FEATURES, METHODS
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, missing_backends
-from partitioner.planning.evaluate import OBJECTIVES
+from partitioner.planning.objectives import OBJECTIVES
 from partitioner.results.tables import columns, render
 
 LETTERS = {objective: objective[0].upper() for objective in OBJECTIVES}

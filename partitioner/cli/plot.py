@@ -16,7 +16,8 @@ from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.files import check_writable, write_bytes
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
-from partitioner.planning.evaluate import OBJECTIVES, evaluate
+from partitioner.planning.evaluate import evaluate
+from partitioner.planning.objectives import DEFAULT, OBJECTIVES
 from partitioner.plots.graph import plot_graph
 from partitioner.plots.loads import plot_loads
 from partitioner.plots.memory import plot_memory
@@ -91,7 +92,7 @@ def _drawn(picture: Callable[[argparse.Namespace], Axes], options: argparse.Name
 
 def _loads(options: argparse.Namespace) -> Axes:
     workload, record = _read(options)
-    proven = record.objective == OBJECTIVES[0] and record.workload_sha256 == workload.sha256
+    proven = record.objective == DEFAULT and record.workload_sha256 == workload.sha256
     return plot_loads(_evaluated(workload, record), bound=record.bound if proven else None)
 
 
@@ -125,8 +126,8 @@ def _read(options: argparse.Namespace) -> tuple[Workload, PlanRecord]:
 
 def _evaluated(workload: Workload, record: PlanRecord) -> Evaluation:
     """The loads of the plan as a pipeline, whatever it is made for."""
-    given = evaluation_arguments(record, workload.graph, OBJECTIVES[0], {})
-    return evaluate(workload.graph, workload.devices, record.placement, OBJECTIVES[0], **given)
+    given = evaluation_arguments(record, workload.graph, OBJECTIVES[DEFAULT].terms, {})
+    return evaluate(workload.graph, workload.devices, record.placement, DEFAULT, **given)
 
 
 def _simulated(options: argparse.Namespace) -> Timeline:

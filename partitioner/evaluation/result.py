@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.shape import Shape
 
@@ -72,6 +74,8 @@ class Evaluation:
         For latency and makespans what runs when; None if there is no order in which all can run.
     notes
         What a reader of the value should know: what the workload leaves open.
+    by_operator
+        Whether the schedule is one of operators that devices run one by one.
     """
 
     objective: str
@@ -81,6 +85,7 @@ class Evaluation:
     shape: Shape
     schedule: Schedule | None = None
     notes: tuple[str, ...] = ()
+    by_operator: bool = False
 
     def __repr__(self) -> str:
         verdict = "feasible" if self.feasible else f"{len(self.violations)} rules broken"
@@ -89,6 +94,17 @@ class Evaluation:
             f"<Evaluation: {self.objective} {self.value:.6g}, {verdict}, {self.shape.name}, "
             f"{sum(entry.nodes for entry in self.loads)} nodes on {used} devices>"
         )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The evaluation as plain data for JSON: the schedule only of a single sample, None for infinity."""
+        record = asdict(self) | {"feasible": self.feasible}
+        record["loads"] = [entry.as_dict() for entry in self.loads]
+        del record["by_operator"]
+        if not np.isfinite(self.value):
+            record["value"] = None
+        elif self.schedule is None or self.by_operator:
+            del record["schedule"]
+        return record
 
     @property
     def feasible(self) -> bool:

@@ -81,12 +81,6 @@ class PlanRecord(Solution):
         """How many samples a batch of the plan has."""
         return self.options.get("microbatches")
 
-    @property
-    def default_objective(self) -> str:
-        """What the plan is evaluated for by default; for a simulated pipeline, its loads."""
-        simulated = self.objective == "makespan" and self.execution_order is None
-        return "throughput" if simulated or not self.objective else self.objective
-
     def devices(self, given: Devices | None) -> Devices:
         """Return the devices that are given, or else those that the plan is made for.
 

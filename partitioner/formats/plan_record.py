@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +22,8 @@ from partitioner.workload.constraints import require_constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
 
-PIPELINED = ("throughput", "batch")
 RUN = ("schedule", "microbatches")
+OF_CALL = (*RUN, "subgraphs_per_accelerator")
 
 
 def load_record(path: str | os.PathLike[str]) -> PlanRecord:
@@ -92,11 +92,20 @@ def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool 
 
 
 def evaluation_arguments(
-    record: PlanRecord, graph: Graph, objective: str, given: Mapping[str, Any]
+    record: PlanRecord, graph: Graph, terms: Sequence[str], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the plan knows of the arguments of :func:`partitioner.evaluate` for an objective.
+    """Return what the plan knows of the arguments of :func:`partitioner.evaluate` that mean something.
 
-    What is given and not None goes before.
+    Parameters
+    ----------
+    record
+        The plan.
+    graph
+        What it speaks of.
+    terms
+        The names of the arguments that mean something to the objective.
+    given
+        Arguments that go before what the plan knows.
 
     Raises
     ------
@@ -105,19 +114,17 @@ def evaluation_arguments(
     OptionError
         If the constraints given are of another type.
     """
-    options = record.options
-    found: dict[str, Any] = {}
-    if objective == "latency":
-        found = {"subgraphs": record.subgraphs}
-        found |= {"subgraphs_per_accelerator": options.get("subgraphs_per_accelerator")}
-    elif objective == "makespan":
-        found = {"execution_order": record.execution_order, "transfers": _option(record, TRANSFERS, graph)}
-    elif objective in PIPELINED:
-        found = {"replicas": record.replicas or None}
-        found |= {name: options.get(name) for name in RUN}
+    known: dict[str, Any] = {
+        "replicas": record.replicas or None,
+        "subgraphs": record.subgraphs,
+        "execution_order": record.execution_order,
+        TRANSFERS: _option(record, TRANSFERS, graph) if TRANSFERS in terms else None,
+        **{name: record.options.get(name) for name in OF_CALL},
+    }
+    found = {name: value for name, value in known.items() if name in terms and value is not None}
     found |= {"constraints": _option(record, "constraints", graph)}
     found |= {name: value for name, value in given.items() if value is not None}
-    if objective in PIPELINED and any(found[name] is not None for name in ("replicas", *RUN)):
+    if "order" in terms and any(name in found for name in ("replicas", *RUN)):
         found.setdefault("order", record.order)
     constraints = found["constraints"]
     require_constraints(constraints)

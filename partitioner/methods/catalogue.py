@@ -6,6 +6,7 @@ from partitioner.methods.info import MethodInfo
 
 USERS_OWN = "list"  # made of parts that the user gives
 PARTITIONED = ("throughput", "gpipe", "makespan")
+PLACED = ("makespan", "throughput", "gpipe", "latency")
 PLANNERS = (
     MethodInfo(
         "dp",
@@ -158,11 +159,13 @@ def _placer(name: str, place: str, guarantee: str) -> MethodInfo:
     return MethodInfo(
         name,
         f"partitioner.methods.list_scheduling.{place}",
-        ("makespan", "throughput", "gpipe", "latency"),
+        PLACED,
         ("free", "convex"),
         ("numba",),
         guarantee,
         ("operators", "levels"),
+        features_for=("makespan",),
+        splits_of={**dict.fromkeys(PLACED, ("free",)), "latency": ("convex",)},
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import cast
 
 from partitioner.methods.imported import imported
@@ -26,6 +27,10 @@ class MethodInfo:
     features
         What it knows beyond stages of one device each on equal links, see
         :meth:`partitioner.workload.pipeline_settings.Regime.features`.
+    features_for
+        The objectives for which it knows these; empty for all of its objectives.
+    splits_of
+        The splits for an objective, where they are not `splits`.
     """
 
     name: str
@@ -35,6 +40,8 @@ class MethodInfo:
     backends: tuple[str, ...]
     guarantee: str
     features: tuple[str, ...] = ()
+    features_for: tuple[str, ...] = ()
+    splits_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def places_operators(self) -> bool:
@@ -42,10 +49,12 @@ class MethodInfo:
         return "operators" in self.features
 
     def splits_for(self, objective: str) -> tuple[str, ...]:
-        """The splits that it can be asked for with that objective."""
-        if not self.places_operators:
-            return self.splits
-        return ("convex",) if objective == "latency" else ("free",)
+        """Return the splits that it can be asked for with that objective."""
+        return self.splits_of.get(objective, self.splits)
+
+    def knows(self, feature: str, objective: str) -> bool:
+        """Whether it takes account of a feature for that objective."""
+        return feature in self.features and (not self.features_for or objective in self.features_for)
 
     def load(self) -> Method:
         """Import the method's module and return the method."""

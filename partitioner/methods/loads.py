@@ -27,7 +27,7 @@ def part_loads(problem: Problem, parts: Sequence[Part]) -> Floats:
     number = part_numbers(parts, problem.n)
     busy = _processing(problem, kind, number)
     into, out = _transfers(problem, number, len(parts)) * problem.fare[kind]
-    if problem.objective != "gpipe":
+    if problem.measure.passes == 1:
         busy, into, out = (each.sum(axis=0, keepdims=True) for each in (busy, into, out))
     if problem.communication == "sequential":
         return np.asarray(busy + into + out)

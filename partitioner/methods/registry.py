@@ -16,20 +16,26 @@ FEATURES = {
     "limits": "limits on stages and pins to a device",
 }
 METHODS = {info.name: info for info in ALL}
-EXACT = {
-    "throughput": "ip",
-    "gpipe": "ip",
-    "latency": "latency_ip",
-    "batch": "pipeline",
-    "makespan": "portfolio",
-}
-FOR_CHAINS = {"throughput": "dp"}
 
 
 def choose(
-    method: str, objective: str, split: str, backend: str = "auto", features: Sequence[str] = ()
+    method: str,
+    objective: str,
+    split: str,
+    backend: str = "auto",
+    features: Sequence[str] = (),
+    automatic: str = "",
 ) -> MethodInfo:
-    """The method of that name, or for ``"auto"`` the best one that can do what is asked.
+    """Return the method of that name, or for ``"auto"`` the one that the objective takes.
+
+    Parameters
+    ----------
+    method, objective, split, backend
+        As in :func:`partitioner.solve`.
+    features
+        What the method must know of, see :data:`FEATURES`.
+    automatic
+        The method for ``"auto"``.
 
     Raises
     ------
@@ -38,7 +44,7 @@ def choose(
     BackendUnavailable
         If the method does not run on the backend.
     """
-    name = _strongest(objective, split, features) if method == "auto" else method
+    name = automatic if method == "auto" else method
     if not isinstance(name, str) or name not in METHODS:
         raise OptionError(f"method = {shown(method)}: must be {one_of(method, ('auto', *METHODS))}")
     info = METHODS[name]
@@ -53,7 +59,7 @@ def choose(
             where = f"{name} for {objective}" if word == "split" and offered != info.splits else name
             raise OptionError(f"{word} {wanted!r} is not available with method {where}, only {known}")
     for feature in features:
-        if not _offers(info, feature, objective):
+        if not info.knows(feature, objective):
             able = ", ".join(other.name for other in ALL if feature in other.features)
             raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}")
     if backend not in ("auto", *info.backends):
@@ -63,23 +69,11 @@ def choose(
     return info
 
 
-def _strongest(objective: str, split: str, features: Sequence[str]) -> str:
-    """The method with the strongest guarantee."""
-    if _extended(objective, split, features):
-        return "pipeline"
-    exact = EXACT.get(objective, "ip")
-    return FOR_CHAINS.get(objective, exact) if split == "chain" else exact
-
-
-def _extended(objective: str, split: str, features: Sequence[str]) -> bool:
-    return split == "chain" and bool(features) and objective != "makespan"
-
-
 def _check_auto(info: MethodInfo, objective: str, split: str, features: Sequence[str]) -> None:
     """Refuse what no automatic choice can do, in words that name the user's own options."""
     known = objective in info.objectives
     for feature in features:
-        if not known or not _offers(info, feature, objective):
+        if not known or not info.knows(feature, objective):
             pair = f"objective {objective!r} with split {split!r}"
             raise OptionError(f"{FEATURES[feature]} mean nothing for {pair}, only for {_where(feature)}")
     if split not in info.splits_for(objective):
@@ -88,11 +82,6 @@ def _check_auto(info: MethodInfo, objective: str, split: str, features: Sequence
         rest = f"; such a split is made by method {', '.join(able)}" if able else ""
         words = f"split {split!r} is not available for objective {objective!r} with method auto"
         raise OptionError(f"{words}, only {offered}{rest}")
-
-
-def _offers(info: MethodInfo, feature: str, objective: str) -> bool:
-    """Whether the method takes account of the feature; list schedulers do for makespans only."""
-    return feature in info.features and (objective == "makespan" or not info.places_operators)
 
 
 def _makes(info: MethodInfo, objective: str, split: str) -> bool:
@@ -104,6 +93,6 @@ def _where(feature: str) -> str:
     found: dict[str, list[str]] = {}
     for info in ALL:
         for objective in info.objectives if feature in info.features else ():
-            for split in info.splits_for(objective) if _offers(info, feature, objective) else ():
+            for split in info.splits_for(objective) if info.knows(feature, objective) else ():
                 found.setdefault(split, []).append(objective)
     return "; ".join(f"{', '.join(dict.fromkeys(able))} with split {split}" for split, able in found.items())

@@ -10,6 +10,7 @@ import numpy as np
 from partitioner.methods.limits import keeps_limits
 from partitioner.methods.method import Part, part_numbers
 from partitioner.problem.arrays import Ints
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem, Region
 
 
@@ -20,7 +21,7 @@ def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
     enough = (np.bincount(kind, minlength=len(problem.count)) <= problem.count).all()
     fits = (np.bincount(number, problem.size, len(parts)) <= problem.memory[kind]).all()
     runs = problem.allowed[kind[number], np.arange(problem.n)].all()
-    if problem.objective == "latency":
+    if problem.measure is Measure.ONE_SAMPLE:
         return bool(enough and fits and runs) and _is_together(problem, number)
     shaped = bool(enough and fits and runs) and _is_ordered(problem, number)
     return shaped and keeps_limits(problem, parts) and _is_convex(problem, kind, number)

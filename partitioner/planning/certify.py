@@ -7,13 +7,12 @@ from typing import Any
 
 import networkx as nx
 
-from partitioner.base.argument_types import require_text
 from partitioner.base.interruption import StopEvent
 from partitioner.errors import Flaw, WorkloadError
 from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.methods.method import Progress
 from partitioner.planning.evaluate import evaluate
-from partitioner.planning.pipeline_makespan.ranking import MAKESPAN
+from partitioner.planning.objectives import objective_of
 from partitioner.planning.solve import solve
 from partitioner.results.certificate import Certificate
 from partitioner.workload.constraints import require_constraints
@@ -22,7 +21,8 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import from_networkx
 from partitioner.workload.transfers import Transfers
 
-PIPELINED = ("throughput", "batch")
+FOR_CHAINS = (None, "chain")
+PARTS = ("order", "subgraphs", "execution_order")
 
 
 def certify(
@@ -86,57 +86,43 @@ def certify(
     (4.5, 3.5, 3.5)
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    require_text(objective=objective)
-    solution = solution_of(placement)
+    wanted, solution = objective_of(objective), solution_of(placement)
     made_as = solution.split if isinstance(solution, PlanRecord) else None
-    subgraphs = subgraphs or (solution.subgraphs if objective == "latency" else None)
-    execution_order = execution_order or solution.execution_order
-    limit = subgraphs_per_accelerator
-    if made_as in (None, "chain") and objective in PIPELINED:
-        known = {"replicas": solution.replicas or None, "order": solution.order}
-        pipeline = {**known, **{name: value for name, value in pipeline.items() if value is not None}}
-    demands = pipeline.get("constraints")
-    require_constraints(demands)
-    if demands is not None and demands.neighbours_only:
+    known = {
+        "subgraphs": solution.subgraphs,
+        "execution_order": solution.execution_order,
+        **({"replicas": solution.replicas or None, "order": solution.order} if made_as in FOR_CHAINS else {}),
+    }
+    given = {"subgraphs": subgraphs, "execution_order": execution_order, "transfers": transfers, **pipeline}
+    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: known[name] for name in known if name in wanted.terms and known[name]} | given
+    constraints = given.get("constraints")
+    require_constraints(constraints)
+    if constraints is not None and constraints.neighbours_only:
         split = split or made_as  # a free split may keep to them where no chain does
-    evaluation = evaluate(
-        graph,
-        devices,
-        solution.placement,
-        objective,
-        subgraphs_per_accelerator=limit,
-        subgraphs=subgraphs,
-        split=split,
-        transfers=transfers,
-        execution_order=execution_order if objective == MAKESPAN else None,
-        **pipeline,
-    )
+    limit = subgraphs_per_accelerator
+    given["subgraphs_per_accelerator"] = limit
+    evaluation = evaluate(graph, devices, solution.placement, objective, split=split, **given)
     if not evaluation.feasible:
         raise WorkloadError([Flaw("placement", "", "", rule) for rule in evaluation.violations])
-    shape = evaluation.shape.name
-    if objective == "latency" or (objective == "gpipe" and shape == "chain"):
-        shape = "convex"
-    shape = "free" if objective == MAKESPAN else shape
     best = solve(
         graph,
         devices,
         objective,
-        split=split or shape,
+        split=split or wanted.freer(evaluation.shape.name),
         time_limit=time_limit,
         gap=gap,
         warm_start=placement,
         on_progress=on_progress,
         stop=stop,
-        subgraphs_per_accelerator=limit,
-        **_asked(devices, {**pipeline, "transfers": transfers}),
+        **_asked(devices, given),
     )
     return Certificate(evaluation.value, best)
 
 
-def _asked(devices: Devices, pipeline: Mapping[str, Any]) -> dict[str, Any]:
-    """What plans to compare with are asked for."""
-    asked = {name: value for name, value in pipeline.items() if value is not None}
-    asked.pop("order", None)
+def _asked(devices: Devices, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what plans to compare with are asked for: no solution's own parts but that replicas may be."""
+    asked = {name: value for name, value in given.items() if name not in PARTS}
     if asked.pop("replicas", None):
         asked["replicas"] = max(kind.count for kind in devices.kinds)
     return asked

@@ -10,34 +10,20 @@ from dataclasses import replace
 from typing import Any
 
 import networkx as nx
-import numpy as np
 
 from partitioner.base.argument_types import check_word, require_type
-from partitioner.errors import Flaw, WorkloadError
-from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
-from partitioner.evaluation.demands import demand_violations
-from partitioner.evaluation.latency import latency_of
-from partitioner.evaluation.makespan import makespan_of
-from partitioner.evaluation.notes import notes_on, notes_on_replicas, notes_on_settings
-from partitioner.evaluation.order import in_order, order_violations, read_order
-from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
-from partitioner.evaluation.placed import Placed, read_placement
-from partitioner.evaluation.replicas import Replicas, read_replicas, replica_names
-from partitioner.evaluation.requested import check_extensions, check_operators, check_subgraphs
-from partitioner.evaluation.result import DeviceLoad, Evaluation
-from partitioner.evaluation.shape import placement_shape
-from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
-from partitioner.evaluation.violations import violations_of
+from partitioner.errors import Flaw, OptionError, WorkloadError
+from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.shape import SHAPES
+from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
+from partitioner.evaluation.terms import Terms, check_terms
 from partitioner.formats.plan_record import evaluation_arguments
+from partitioner.planning.objectives import DEFAULT, Objective, objective_of, objective_of_record
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Floats, Graph
+from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import from_networkx
-from partitioner.workload.pass_order import with_pass_order
-from partitioner.workload.transfers import BY_FARE, Transfers
-
-OBJECTIVES = ("throughput", "gpipe", "latency", "batch", "makespan")
-SPLITS = ("chain", "convex", "free")
+from partitioner.workload.transfers import Transfers
 
 
 def evaluate(
@@ -150,154 +136,46 @@ def evaluate(
     4.0
     """
     solution = solution_of(placement)
+    terms = {
+        **{"subgraphs_per_accelerator": subgraphs_per_accelerator, "limited_cpus": limited_cpus or None},
+        **{"schedule": schedule, "microbatches": microbatches},
+        **{"constraints": constraints, "split": split, "transfers": transfers},
+    }
+    parts = {
+        **{"replicas": replicas, "order": order},
+        **{"subgraphs": subgraphs, "execution_order": execution_order},
+    }
+    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     if isinstance(solution, PlanRecord):
-        given = {
-            **{"subgraphs_per_accelerator": subgraphs_per_accelerator, "subgraphs": subgraphs},
-            **{"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches},
-            **{"constraints": constraints, "split": split, "transfers": transfers},
-            **{"execution_order": execution_order, "limited_cpus": limited_cpus or None},
-        }
-        return _evaluate_plan(graph, devices, solution, objective, given)
-    subgraphs = solution.subgraphs if subgraphs is None else subgraphs
-    replicas = solution.replicas or None if replicas is None else replicas
-    order = solution.order if order is None else order
-    execution_order = solution.execution_order if execution_order is None else execution_order
+        devices = solution.devices(devices)
+        solution.check_graph(graph, devices, strict=False)
+        objective = objective_of_record(solution) if objective is None else objective
     if devices is None:
         raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is no plan")])
-    objective = OBJECTIVES[0] if objective is None else objective
-    subgraphs_per_accelerator = 1 if subgraphs_per_accelerator is None else subgraphs_per_accelerator
     require_type("devices", devices, Devices)
-    check_word("objective", objective, OBJECTIVES)
-    check_subgraphs(objective, subgraphs_per_accelerator, subgraphs, limited_cpus)
-    check_operators(objective, transfers, execution_order)
-    extensions = {"replicas": replicas, "order": order, "schedule": schedule, "microbatches": microbatches}
-    check_extensions(objective, devices, constraints, **extensions)
-    if split is not None:
-        check_word("split", split, SPLITS)
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    notes = notes_on(graph, objective, schedule)
-    notes += notes_on_settings(devices, objective, schedule, microbatches)
-    graph = with_pass_order(graph) if objective == "makespan" else graph
-    placed = read_placement(graph, devices, solution.placement, replica_names(devices, replicas))
-    copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
-    if objective == "makespan":
-        found = _makespan(placed, transfers or BY_FARE, execution_order)
-    elif objective == "latency":
-        found = _latency(placed, subgraphs_per_accelerator, subgraphs, limited_cpus)
-    elif objective == "batch" or schedule or replicas or ordered or devices.levels:
-        found = _pipeline(placed, objective, copies, ordered, schedule, microbatches)
-    else:
-        found = _plain(placed, objective)
-    found = replace(found, notes=notes + notes_on_replicas(placed, copies))
-    if constraints is None or constraints.empty:
-        return found
-    chain = split in (None, "chain") and found.shape.name == "chain"
-    broken = demand_violations(placed, constraints, copies, chain, ordered)
-    return replace(found, violations=found.violations + broken)
+    found = objective_of(DEFAULT if objective is None else objective)
+    given: dict[str, Any] = {name: value for name, value in {**terms, **parts}.items() if value is not None}
+    if isinstance(solution, PlanRecord):
+        given = evaluation_arguments(solution, graph, found.terms, given)
+        solution = Solution(solution.placement)
+    solution = replace(solution, **{name: given.pop(name) for name in parts if name in given})
+    return evaluated(found, graph, devices, solution, Terms(**given))
 
 
-def _evaluate_plan(
-    graph: Graph | nx.DiGraph[Any],
-    devices: Devices | None,
-    record: PlanRecord,
-    objective: str | None,
-    given: Mapping[str, Any],
+def evaluated(
+    objective: Objective, graph: Graph, devices: Devices, solution: Solution, terms: Terms
 ) -> Evaluation:
-    """Evaluate a plan with all that it knows; what is given goes before."""
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
-    devices = record.devices(devices)
-    record.check_graph(graph, devices, strict=False)
-    objective = record.default_objective if objective is None else objective
-    arguments = evaluation_arguments(record, graph, objective, given)
-    return evaluate(graph, devices, record.placement, objective, **arguments)
+    """Evaluate a solution, after it is checked that all that is given means something to the objective.
 
-
-def _plain(placed: Placed, objective: str) -> Evaluation:
-    communication = placed.devices.communication
-    compute = compute_times(placed)
-    into, out = transfer_times(placed)
-    load = loads_of(communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
-    by_pass = loads_of(communication, compute, into, out)
-    value = load.max() if objective == "throughput" else by_pass.max(axis=1).sum()
-    loads = _loads(placed, load, compute, into, out)
-    shape = placement_shape(placed.graph, placed.device, placed.names)
-    return Evaluation(objective, float(value), loads, violations_of(placed), shape)
-
-
-def _pipeline(
-    placed: Placed,
-    objective: str,
-    copies: Replicas,
-    ordered: tuple[int, ...] | None,
-    schedule: str | None,
-    microbatches: int | None,
-) -> Evaluation:
-    form = placement_shape(placed.graph, placed.device, placed.names)
-    shape, order = in_order(placed, form, ordered)
-    pipeline = Pipeline(placed, copies, order, schedule, microbatches)
-    costs, (memory, held) = costs_of(pipeline), memory_of(pipeline)
-    value = batch_time(pipeline, costs.load) if objective == "batch" else float(costs.load.max())
-    piped = objective == "batch" or ordered is not None or schedule is not None or copies.further.any()
-    violations = order_violations(placed, form, ordered) if piped else ()
-    violations += violations_of(placed, np.where(copies.further, 0.0, memory), held)
-    loads = _loads(placed, costs.load, costs.compute, costs.transfer_in, costs.transfer_out)
-    loads = tuple(
-        replace(
-            loads[lead],
-            name=name,
-            memory=float(memory[i]),
-            sync=float(costs.sync[i]),
-            replica_of=None if lead == i else placed.names[lead],
-        )
-        for i, (name, lead) in enumerate(zip(placed.names, copies.lead.tolist(), strict=True))
-    )
-    return Evaluation(objective, value, loads, violations, shape)
-
-
-def _latency(
-    placed: Placed, limit: int, subgraphs: Mapping[Any, int] | None, limited_cpus: bool
-) -> Evaluation:
-    found = latency_of(placed, limit, subgraphs, limited_cpus)
-    loads = _loads(placed, found.load, found.compute, found.transfer_in, found.transfer_out)
-    violations = found.violations + violations_of(placed)
-    shape = placement_shape(placed.graph, placed.device, placed.names)
-    return Evaluation("latency", found.value, loads, violations, shape, found.schedule)
-
-
-def _makespan(placed: Placed, transfers: Transfers, execution_order: Sequence[Any] | None) -> Evaluation:
-    found = makespan_of(placed, transfers, execution_order)
-    of_pass = [placed.graph.backward == b for b in (False, True)]
-    compute = np.array(
-        [np.bincount(placed.device[mine], found.length[mine], len(placed.names)) for mine in of_pass]
-    )
-    nothing = np.zeros_like(found.sent)
-    into, out = np.array([found.received, nothing]), np.array([found.sent, nothing])
-    loads = _loads(placed, compute.sum(axis=0), compute, into, out)
-    shape = placement_shape(placed.graph, placed.device, placed.names)
-    return Evaluation("makespan", found.value, loads, violations_of(placed), shape, found.schedule)
-
-
-def _loads(
-    placed: Placed, load: Floats, compute: Floats, into: Floats, out: Floats
-) -> tuple[DeviceLoad, ...]:
-    kinds = placed.devices.kinds
-    memory = placed.memory
-    count = np.bincount(placed.device, minlength=len(placed.names))
-    return tuple(
-        DeviceLoad(
-            name=name,
-            kind=kinds[placed.kind[i]].name,
-            load=float(load[i]),
-            compute=_pair(compute[:, i]),
-            transfer_in=_pair(into[:, i]),
-            transfer_out=_pair(out[:, i]),
-            memory=float(memory[i]),
-            memory_limit=kinds[placed.kind[i]].memory,
-            nodes=int(count[i]),
-        )
-        for i, name in enumerate(placed.names)
-    )
-
-
-def _pair(values: Floats) -> tuple[float, float]:
-    return float(values[0]), float(values[1])
+    Raises
+    ------
+    WorkloadError, OptionError
+        As for :func:`evaluate`.
+    """
+    if terms.split is not None:
+        check_word("split", terms.split, SHAPES)
+    check_terms(objective.name, objective.terms, devices, solution, terms)
+    for name in objective.needs:
+        if getattr(terms, name) is None:
+            raise OptionError(f"{name} = None: objective {objective.name!r} needs it")
+    return objective.evaluate(graph, devices, solution, terms)

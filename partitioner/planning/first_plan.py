@@ -19,6 +19,7 @@ from partitioner.planning.request import Request
 from partitioner.planning.verify import misshapen
 from partitioner.planning.warm_start import subgraphs_of
 from partitioner.problem.arrays import Ints
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 
 NUMPY = "numpy"  # what made the plan where the method had no solver at work
@@ -74,7 +75,7 @@ def find_first_plan(
         None if the evaluator lets none of them pass.
     """
     clock, best = Clock(SECONDS), _given(request, problem, incumbent, subgraph)
-    exact = problem.objective not in ("latency", "makespan")
+    exact = problem.measure not in (Measure.ONE_SAMPLE, Measure.LAST_OPERATOR)
     for outcome in candidates(problem):
         found = _evaluated(request, problem, outcome)
         if found is not None and (best is None or found.outcome.value < best.outcome.value):
@@ -92,7 +93,7 @@ def _given(
 ) -> FirstPlan | None:
     if incumbent is None:
         return None
-    order = np.arange(problem.n) if problem.objective == "makespan" else None
+    order = np.arange(problem.n) if problem.measure is Measure.LAST_OPERATOR else None
     given = Outcome(problem, incumbent, np.inf, 0.0, "heuristic", subgraph=subgraph, order=order)
     return _evaluated(request, problem, given)
 
@@ -107,7 +108,9 @@ def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPla
     sound = evaluation.feasible and np.isfinite(evaluation.value)
     if not sound or misshapen(evaluation, outcome.problem, devices):
         return None
-    subgraph = subgraphs_of(problem, graph, evaluation.schedule) if problem.objective == "latency" else None
+    subgraph = (
+        subgraphs_of(problem, graph, evaluation.schedule) if problem.measure is Measure.ONE_SAMPLE else None
+    )
     return FirstPlan(replace(outcome, value=evaluation.value, subgraph=subgraph), placement, evaluation)
 
 
@@ -116,8 +119,8 @@ def lower_bound(problem: Problem) -> float:
     if problem.n > LARGE:
         return 0.0
     relaxation = relax(problem)
-    if problem.objective == "latency":
+    if problem.measure is Measure.ONE_SAMPLE:
         return longest_path(problem)
-    if problem.objective == "makespan":
+    if problem.measure is Measure.LAST_OPERATOR:
         return max(relaxation.bound, longest_path(problem))
     return least_value(problem, relaxation)

@@ -5,30 +5,31 @@ from __future__ import annotations
 import math
 
 from partitioner.errors import OptionError
+from partitioner.problem.measure import Measure
 from partitioner.workload.graph import Graph
 
 GRACE = 1.0  # seconds by which a run may exceed its limit
 # Seconds that each node and each edge takes to contract, to place first and to evaluate: rough fits, up to a
 # second off for 100,000 nodes. Single nodes are scheduled for latency and makespans, which takes longer.
-COSTS = {"latency": (60e-6, 6e-6), "makespan": (100e-6, 8e-6)}
+COSTS = {Measure.ONE_SAMPLE: (60e-6, 6e-6), Measure.LAST_OPERATOR: (100e-6, 8e-6)}
 OTHERS = (22e-6, 2.5e-6)
 
 
-def least_time_limit(objective: str, nodes: int, edges: int) -> float:
+def least_time_limit(measure: Measure, nodes: int, edges: int) -> float:
     """Return the least limit in seconds that a run on so many nodes and edges can keep, within `GRACE`.
 
     Examples
     --------
-    >>> least_time_limit("throughput", 20_000, 60_000)
+    >>> least_time_limit(Measure.LARGEST_LOAD, 20_000, 60_000)
     0.0
-    >>> least_time_limit("throughput", 200_000, 600_000)
+    >>> least_time_limit(Measure.LARGEST_LOAD, 200_000, 600_000)
     4.9
     """
-    node, edge = COSTS.get(objective, OTHERS)
+    node, edge = COSTS.get(measure, OTHERS)
     return max(0.0, math.ceil(10 * (nodes * node + edges * edge - GRACE)) / 10)
 
 
-def check_time_limit(graph: Graph, objective: str, time_limit: object) -> None:
+def check_time_limit(graph: Graph, measure: Measure, time_limit: object) -> None:
     """Refuse a limit that is over before there can be a plan.
 
     Raises
@@ -39,7 +40,7 @@ def check_time_limit(graph: Graph, objective: str, time_limit: object) -> None:
     if not isinstance(time_limit, int | float) or isinstance(time_limit, bool) or time_limit <= 0:
         return
     nodes, edges = len(graph), len(graph.edges)
-    least = least_time_limit(objective, nodes, edges)
+    least = least_time_limit(measure, nodes, edges)
     if time_limit < least:
         size = f"{nodes:,} nodes and {edges:,} edges"
         raise OptionError(

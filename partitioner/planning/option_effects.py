@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from partitioner.errors import OptionError, shown
 from partitioner.methods.registry import METHODS
+from partitioner.planning.objectives import Objective
 from partitioner.planning.options import DEFAULTS
 from partitioner.workload.devices import Devices
 
@@ -15,13 +16,13 @@ from partitioner.workload.devices import Devices
 class Asked(NamedTuple):
     """What a call asks for, as far as effects of options depend on it."""
 
-    objective: str
+    objective: Objective
     split: str
     method: str
     devices: Devices
 
     def __str__(self) -> str:
-        return f"method {self.method}, objective {self.objective!r} and split {self.split!r}"
+        return f"method {self.method}, objective {self.objective.name!r} and split {self.split!r}"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ STARTED = (
     "portfolio",
 )
 CONVEX = Effect(
-    "split 'convex'", lambda asked: asked.split == "convex" and asked.objective != "latency", True
+    "split 'convex'", lambda asked: asked.split == "convex" and "subgraphs" not in asked.objective.terms, True
 )
 
 EFFECTS = {
@@ -89,7 +90,7 @@ EFFECTS = {
     ),
     "microbatches": Effect(
         "objective throughput, batch or makespan",
-        lambda asked: asked.objective not in ("gpipe", "latency"),
+        lambda asked: "microbatches" in asked.objective.terms,
         True,
     ),
     "transfers": _methods(*PLACERS),
@@ -119,7 +120,8 @@ def notes_on_options(given: Mapping[str, Any], asked: Asked) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> asked = Asked("throughput", "chain", "dp", Devices.accelerated(2))
+    >>> from partitioner.planning.objectives import THROUGHPUT
+    >>> asked = Asked(THROUGHPUT, "chain", "dp", Devices.accelerated(2))
     >>> notes_on_options({"refine": False, "sct_threshold": 0.5}, asked)[0][:38]
     'sct_threshold = 0.5 has no effect with'
     """

@@ -13,10 +13,10 @@ from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import GROUPERS, Placer, Placing
 from partitioner.methods.registry import METHODS
-from partitioner.planning.evaluate import OBJECTIVES
+from partitioner.planning.objectives import Objective
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import MAX_COUNT, Devices
-from partitioner.workload.pipeline_settings import SCHEDULES, Regime
+from partitioner.workload.pipeline_settings import HOLD_A_BATCH, SCHEDULES, Regime
 from partitioner.workload.transfers import Transfers
 
 LONGEST = 10**9
@@ -41,7 +41,6 @@ DEFAULTS = {
 }
 PLACING = tuple(field.name for field in fields(Placing))
 REGIME = ("replicas", "schedule", "microbatches", "constraints")
-SPLITS = {"gpipe": "free", "latency": "convex", "makespan": "free"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Options:
 
 
 def read_options(
-    objective: str,
+    objective: Objective,
     time_limit: float | None,
     gap: float,
     seed: int,
@@ -94,9 +93,9 @@ def read_options(
             lambda v, most=most: is_count(v, 1, most),
         )
     limit = given["subgraphs_per_accelerator"]
-    _require(
-        "subgraphs_per_accelerator", limit, "1 except for latency", lambda v: v == 1 or objective == "latency"
-    )
+    rule = f"1 for objective {objective.name!r}, which knows no subgraphs"
+    known = "subgraphs_per_accelerator" in objective.terms
+    _require("subgraphs_per_accelerator", limit, rule, lambda v: v == 1 or known)
     for name in ("contiguous_cpus", "contiguous_backward", "deterministic"):
         _require(name, given[name], "True or False", lambda value: isinstance(value, bool))
     regime = _regime(objective, {name: given.pop(name) for name in REGIME})
@@ -138,7 +137,7 @@ def _placing(given: Mapping[str, Any]) -> Placing:
     return Placing(**given)
 
 
-def _regime(objective: str, given: Mapping[str, Any]) -> Regime:
+def _regime(objective: Objective, given: Mapping[str, Any]) -> Regime:
     schedule = given["schedule"]
     rule = f"None or {one_of(schedule, SCHEDULES)}"
     _require("schedule", schedule, rule, lambda v: is_one_of(v, (None, *SCHEDULES)))
@@ -152,54 +151,55 @@ def _regime(objective: str, given: Mapping[str, Any]) -> Regime:
         f"an integer of at least 1 and at most {MANY:,}",
         lambda v: v is None or is_count(v),
     )
-    for name, asking in (("objective", objective == "batch"), ("schedule", given["schedule"] == "gpipe")):
-        if asking and batch is None:
-            value = "batch" if name == "objective" else "gpipe"
-            raise OptionError(f"{name} {value!r} needs microbatches, the number of samples in a batch")
+    needed = {
+        f"objective {objective.name!r}": "microbatches" in objective.needs,
+        f"schedule {schedule!r}": schedule in HOLD_A_BATCH,
+    }
+    for words in (words for words, asking in needed.items() if asking and batch is None):
+        raise OptionError(f"{words} needs microbatches, the number of samples in a batch")
     return Regime(**given)
 
 
-def check_fares(objective: str, devices: Devices) -> None:
-    """Refuse factors of transfers where methods know none.
+def check_fares(objective: Objective, devices: Devices) -> None:
+    """Refuse factors of transfers where the objective knows none.
 
     Raises
     ------
     OptionError
-        Naming the kind, for objective ``"latency"``.
+        Naming the kind.
     """
-    for kind in devices.kinds if objective == "latency" else ():
+    for kind in () if "transfer_factor" in objective.terms else devices.kinds:
         _require(
             f"transfer_factor of device kind {kind.name}",
             kind.transfer_factor,
-            "1 for latency",
+            f"1 for {objective.name}",
             lambda v: v == 1,
         )
 
 
-def check_words(objective: object, split: object, method: object) -> None:
-    """Refuse an objective, a split or a method that does not exist.
+def check_words(split: object, method: object) -> None:
+    """Refuse a split or a method that does not exist.
 
     Raises
     ------
     OptionError
         Naming the option, its value, the known words and the nearest of them.
     """
-    check_word("objective", objective, OBJECTIVES)
     check_word("method", method, ("auto", *METHODS))
     if split is not None:
         check_word("split", split, SHAPES)
 
 
-def split_for(objective: str, split: str | None, method: str = "auto") -> str:
+def split_for(objective: Objective, split: str | None, method: str = "auto") -> str:
     """Return the split to make: the one given, else the objective's default if the method can make it.
 
     A method that cannot makes the first of its splits for that objective.
     """
     if split is not None:
         return split
-    default = SPLITS.get(objective, "chain")
-    info = METHODS.get(method)
-    return default if info is None or default in info.splits_for(objective) else info.splits_for(objective)[0]
+    default, info = objective.splits[0], METHODS.get(method)
+    able = (default,) if info is None else info.splits_for(objective.name)
+    return default if default in able else able[0]
 
 
 def _require(name: str, value: object, rule: str, holds: Any) -> None:

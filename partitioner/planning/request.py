@@ -9,15 +9,18 @@ from typing import Any
 
 from partitioner.base.clock import Clock
 from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.solution import Solution
+from partitioner.evaluation.terms import Terms
 from partitioner.methods.expand import Placement
 from partitioner.methods.explain import relieving
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placer
-from partitioner.planning.evaluate import evaluate
+from partitioner.planning.evaluate import evaluated
+from partitioner.planning.objectives import Objective
 from partitioner.planning.options import Options
 from partitioner.problem.arrays import Ints
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.fit import companions, fit
 from partitioner.problem.pipeline import Extension
 from partitioner.problem.problem import Problem
@@ -48,7 +51,7 @@ class Request:
     """
 
     workload: Workload
-    objective: str
+    objective: Objective
     split: str
     info: MethodInfo
     options: Options
@@ -72,7 +75,7 @@ class Request:
         devices, options, demands = self.workload.devices, self.options, self.demands
         extended = "replicas" in self.info.features or bool(options.regime.features(devices))
         goal = Goal(
-            objective=self.objective,
+            measure=self.objective.measure,
             split=self.split,
             classes=(companions(demands), *(() if self.layer is None else (self.layer,))),
             contiguous_cpus=options.contiguous_cpus,
@@ -81,7 +84,7 @@ class Request:
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
         )
-        return contract(self.fitted(), devices, goal)
+        return self.objective.contract(self.fitted(), devices, goal)
 
     def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
         """What the evaluator says of a placement."""
@@ -97,31 +100,26 @@ class Request:
         self._judged[:] = [(placement, subgraphs, evaluation)]
 
     def _evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
-        regime = self.options.regime
-        if self.objective == "makespan":
-            return evaluate(
-                self.workload.graph,
-                self.workload.devices,
-                placement.device,
-                self.objective,
-                constraints=regime.constraints,
-                transfers=self.options.placing.transfers,
-                execution_order=placement.sequence,
-            )
-        return evaluate(
-            self.workload.graph,
-            self.workload.devices,
+        regime, terms = self.options.regime, self.objective.terms
+        known: dict[str, Any] = {
+            "subgraphs_per_accelerator": self.options.subgraphs_per_accelerator,
+            "schedule": regime.schedule,
+            "microbatches": regime.microbatches,
+            "transfers": self.options.placing.transfers,
+        }
+        solution = Solution(
             placement.device,
-            self.objective,
-            subgraphs_per_accelerator=self.options.subgraphs_per_accelerator,
+            replicas=placement.replicas,
+            order=placement.order if self.split == "chain" and "order" in terms else None,
             subgraphs=subgraphs,
-            replicas=placement.replicas or None,
-            order=placement.order if self.split == "chain" and self.objective != "gpipe" else None,
-            schedule=regime.schedule,
-            microbatches=regime.microbatches,
+            execution_order=placement.sequence if "execution_order" in terms else None,
+        )
+        under = Terms(
             constraints=regime.constraints,
             split=self.split,
+            **{name: value for name, value in known.items() if name in terms},
         )
+        return evaluated(self.objective, self.workload.graph, self.workload.devices, solution, under)
 
     def relief(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
         """What finds the demands without one of which there is a plan."""

@@ -15,6 +15,7 @@ from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.planning.first_plan import find_first_plan
+from partitioner.planning.objectives import Objective
 from partitioner.planning.option_effects import Asked, has_effect, notes_on_options
 from partitioner.planning.options import check_fares, cores_for, read_options, split_for
 from partitioner.planning.request import Request, plain
@@ -31,7 +32,7 @@ from partitioner.workload.workload import Workload
 def find_plan(
     graph: Graph,
     devices: Devices,
-    objective: str,
+    objective: Objective,
     *,
     method: str = "auto",
     split: str | None = None,
@@ -55,7 +56,9 @@ def find_plan(
     split = split_for(objective, split, method)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
     check_fares(objective, devices)
-    info = choose(method, objective, split, backend, options.regime.features(devices))
+    features = options.regime.features(devices)
+    automatic = objective.automatic(split, features)
+    info = choose(method, objective.name, split, backend, features, automatic)
     asked = Asked(objective, split, info.name, devices)
     noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
     cores, capped = cores_for(workers)
@@ -93,7 +96,7 @@ def find_plan(
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
     return Plan(
-        objective=objective,
+        objective=objective.name,
         split=split,
         value=evaluation.value,
         bound=evaluation.value if proven else min(outcome.bound, evaluation.value),

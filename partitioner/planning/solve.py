@@ -13,8 +13,9 @@ from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
 from partitioner.planning.least_time import check_time_limit
+from partitioner.planning.objectives import SIMULATED, objective_of
 from partitioner.planning.options import check_words
-from partitioner.planning.pipeline_makespan.ranking import MAKESPAN, PIPED, solve_makespan
+from partitioner.planning.pipeline_makespan.ranking import solve_makespan
 from partitioner.planning.run import find_plan
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
@@ -130,20 +131,18 @@ def solve(
     require_type("devices", devices, Devices)
     require_text(backend=backend)
     require_callable(on_progress=on_progress)
-    check_words(objective, split, method)
+    check_words(split, method)
+    wanted = objective_of(objective, method, method_options)
     unread: tuple[str, ...] = ()
     if not isinstance(graph, Graph):
         graph = from_networkx(graph)
         unread = unread_note(graph)
-    check_time_limit(graph, objective, time_limit)
-    piped = method == PIPED or any(
-        method_options.get(name) is not None for name in ("schedule", "microbatches")
-    )
-    answer = solve_makespan if objective == MAKESPAN and piped else find_plan
+    check_time_limit(graph, wanted.measure, time_limit)
+    answer = solve_makespan if wanted is SIMULATED else find_plan
     plan = answer(
         graph,
         devices,
-        objective,
+        wanted,
         method=method,
         split=split,
         backend=backend,

@@ -9,6 +9,7 @@ from partitioner.errors import ContradictionError, InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.methods.explain import why_infeasible
 from partitioner.methods.method import Outcome
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -39,7 +40,7 @@ def confirm(evaluation: Evaluation, outcome: Outcome, devices: Devices) -> None:
 def misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str:
     """In what the placement is not of the shape asked for; empty if it is."""
     shape = evaluation.shape
-    if problem.objective == "latency":
+    if problem.measure is Measure.ONE_SAMPLE:
         return ""  # its subgraphs are judged with the rules
     if problem.split != "convex":
         shaped = problem.split == "free" or shape.name == "chain"

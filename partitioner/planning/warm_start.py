@@ -11,6 +11,7 @@ from partitioner.methods.expand import parts_of
 from partitioner.methods.method import Part
 from partitioner.planning.evaluate import evaluate
 from partitioner.problem.arrays import Ints
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -65,7 +66,7 @@ def _evaluated(
     problem: Problem, graph: Graph, devices: Devices, start: Solution, regime: Regime
 ) -> Evaluation:
     """Return what the warm start is worth; only for latency does that depend on the objective."""
-    if problem.objective != "latency":
+    if problem.measure is not Measure.ONE_SAMPLE:
         return evaluate(
             graph,
             devices,

@@ -63,7 +63,7 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     total = np.sum(list(parts.values()), axis=0)
     if (total > load * (1 + TOLERANCE)).any():
         _mark(ax, load)
-    if bound is None and isinstance(plan, Plan) and plan.objective == "throughput":
+    if bound is None and isinstance(plan, Plan) and plan.value == plan.bottleneck.load:
         bound = plan.bound
     if bound is not None:
         ax.axvline(bound, color=ink(), linestyle="--", label=f"lower bound {figure(bound)}")
@@ -71,7 +71,7 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     ax.set_xlim(0, 1.04 * longest or 1.0)
     ax.set_xlabel("time per sample")
     beside(ax, [figure(value) for value in load.tolist()])
-    largest = "" if plan.objective == "throughput" else f", largest load {figure(load.max())}"
+    largest = "" if plan.value == plan.bottleneck.load else f", largest load {figure(load.max())}"
     head(ax, f"{plan.objective}: {figure(plan.value)}{largest}")
     return ax
 

@@ -11,6 +11,7 @@ from partitioner.problem.colocate import colocated_groups
 from partitioner.problem.flow import flow_of
 from partitioner.problem.free_nodes import merge_free_nodes
 from partitioner.problem.groups import Groups, new_groups, survivors
+from partitioner.problem.measure import Measure
 from partitioner.problem.nets import build_nets, forward_outputs
 from partitioner.problem.orders import depth_first
 from partitioner.problem.pipeline import UNLIMITED, Extension
@@ -31,8 +32,8 @@ class Goal:
 
     Parameters
     ----------
-    objective, split
-        As in :func:`partitioner.solve`.
+    measure, split
+        What the value of a solution is, and its shape as in :func:`partitioner.solve`.
     classes
         Shape (N,) each: nodes to keep together beside the colour classes, as layers
         (:func:`partitioner.problem.layers.whole_layers`) or by constraints
@@ -49,7 +50,7 @@ class Goal:
         How tensors travel, for methods that place operators one by one; None for others.
     """
 
-    objective: str = "throughput"
+    measure: Measure = Measure.LARGEST_LOAD
     split: str = "chain"
     classes: tuple[Ints, ...] = ()
     contiguous_cpus: bool = True
@@ -75,7 +76,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     graph, devices
         A checked workload, fitted to the devices (:func:`partitioner.problem.fit.fit`).
     goal
-        The objective and the shape of the split.
+        The measure and the shape of the split.
 
     Returns
     -------
@@ -85,24 +86,24 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         is contracted: nodes of a group share a device, but run one by one on a CPU, and for makespans on
         any device; for makespans the tensors are those of `tasks`.
     """
-    graph = with_pass_order(graph) if goal.objective == "makespan" else graph
+    graph = with_pass_order(graph) if goal.measure is Measure.LAST_OPERATOR else graph
     group = colocated_groups(graph, goal.classes)
     if goal.transfers is None:
         return _contracted(graph, devices, group, goal)
     order = topological(graph.edges, len(graph))
     tasks = tasks_of(graph, devices, group, goal.transfers, order)
-    if goal.objective != "makespan":
+    if goal.measure is not Measure.LAST_OPERATOR:
         return replace(_contracted(graph, devices, group, goal), tasks=tasks)
     problem = flow_of(graph, devices, group, goal.subgraphs, order, tensors=False)
-    return replace(problem, objective=goal.objective, split=goal.split, tasks=tasks)
+    return replace(problem, measure=goal.measure, split=goal.split, tasks=tasks)
 
 
 def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
     """The problem of a method that knows no single operators."""
     if goal.split == "chain":
         return _contract_chain(graph, devices, group, goal)
-    chain = _contract_chain(graph, devices, group, replace(goal, objective="throughput"))
-    if goal.objective == "latency":
+    chain = _contract_chain(graph, devices, group, replace(goal, measure=Measure.LARGEST_LOAD))
+    if goal.measure is Measure.ONE_SAMPLE:
         order = topological(graph.edges, len(graph))
         return replace(flow_of(graph, devices, group, goal.subgraphs, order), chain=chain)
     groups = _merged_groups(graph, devices, group, goal)
@@ -140,7 +141,7 @@ def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> 
 
 def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Groups:
     """The groups, merged where nothing can be lost."""
-    groups = new_groups(graph, devices, group, goal.objective)
+    groups = new_groups(graph, devices, group, goal.measure.passes)
     extension, roomy = goal.extension, _is_roomy(graph, devices, goal.extension)
     if extension is not None:
         groups.idle &= ~extension.fixed(group, len(groups.idle))
@@ -174,7 +175,7 @@ def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
 
 def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member: Ints, goal: Goal) -> Problem:
     """Collect what a method needs of the groups that are left, without any precedence."""
-    extension, objective = goal.extension, goal.objective
+    extension = goal.extension
     most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
     torn = np.zeros(len(kept), dtype=bool) if extension is None else extension.torn(member, len(kept))
     detail = "sources" if devices.communication == "duplex" or devices.levels else "pins"
@@ -185,7 +186,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
         allowed=groups.allowed[:, kept] & ~torn,
         successors=empty,
         predecessors=empty,
-        nets=build_nets(graph, member, len(kept), "passes" if objective == "gpipe" else detail),
+        nets=build_nets(graph, member, len(kept), "passes" if goal.measure.passes == 2 else detail),
         member=member,
         count=np.array([min(kind.count, most) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
@@ -193,7 +194,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
         communication=devices.communication,
         relaxed_size=groups.relaxed_size[kept],
         relaxed_allowed=groups.relaxed_allowed[:, kept] & ~torn,
-        objective=objective,
+        measure=goal.measure,
         pipeline=None if extension is None else extension.pipeline(graph, devices, member, len(kept)),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.measure import Measure
 from partitioner.problem.nets import build_nets, no_nets
 from partitioner.problem.precedence import distinct
 from partitioner.problem.problem import Problem
@@ -49,7 +50,7 @@ def flow_of(
         communication=devices.communication,
         relaxed_size=size,
         relaxed_allowed=allowed,
-        objective="latency",
+        measure=Measure.ONE_SAMPLE,
         split="convex",
         backward=graph.backward[order],
         group=np.unique(group[order], return_inverse=True)[1],

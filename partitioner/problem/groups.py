@@ -44,7 +44,7 @@ class Groups:
     counted: NDArray[np.bool_]
 
 
-def new_groups(graph: Graph, devices: Devices, group: Ints, objective: str) -> Groups:
+def new_groups(graph: Graph, devices: Devices, group: Ints, passes: int) -> Groups:
     """The groups before anything is merged; `group` has shape (N,)."""
     count = int(group.max()) + 1
     size: Floats = np.bincount(group, graph.size, count).astype(np.float64)
@@ -58,7 +58,7 @@ def new_groups(graph: Graph, devices: Devices, group: Ints, objective: str) -> G
         neighbours[target].add(source)
     return Groups(
         time=time,
-        idle=idle & ~_hurrying(graph, group, count) if objective == "gpipe" else idle,
+        idle=idle & ~_hurrying(graph, group, count) if passes == 2 else idle,
         size=size,
         allowed=allowed,
         relaxed_size=size.copy(),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.problem.arrays import Bools, Floats, Ints, Rows
+from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.tasks import Tasks
 
@@ -29,7 +30,7 @@ class Nets(NamedTuple):
         Shape (nets,): the pass in which it is made and leaves its device, 0 forward, 1 backward.
     read
         Shape of `pins.items`: the first pass in which that supernode reads it. Both are 0 where the
-        objective does not tell the passes apart.
+        measure does not tell the passes apart.
     """
 
     pins: Rows
@@ -84,7 +85,7 @@ class Problem:
         an optimum with these is a lower bound. They are the same where nothing was risked.
     coarser
         The same graph with all free nodes merged, at that risk; None where nothing is left to merge.
-    objective, split
+    measure, split
         What is asked for, see :func:`partitioner.solve`.
     regions
         The graphs in which parts must be contiguous; empty unless the split is convex.
@@ -123,7 +124,7 @@ class Problem:
     relaxed_size: Floats
     relaxed_allowed: Bools
     coarser: Problem | None = None
-    objective: str = "throughput"
+    measure: Measure = Measure.LARGEST_LOAD
     split: str = "chain"
     regions: tuple[Region, ...] = ()
     contiguous: Bools = field(default_factory=lambda: np.ones(0, dtype=bool))

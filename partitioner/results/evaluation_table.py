@@ -12,7 +12,6 @@ from partitioner.results.tables import render, tables_of, unit_of
 def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     """Return an evaluation as text: value, verdict, shape, each device, for latency the schedule."""
     verdict = "is feasible" if evaluation.feasible else "breaks the rules"
-    by_operator = evaluation.objective == "makespan"
     unit = unit_of(evaluation.objective)
     head = f"{evaluation.objective}: {evaluation.value:.6g} per {unit}; the placement {verdict}"
     form = evaluation.shape
@@ -21,7 +20,8 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     broken = [f"broken: {violation}" for violation in evaluation.violations[:SHOWN_FLAWS]]
     hidden = len(evaluation.violations) - SHOWN_FLAWS
     broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
-    tables = tables_of(evaluation.loads, evaluation.shape.order, evaluation.schedule, width, by_operator)
+    order, by_operator = evaluation.shape.order, evaluation.by_operator
+    tables = tables_of(evaluation.loads, order, evaluation.schedule, width, by_operator)
     notes = [f"note: {note}" for note in evaluation.notes]
     return render([Text(f"{head}\n{shape}"), *tables, *map(Text, broken), *map(Text, notes)], width)
 

@@ -9,6 +9,7 @@ from partitioner import Devices, Graph, evaluate
 from partitioner.methods.loads import part_loads, value_of
 from partitioner.methods.method import Part
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from tests.random_problems import cases, names_of, placement_of, random_parts
 
 CHUNK = 1000
@@ -43,11 +44,11 @@ def test_values_and_loads_are_the_evaluators(split: str) -> None:
 def test_gpipe_has_a_row_for_each_pass() -> None:
     """Parts f (3) | b (5), transfer 1: the first sends in the forward pass, the second fetches backward."""
     graph = Graph.from_arrays({"accelerator": [3.0, 5.0]}, [(0, 1)], 1.0, backward=[False, True])
-    problem = contract(graph, Devices.accelerated(2), Goal("gpipe", "free"))
+    problem = contract(graph, Devices.accelerated(2), Goal(Measure.LARGEST_LOAD_BY_PASS, "free"))
     parts = [Part(0, problem.member[[0]]), Part(0, problem.member[[1]])]
     assert part_loads(problem, parts).tolist() == [[4.0, 0.0], [0.0, 6.0]]
     assert value_of(problem, parts) == 10.0
-    together = contract(graph, Devices.accelerated(2), Goal("throughput", "free"))
+    together = contract(graph, Devices.accelerated(2), Goal(Measure.LARGEST_LOAD, "free"))
     assert part_loads(together, parts).tolist() == [[4.0, 6.0]]
 
 

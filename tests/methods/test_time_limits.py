@@ -20,6 +20,7 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Settings
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Extension
 from partitioner.workload.constraints import NONE
 from partitioner.workload.pipeline_settings import Regime
@@ -55,7 +56,7 @@ def test_a_chain_is_found_even_if_all_time_is_over(shape: str, n: int, objective
 @pytest.mark.parametrize("split", ["free", "convex"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_other_splits_begin_with_the_chain(shape: str, split: str) -> None:
-    problem = contract(large_graph(shape, 200), DEVICES, Goal("throughput", split))
+    problem = contract(large_graph(shape, 200), DEVICES, Goal(Measure.LARGEST_LOAD, split))
     assert problem.chain is not None
     chain = solve_linear(problem.chain, PAST).value
     found = solve_ip(problem, PAST)
@@ -90,7 +91,7 @@ def test_latency_looks_at_the_clock(shape: str, n: int, memory: float) -> None:
 
 @pytest.mark.parametrize("kind", ["bounds", "sequences"])
 def test_steps_of_latency_end_at_once_where_time_is_over(kind: str) -> None:
-    problem = contract(large_graph("path", 3000), DEVICES, Goal("latency", "convex"))
+    problem = contract(large_graph("path", 3000), DEVICES, Goal(Measure.ONE_SAMPLE, "convex"))
     with at_most(1.0):
         if kind == "bounds":
             assert bound_of(problem, PAST) == longest_path(problem)

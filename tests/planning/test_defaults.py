@@ -9,7 +9,7 @@ import pytest
 import partitioner as pt
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.registry import METHODS, choose
-from partitioner.planning.evaluate import OBJECTIVES
+from partitioner.planning.objectives import OBJECTIVES, SIMULATED, Objective
 from partitioner.planning.options import split_for
 from partitioner.schedule import simulate
 
@@ -17,10 +17,12 @@ GRAPH = pt.Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)],
 DEVICES = pt.Devices.accelerated(2)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_every_objective_alone_chooses_a_method(objective: str) -> None:
+@pytest.mark.parametrize("objective", [*OBJECTIVES.values(), SIMULATED])
+def test_every_objective_alone_chooses_a_method(objective: Objective) -> None:
     split = split_for(objective, None)
-    assert split in choose("auto", objective, split).splits_for(objective)
+    automatic = objective.automatic(split, ())
+    info = choose("auto", objective.name, split, automatic=automatic)
+    assert info.name == automatic and split in info.splits_for(objective.name)
 
 
 def test_gpipe_alone_makes_a_plan() -> None:
@@ -31,10 +33,11 @@ def test_gpipe_alone_makes_a_plan() -> None:
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {USERS_OWN}))
 def test_every_method_has_a_split_for_each_of_its_objectives(name: str) -> None:
     """It is the objective's default where the method can make it."""
-    for objective in METHODS[name].objectives:
-        split = split_for(objective, None, name)
-        assert choose(name, objective, split) is METHODS[name]
-        assert split == split_for(objective, None) or split_for(objective, None) not in METHODS[name].splits
+    for objective in map(OBJECTIVES.get, METHODS[name].objectives):
+        assert objective is not None
+        split, default = split_for(objective, None, name), split_for(objective, None)
+        assert choose(name, objective.name, split) is METHODS[name]
+        assert split == default or default not in METHODS[name].splits
 
 
 @pytest.mark.parametrize(("method", "split"), [("ip", "convex"), ("local_search", "convex")])

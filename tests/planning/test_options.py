@@ -8,6 +8,7 @@ import pytest
 
 from partitioner import OptionError, PartitionerError
 from partitioner.methods.placing import Placing
+from partitioner.planning.objectives import OBJECTIVES
 from partitioner.planning.options import DEFAULTS, Options, read_options
 from partitioner.workload.pipeline_settings import Regime
 
@@ -22,6 +23,7 @@ def read(**given: Any) -> Options:
         "workers": None,
     }
     known = {name: given.pop(name, value) for name, value in usual.items()}
+    known["objective"] = OBJECTIVES[known["objective"]]
     return read_options(**known, method_options=given)
 
 
@@ -50,7 +52,7 @@ def test_given_options_replace_the_defaults() -> None:
 
 def test_subgraphs_are_for_latency() -> None:
     assert read(objective="latency", subgraphs_per_accelerator=3).subgraphs_per_accelerator == 3
-    with pytest.raises(OptionError, match="subgraphs_per_accelerator = 2: must be 1 except for latency"):
+    with pytest.raises(OptionError, match="subgraphs_per_accelerator = 2: must be 1 for objective 'throughput'"):
         read(subgraphs_per_accelerator=2)
 
 

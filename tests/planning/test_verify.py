@@ -15,6 +15,7 @@ from partitioner.methods.method import Outcome, Part
 from partitioner.planning.verify import confirm, no_plan
 from partitioner.problem.contract import Goal, contract
 from tests.instances import badly_packed, too_large
+from tests.measures import MEASURES
 
 GRAPH = Graph.from_arrays(
     {"accelerator": np.ones(3), "cpu": np.ones(3)},
@@ -24,6 +25,8 @@ GRAPH = Graph.from_arrays(
 )
 DEVICES = Devices.accelerated(2, memory=2.0, cpus=1)
 
+NAMES = {measure: name for name, measure in MEASURES.items()}
+
 
 def told(parts: list[tuple[int, list[int]]], goal: Goal, graph: Graph = GRAPH) -> tuple[Evaluation, Outcome]:
     """What the evaluator and an honest method say of parts of nodes, each on a kind."""
@@ -32,7 +35,7 @@ def told(parts: list[tuple[int, list[int]]], goal: Goal, graph: Graph = GRAPH) -
     outcome = Outcome(problem, held, 0.0, 0.0, "heuristic")
     placement = expand(graph, DEVICES, outcome)
     assert placement is not None
-    evaluation = evaluate(graph, DEVICES, placement.device, goal.objective)
+    evaluation = evaluate(graph, DEVICES, placement.device, NAMES[goal.measure])
     return evaluation, replace(outcome, value=evaluation.value, bound=evaluation.value)
 
 
@@ -44,7 +47,7 @@ TORN_CPU: list[tuple[int, list[int]]] = [(1, [0, 2]), (0, [1])]
 @pytest.mark.parametrize("objective", ["throughput", "gpipe"])
 @pytest.mark.parametrize("split", ["chain", "convex", "free"])
 def test_the_truth_passes(split: str, objective: str) -> None:
-    evaluation, outcome = told(GOOD, Goal(objective, split))
+    evaluation, outcome = told(GOOD, Goal(MEASURES[objective], split))
     assert (evaluation.value, evaluation.violations) == (2.0, ())
     confirm(evaluation, outcome, DEVICES)
     confirm(evaluation, replace(outcome, bound=0.0, value=evaluation.value * (1 + 1e-12)), DEVICES)

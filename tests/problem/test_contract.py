@@ -8,6 +8,7 @@ import pytest
 from partitioner import Devices, Graph, OptionError
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.layers import whole_layers
+from partitioner.problem.measure import Measure
 
 TWO = Devices.accelerated(2)
 
@@ -157,7 +158,7 @@ def test_nets_tell_the_passes_apart_for_gpipe_only() -> None:
     """Node 0 feeds 1 forward and 2 backward; 2 and 3 share a supernode, 3 feeds 4 backward."""
     edges = [(0, 1), (0, 2), (3, 4)]
     user = graph(5, edges, backward=[False, False, True, True, True], color=[None, None, "b", "b", None])
-    problem = contract(user, TWO, Goal("gpipe", "free"))
+    problem = contract(user, TWO, Goal(Measure.LARGEST_LOAD_BY_PASS, "free"))
     member, nets = problem.member, problem.nets
     first, second = np.argsort(nets.source != member[0])
     assert (nets.made[first], nets.made[second]) == (0, 1)

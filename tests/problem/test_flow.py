@@ -6,10 +6,11 @@ import numpy as np
 
 from partitioner import Devices, Graph
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from tests.random_workloads import random_workload
 
-GOAL = Goal("latency", "convex", subgraphs=2)
+GOAL = Goal(Measure.ONE_SAMPLE, "convex", subgraphs=2)
 
 
 def problems(count: int) -> list[tuple[Graph, Devices, Problem]]:

@@ -6,6 +6,7 @@ import pytest
 
 from partitioner import Devices, Graph
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from tests.oracle import best_values
 from tests.random_problems import best_parts, cases
 
@@ -54,9 +55,9 @@ def test_a_free_node_may_pay_by_hurrying_a_transfer(communication: str) -> None:
         size=[1.0, 0.0, 1.0],
     )
     devices = Devices.accelerated(2, memory=1.0, communication=communication)
-    problem = contract(graph, devices, Goal("gpipe", "free"))
+    problem = contract(graph, devices, Goal(Measure.LARGEST_LOAD_BY_PASS, "free"))
     found = best_parts(problem)
     assert problem.n == 3
     assert found is not None
     assert found[0] == (16.0 if communication == "sequential" else 14.0)
-    assert contract(graph, devices, Goal("throughput", "free")).n == 2
+    assert contract(graph, devices, Goal(Measure.LARGEST_LOAD, "free")).n == 2

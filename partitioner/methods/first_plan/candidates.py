@@ -19,6 +19,7 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, part_numbers
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Ints
+from partitioner.problem.measure import Measure
 from partitioner.problem.orders import reverse_postorder
 from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
@@ -33,7 +34,7 @@ def candidates(problem: Problem) -> Iterator[Outcome]:
 
     The value of each is an estimate. Whether they obey every rule, the caller must see.
     """
-    if problem.objective == "makespan" and problem.tasks is not None:
+    if problem.measure is Measure.LAST_OPERATOR and problem.tasks is not None:
         yield from _of_tasks(problem, problem.tasks)
         return
     chain = problem if problem.chain is None else problem.chain
@@ -69,7 +70,7 @@ def _cut(problem: Problem) -> Iterator[Parts]:
         for most in stage_counts(problem, devices):
             cuts = cutter.balanced(most)
             yield from [] if cuts is None else [_stages(cutter.line, cuts, rules)]
-            if clock.expired or (pipeline is None and problem.objective != "batch"):
+            if clock.expired or (pipeline is None and problem.measure is not Measure.BATCH):
                 break
         cuts = cutter.filled(np.inf, devices)
         yield from [] if cuts is None else [_stages(cutter.line, cuts, rules)]
@@ -105,7 +106,7 @@ def _stages(line: Line, cuts: Sequence[Cut], rules: StageRules | None) -> Parts:
 
 def _outcome(problem: Problem, chain: Problem, parts: Parts) -> Outcome:
     """The parts of a contraction of the problem, with their value where it is known without a simulation."""
-    if problem.objective == "latency":
+    if problem.measure is Measure.ONE_SAMPLE:
         node = part_numbers(parts, chain.n)[chain.member]
         place = np.empty(problem.n, dtype=np.int64)
         place[problem.member] = node

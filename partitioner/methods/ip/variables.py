@@ -79,7 +79,7 @@ def add_variables(builder: Builder, task: Task) -> Variables:
     may = task.open()
     x = np.full(may.shape, ABSENT)
     x[may] = builder.variables(int(may.sum()), 1.0, integer=True)
-    passes = 2 if problem.objective == "gpipe" else 1
+    passes = problem.measure.passes
     lower = task.bound / task.scale * (1 - 1e-9) if passes == 1 else 0.0
     load = builder.variables(passes, task.cutoff / task.scale, lower=lower)
     cost = np.where(task.whole(), 0.0, task.scaled_fares())[:, kind]
@@ -115,7 +115,7 @@ def _reads_late(problem: Problem) -> Mask:
     nets = problem.nets
     owner = nets.pins.owners()
     late = np.zeros(len(nets.cost), dtype=bool)
-    if problem.objective == "gpipe":
+    if problem.measure.passes == 2:
         late[owner[(nets.read == 1) & (nets.pins.items != nets.source[owner])]] = True
     return late
 

@@ -1,4 +1,4 @@
-"""What a placement of operators is worth by each objective, and how far a search can improve it."""
+"""What a placement of operators is worth by each measure, and how far a search can improve it."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ from partitioner.methods.local_search.method import solve_local_search
 from partitioner.methods.method import Method, Outcome, Part, Settings
 from partitioner.methods.rules import obeys
 from partitioner.problem.arrays import Ints
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
 
-SEARCHES: dict[str, Method] = {
-    "throughput": solve_local_search,
-    "gpipe": solve_local_search,
-    "latency": solve_latency_search,
+SEARCHES: dict[Measure, Method] = {
+    Measure.LARGEST_LOAD: solve_local_search,
+    Measure.LARGEST_LOAD_BY_PASS: solve_local_search,
+    Measure.ONE_SAMPLE: solve_latency_search,
 }
 UNRULY = "what its placement leaves of the contracted graph breaks a rule"
 
 
 def bound_of(problem: Problem) -> float:
     """No plan has a smaller value; infinity if it is proven that there is none."""
-    if problem.objective == "makespan":
+    if problem.measure is Measure.LAST_OPERATOR:
         return makespan_bound(problem)
-    return longest_path(problem) if problem.objective == "latency" else relax(problem).bound
+    return longest_path(problem) if problem.measure is Measure.ONE_SAMPLE else relax(problem).bound
 
 
 def worth(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
     """What a placement is worth; no parts, and a note that says why, if it is no plan for the objective."""
-    if problem.objective == "makespan":
+    if problem.measure is Measure.LAST_OPERATOR:
         return timed(problem, settings, found, bound)
-    if problem.objective == "latency":
+    if problem.measure is Measure.ONE_SAMPLE:
         outcome = _as_layout(problem, settings, found, bound)
     else:
         outcome = _as_parts(problem, settings, found, bound)
@@ -53,11 +54,11 @@ def worth(problem: Problem, settings: Settings, found: Found, bound: float) -> O
 
 def improved(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
     """What a local search makes of a placement; never worse than :func:`worth`."""
-    if problem.objective == "makespan":
+    if problem.measure is Measure.LAST_OPERATOR:
         return worth(problem, settings, refined(_tasks(problem), found, settings, bound), bound)
     before = worth(problem, settings, found, bound)
     start = replace(settings, incumbent=before.parts, incumbent_subgraph=before.subgraph)
-    after = SEARCHES[problem.objective](problem, start)
+    after = SEARCHES[problem.measure](problem, start)
     if after.parts is None:
         return before
     notes = before.notes if before.parts is not None else (*before.notes, "the search began without it")
@@ -65,7 +66,7 @@ def improved(problem: Problem, settings: Settings, found: Found, bound: float) -
 
 
 def timed(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
-    """What a placement is worth for objective ``"makespan"``."""
+    """What a placement is worth by the end of its last operator."""
     tasks = _tasks(problem)
     value = makespan(tasks, found.device, found.order)
     parts, stop = parts_at(tasks, found.device), settings.ended(bound, value)

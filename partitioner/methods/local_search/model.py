@@ -38,7 +38,7 @@ def model_of(problem: Problem) -> Model:
         before_start=before_start,
         before=before,
         communication=COMMUNICATION_MODELS.index(problem.communication),
-        passes=2 if problem.objective == "gpipe" else 1,
+        passes=problem.measure.passes,
     )
 
 
@@ -55,7 +55,7 @@ def new_state(model: Model) -> State:
 def _times(problem: Problem) -> Floats:
     """Shape (K, 2, n): by pass; where a supernode may not run, its best time elsewhere."""
     time = problem.time
-    if problem.objective != "gpipe":
+    if problem.measure.passes == 1:
         time = np.stack((time.sum(axis=1), np.zeros_like(time[:, 0])), axis=1)
     allowed = problem.allowed[:, None, :]
     elsewhere = np.where(allowed, time, np.inf).min(axis=0)

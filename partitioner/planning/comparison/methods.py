@@ -10,12 +10,13 @@ from typing import Any
 
 import networkx as nx
 
-from partitioner.base.argument_types import require_callable, require_text
+from partitioner.base.argument_types import require_callable
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Progress
 from partitioner.planning.comparison.method_table import compared_table
 from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, run_method, runs_of
+from partitioner.planning.objectives import OPERATORS, objective_of
 from partitioner.planning.option_effects import Asked, check_options, known_options
 from partitioner.planning.options import check_fares, read_options
 from partitioner.planning.verify import TOLERANCE
@@ -167,23 +168,23 @@ def compare_methods(
     """
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     Workload(graph, devices)
-    require_text(objective=objective)
+    wanted = objective_of(objective, options=method_options)
     require_callable(on_progress=on_progress)
     interruption = Interruption(stop)
-    read_options(objective, time_limit, 0.0, seed, workers, method_options)
-    check_fares(objective, devices)
-    if objective == "makespan" and not method_options.get("schedule"):
+    read_options(wanted, time_limit, 0.0, seed, workers, method_options)
+    check_fares(wanted, devices)
+    if wanted is OPERATORS:
         with_pass_order(graph)  # refuses, once, what every method would refuse
-    runs = runs_of(objective, split, methods, "placer" in method_options)
+    runs = runs_of(wanted, split, methods, "placer" in method_options)
     given = {"time_limit": time_limit, "seed": seed, "workers": workers, "stop": stop, **method_options}
-    check_options(method_options, [Asked(objective, shape, name, devices) for name, shape in runs])
+    check_options(method_options, [Asked(wanted, shape, name, devices) for name, shape in runs])
     found: list[Compared] = []
     for number, (name, shape) in enumerate(runs, 1):
         if any(_interrupted(one) for one in found) or interruption.asked:
             found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
             continue
         tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
-        options = known_options({**given, "on_progress": tell}, Asked(objective, shape, name, devices))
+        options = known_options({**given, "on_progress": tell}, Asked(wanted, shape, name, devices))
         found.append(run_method(graph, devices, objective, name, shape, options))
     cut = any(_interrupted(one) for one in found) and not interruption.asked
     if cut and all(one.plan is None for one in found):

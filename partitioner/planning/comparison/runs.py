@@ -22,7 +22,8 @@ from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
-from partitioner.planning.options import SPLITS, check_words, split_for
+from partitioner.planning.objectives import Objective
+from partitioner.planning.options import check_words, split_for
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
@@ -30,7 +31,6 @@ from partitioner.workload.graph import Graph
 
 INFEASIBLE, NO_PLAN, CANNOT_RUN, BUG, NOT_RUN = "infeasible", "no plan", "cannot run", "bug", "not run"
 CHAIN = SHAPES[0]
-ONE_SPLIT = ("latency", "makespan")
 AGAINST = {
     InfeasibleError: INFEASIBLE,
     NoPlanFound: NO_PLAN,
@@ -80,7 +80,7 @@ class Compared:
 
 
 def runs_of(
-    objective: str, split: str | None, methods: Sequence[str] | None, composed: bool = False
+    objective: Objective, split: str | None, methods: Sequence[str] | None, composed: bool = False
 ) -> list[tuple[str, str]]:
     """The methods to run, each with a split; those that are named come whether they can or not.
 
@@ -90,7 +90,7 @@ def runs_of(
         methods = require_items("methods", methods)
     for name in () if methods is None else methods:
         check_word("method", name, METHODS)
-    check_words(objective, split, "auto")
+    check_words(split, "auto")
     if methods is not None and not methods:
         raise OptionError(f"no method is named; choose from {', '.join(METHODS)}")
     usual = [name for name in METHODS if composed or name != USERS_OWN]
@@ -98,15 +98,16 @@ def runs_of(
     named = methods is not None
     runs = [(name, shape) for name in wanted for shape in _splits(METHODS[name], objective, split, named)]
     if not runs:
-        raise OptionError(f"no method makes {split} splits for objective {objective!r}")
+        raise OptionError(f"no method makes {split} splits for objective {objective.name!r}")
     return runs
 
 
-def _splits(info: MethodInfo, objective: str, split: str | None, named: bool) -> tuple[str, ...]:
+def _splits(info: MethodInfo, objective: Objective, split: str | None, named: bool) -> tuple[str, ...]:
     """The splits on which to run a method; none if it cannot do what is asked and was not named."""
-    asked = split or (SPLITS[objective] if objective in ONE_SPLIT else None)
-    known = [shape for shape in SHAPES if shape in info.splits_for(objective) and asked in (None, shape)]
-    if objective not in info.objectives or not known:
+    asked = split or (objective.splits[0] if len(objective.splits) == 1 else None)
+    able = info.splits_for(objective.name)
+    known = [shape for shape in SHAPES if shape in able and asked in (None, shape)]
+    if objective.name not in info.objectives or not known:
         return (split_for(objective, split),) if named else ()
     if known[0] == CHAIN:
         return (CHAIN,)

@@ -15,6 +15,7 @@ from partitioner.evaluation.solution import AnySolution, solution_of
 from partitioner.methods.method import ANY_DEVICES, Settings
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.first_plan import find_first_plan, lower_bound
+from partitioner.planning.objectives import BATCH, THROUGHPUT
 from partitioner.planning.options import Options
 from partitioner.planning.pipeline_makespan.boundaries import boundary_moves
 from partitioner.planning.request import Request
@@ -77,10 +78,10 @@ class Ranking:
         if not self.devices.levels and not self.expired:  # quick, and good where memory is plenty
             fewer = {name: given[name] for name in given if name not in ("schedule", "replicas")}
             with suppress(InfeasibleError, NoPlanFound):
-                self.take(find_plan(self.graph, self.devices, "throughput", **self._timed(fewer)))
+                self.take(find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(fewer)))
         with suppress(NoPlanFound):
             if not self.expired:
-                first = find_plan(self.graph, self.devices, "throughput", **self._timed(given))
+                first = find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(given))
                 self.take(first)
                 wide = first.statistics.get(ANY_DEVICES, first.bound)  # a warm start may use any devices
                 bound = regime.microbatches * min(wide, first.bound)
@@ -92,7 +93,7 @@ class Ranking:
             if not self.expired:
                 asked = self._timed(given | {"constraints": limits})
                 with suppress(InfeasibleError, NoPlanFound):
-                    self.take(find_plan(self.graph, self.devices, "batch", **asked))
+                    self.take(find_plan(self.graph, self.devices, BATCH, **asked))
         return bound
 
     def refine(self, problem: Problem) -> None:

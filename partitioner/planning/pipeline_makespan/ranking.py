@@ -14,6 +14,7 @@ from partitioner.errors import ContradictionError, NoPlanFound, OptionError
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress, Settings, meets
 from partitioner.methods.registry import METHODS, choose
+from partitioner.planning.objectives import THROUGHPUT, Objective
 from partitioner.planning.option_effects import Asked, notes_on_options
 from partitioner.planning.options import read_options
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking
@@ -25,13 +26,11 @@ from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
 
-MAKESPAN, PIPED = "makespan", "simulated"
-
 
 def solve_makespan(
     graph: Graph,
     devices: Devices,
-    objective: str = MAKESPAN,
+    objective: Objective,
     *,
     method: str,
     split: str | None,
@@ -55,15 +54,14 @@ def solve_makespan(
     clock = Clock(math.inf if time_limit is None else time_limit)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
     regime = options.regime
-    for name, value in (("schedule", regime.schedule), ("microbatches", regime.microbatches)):
-        if value is None:
-            raise OptionError(f"objective {objective!r} needs {name}")
+    for name in objective.needs:
+        if getattr(regime, name) is None:
+            raise OptionError(f"objective {objective.name!r} needs {name}")
     if method in METHODS and METHODS[method].places_operators:
         raise OptionError(f"method {method} runs one step operator by operator: schedule means nothing to it")
-    info = choose(
-        PIPED if method == "auto" else method, objective, split or "chain", backend, regime.features(devices)
-    )
-    asked = Asked(objective, "chain", info.name, devices)
+    split, features = split or objective.splits[0], regime.features(devices)
+    info = choose(method, objective.name, split, backend, features, objective.method)
+    asked = Asked(objective, split, info.name, devices)
     noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     interruption = Interruption(stop)
@@ -72,7 +70,7 @@ def solve_makespan(
     )
     ranking = Ranking(graph, devices, options, settings)
     workload = Workload(graph, devices)
-    request = Request(workload, "throughput", "chain", METHODS["pipeline"], options, layer)
+    request = Request(workload, THROUGHPUT, split, METHODS[THROUGHPUT.extended_method], options, layer)
     shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress, "stop": interruption}
     with interruption, METER.watched(settings.on_compile):
         noted += _start(ranking, warm_start)
@@ -84,8 +82,8 @@ def solve_makespan(
         raise ContradictionError(f"the bound {bound!r} exceeds the simulated makespan {best.makespan!r}")
     proven = meets(bound, best.makespan)
     return Plan(
-        objective=objective,
-        split="chain",
+        objective=objective.name,
+        split=split,
         value=best.makespan,
         bound=best.makespan if proven else min(bound, best.makespan),
         status="optimal" if proven else "feasible",

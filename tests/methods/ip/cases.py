@@ -15,6 +15,7 @@ from partitioner.methods.solvers.backends.backend import Answer, Capability, Lim
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
 from partitioner.methods.solvers.program import Program
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 
 PRESENT = [name for name, backend in BACKENDS.items() if is_present(backend)]
@@ -40,7 +41,7 @@ def hard_graph(n: int = 48) -> Graph:
 
 def problem_of(graph: Graph, devices: Devices, split: str = "free") -> Problem:
     """The graph contracted for throughput."""
-    return contract(graph, devices, Goal("throughput", split))
+    return contract(graph, devices, Goal(Measure.LARGEST_LOAD, split))
 
 
 def misbehaving(function: str) -> Capability:

@@ -8,6 +8,7 @@ from partitioner import Devices, Evaluation, Graph, Workload, WorkloadError, eva
 from partitioner.methods.method import Outcome
 from partitioner.methods.places import places_of
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from tests.random_workloads import random_workload
 
@@ -21,7 +22,7 @@ def random_problem(
         workload = Workload(graph, devices)
     except WorkloadError:
         return None
-    goal = Goal("latency", "convex", subgraphs=subgraphs)
+    goal = Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs)
     return workload.graph, workload.devices, contract(workload.graph, workload.devices, goal)
 
 

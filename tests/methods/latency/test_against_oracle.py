@@ -14,6 +14,7 @@ from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import Limits
 from partitioner.methods.solvers.backends.scip import solve_scip
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from tests.oracle_latency import best_latency, latency
 from tests.random_workloads import random_workload
@@ -40,7 +41,7 @@ def by_schedule(problem: Problem, cutoff: float = np.inf) -> tuple[Layout | None
 def check(graph: Graph, devices: Devices, subgraphs: int, where: str) -> bool:
     """Hold both searches and the bound to the exhaustive optimum; is there one?"""
     best = best_latency(graph, devices, subgraphs)
-    problem = contract(graph, devices, Goal("latency", "convex", subgraphs=subgraphs))
+    problem = contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs))
     assert bound_of(problem, Settings()) <= best * (1 + 1e-9), where
     for solve in (by_program, by_schedule):
         layout, bound = solve(problem)

@@ -17,6 +17,7 @@ from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_s
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import Limits
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from tests.near_serial import near_serial_workload
 from tests.oracle_latency import latency
 
@@ -36,7 +37,7 @@ def test_bounds_on_graphs_that_are_nearly_series(monkeypatch: pytest.MonkeyPatch
     compared, tight, by_path = 0, 0, 0
     for seed in range(24):
         graph, devices = near_serial_workload(np.random.default_rng(seed))
-        problem = contract(graph, devices, Goal("latency", "convex", subgraphs=1 + seed % 2))
+        problem = contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1 + seed % 2))
         answer = solve_schedule(ScheduleTask(problem, np.inf), Limits(10.0), lambda layout, bound: None)
         if answer.stop == "optimal" and answer.values is not None:
             value = latency(graph, devices, problem, answer.values)
@@ -58,14 +59,14 @@ def test_a_chain_that_does_not_fit_pays_its_cheapest_cut() -> None:
         {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], [5.0, 1.0, 7.0], size=[1.0] * 4
     )
     devices = Devices((DeviceKind("accelerator", 2, memory=2.0),))
-    assert bound_of(contract(graph, devices, Goal("latency", "convex")), Settings()) == 6.0
+    assert bound_of(contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex")), Settings()) == 6.0
 
 
 def test_separators_of_a_diamond() -> None:
     """In a -> b, c -> d -> e every path passes a, d and e."""
     edges = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]
     graph = Graph.from_arrays({"accelerator": [1.0] * 5}, edges, 1.0, ids="abcde")
-    flow = flow_for(contract(graph, Devices.accelerated(2), Goal("latency", "convex")), Settings())
+    flow = flow_for(contract(graph, Devices.accelerated(2), Goal(Measure.ONE_SAMPLE, "convex")), Settings())
     path = heaviest_path(flow, Settings())
     spine = spine_along(flow, path, len(path), Settings())
     assert len(spine.separators) == 3
@@ -75,5 +76,7 @@ def test_separators_of_a_diamond() -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_inputs_are_proven_within_one_percent(name: str, published: Path) -> None:
     workload = load(published / "latency" / f"{name}.json")
-    bound = bound_of(contract(workload.graph, workload.devices, Goal("latency", "convex")), Settings())
+    bound = bound_of(
+        contract(workload.graph, workload.devices, Goal(Measure.ONE_SAMPLE, "convex")), Settings()
+    )
     assert PUBLISHED[name] * 0.99 <= bound <= PUBLISHED[name] + 0.005

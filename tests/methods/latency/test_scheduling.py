@@ -9,12 +9,15 @@ from partitioner.methods.latency.layout import Layout, one_subgraph_each
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.solvers.backends.backend import Limits
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 
 GRAPH = Graph.from_arrays(
     {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], [5.0, 1.0, 7.0], size=[1.0] * 4
 )
 PROBLEM = contract(
-    GRAPH, Devices((DeviceKind("accelerator", 2, memory=2.0),)), Goal("latency", "convex", subgraphs=1)
+    GRAPH,
+    Devices((DeviceKind("accelerator", 2, memory=2.0),)),
+    Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1),
 )
 
 

@@ -11,13 +11,14 @@ from partitioner import Devices, Evaluation, Graph, WorkloadError, evaluate
 from partitioner.methods.latency.layout import Layout
 from partitioner.methods.places import device_kinds
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from tests.random_workloads import random_workload
 
 
 def latency_problem(graph: Graph, devices: Devices, subgraphs: int = 1) -> Problem:
     """The problem of latency of a workload."""
-    return contract(graph, devices, Goal("latency", "convex", subgraphs=subgraphs))
+    return contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs))
 
 
 def random_problems(

@@ -9,6 +9,7 @@ import numpy as np
 from partitioner import Devices, Graph, Transfers, Workload, WorkloadError
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.problem import Problem
+from tests.measures import MEASURES
 from tests.random_workloads import fitted, in_known_order, uneven_workload
 
 Case = tuple[int, Graph, Devices, Transfers]
@@ -36,4 +37,4 @@ def cases(first: int, count: int, most_nodes: int = 9, most_devices: int = 3) ->
 def problem_of(graph: Graph, devices: Devices, transfers: Transfers, objective: str = "makespan") -> Problem:
     """The workload as a placer is given it."""
     split = "convex" if objective == "latency" else "free"
-    return contract(fitted(graph, devices), devices, Goal(objective, split, transfers=transfers))
+    return contract(fitted(graph, devices), devices, Goal(MEASURES[objective], split, transfers=transfers))

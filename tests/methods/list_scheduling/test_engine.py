@@ -15,6 +15,7 @@ from partitioner.methods.list_scheduling.ground import State, book, ground_of, n
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.problem.arrays import Ints
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from tests.methods.list_scheduling.plain import Plain
 from tests.random_tasks import Case, random_order, task_cases
 
@@ -113,7 +114,7 @@ def test_a_task_without_time_parts_the_idle_slot_that_it_is_in() -> None:
         allowed={kind: np.isin(np.arange(6), mine) for kind, mine in kinds.items()},
     )
     devices = Devices(tuple(DeviceKind(kind, 1) for kind in kinds))
-    tasks = contract(graph, devices, Goal("makespan", "free", transfers=Transfers(0.0))).tasks
+    tasks = contract(graph, devices, Goal(Measure.LAST_OPERATOR, "free", transfers=Transfers(0.0))).tasks
     assert tasks is not None
     found = place_in_order(tasks, np.arange(6), "earliest_finish")
     assert found is not None and found.order.tolist() == [2, 0, 4, 5, 1, 3]

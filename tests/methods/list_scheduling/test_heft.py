@@ -12,6 +12,7 @@ from partitioner.methods.list_scheduling.choice import Choice
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.tasks import Tasks
 from tests.random_tasks import random_order, task_cases
 
@@ -30,7 +31,7 @@ THREE = pt.Devices(tuple(pt.DeviceKind(name, 1) for name in TIMES))
 
 
 def example_tasks() -> Tasks:
-    tasks = contract(EXAMPLE, THREE, Goal("makespan", "free", transfers=pt.Transfers())).tasks
+    tasks = contract(EXAMPLE, THREE, Goal(Measure.LAST_OPERATOR, "free", transfers=pt.Transfers())).tasks
     assert tasks is not None
     return tasks
 

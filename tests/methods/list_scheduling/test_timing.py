@@ -10,6 +10,7 @@ from partitioner import evaluate
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from tests.random_tasks import random_devices, random_order, task_cases
 
 
@@ -44,7 +45,7 @@ def test_no_placement_is_below_the_bound(first: int, count: int) -> None:
     """Random placements of single tasks do not go below it, and some are on it."""
     tight = 0
     for case in task_cases(first, count, 6, 3, contention=False):
-        goal = Goal("makespan", "free", transfers=case.transfers)
+        goal = Goal(Measure.LAST_OPERATOR, "free", transfers=case.transfers)
         bound = makespan_bound(contract(case.fitted, case.devices, goal))
         value = makespan(case.tasks, random_devices(case), random_order(case))
         if math.isfinite(bound) and len(set(case.tasks.group.tolist())) == case.tasks.n:

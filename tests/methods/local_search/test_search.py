@@ -21,6 +21,7 @@ from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.problem import Problem
+from tests.measures import MEASURES
 from tests.random_workloads import fitted, uneven_workload
 
 OBJECTIVES, SPLITS = ("throughput", "gpipe"), ("free", "convex")
@@ -53,7 +54,7 @@ def random_parts(problem: Problem, seed: int) -> list[Part]:
 def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
     """After thousands of moves the loads are those computed anew, and the best is worth what is said."""
     found = 0
-    for seed, problem in problems(0, 40, Goal(objective, split)):
+    for seed, problem in problems(0, 40, Goal(MEASURES[objective], split)):
         model = model_of(problem)
         state = new_state(model)
         best = np.full(problem.n + 1, np.inf)
@@ -75,7 +76,7 @@ def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
 def test_never_worse_than_the_start_nor_below_the_bound(objective: str, split: str) -> None:
     """From any parts, feasible or not: what comes out obeys the rules, and the value is its own."""
     feasible = repaired = 0
-    for seed, problem in problems(1000, 25, Goal(objective, split)):
+    for seed, problem in problems(1000, 25, Goal(MEASURES[objective], split)):
         start = random_parts(problem, seed)
         found = improve(problem, start, Settings(), 60.0, seed, moves=MOVES)
         good = obeys(problem, start)

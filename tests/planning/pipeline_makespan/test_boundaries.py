@@ -8,6 +8,7 @@ import pytest
 from partitioner import Devices, Graph
 from partitioner.planning.pipeline_makespan.boundaries import boundary_moves
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 
 
@@ -15,7 +16,7 @@ def random_problem(seed: int) -> Problem:
     random = np.random.default_rng(seed)
     edges = [(i, j) for i in range(8) for j in range(i + 1, 8) if random.random() < 0.3]
     graph = Graph.from_arrays({"accelerator": [1.0] * 8}, edges, size=1.0)
-    return contract(graph, Devices.accelerated(3, memory=4.0), Goal("throughput", "chain"))
+    return contract(graph, Devices.accelerated(3, memory=4.0), Goal(Measure.LARGEST_LOAD, "chain"))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -18,6 +18,7 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.workload.graph import Bools
 
@@ -38,7 +39,7 @@ class Partitioner:
 
     def __call__(self, problem: Problem, settings: Settings) -> Outcome:
         """Solve the problem, or say which limit the parts break."""
-        makespan = problem.objective == "makespan"
+        makespan = problem.measure is Measure.LAST_OPERATOR
         bound = makespan_bound(problem) if makespan else relax(problem).bound
         if np.isinf(bound):
             return no_split(problem)

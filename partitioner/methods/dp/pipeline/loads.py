@@ -11,6 +11,7 @@ from partitioner.methods.dp.pipeline.levels.loads import work_over_levels
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.problem import Problem
 
@@ -29,7 +30,7 @@ def pipeline_value(problem: Problem, stages: Sequence[Part]) -> float:
     """
     loads = stage_loads(problem, stages)
     largest = float(loads.max(initial=0.0))
-    if problem.objective != "batch":
+    if problem.measure is not Measure.BATCH:
         return largest
     return float(loads.sum()) + (samples(problem) - 1) * largest
 
@@ -67,7 +68,7 @@ def least_value(problem: Problem, relaxation: Relaxation) -> float:
 
     It holds for the user's graph too, where nodes were merged at the risk of losing the optimum.
     """
-    if problem.objective != "batch":
+    if problem.measure is not Measure.BATCH:
         return relaxation.bound
     total = max(relaxation.bound, float(least_work(problem.relaxed()).sum()))
     return total + (samples(problem) - 1) * relaxation.bound

@@ -21,6 +21,7 @@ from partitioner.methods.dp.pipeline.states import state_bytes
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, no_split, part_numbers
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 
 NEAR = 1.15
@@ -108,7 +109,7 @@ def model_for(problem: Problem) -> Model:
     levels = len(pipeline_of(problem).slowdown) > 0
     return Model(
         ground=LevelsGround if levels else PipelineGround,
-        bracket=BatchBracket if problem.objective == "batch" else Bracket,
+        bracket=BatchBracket if problem.measure is Measure.BATCH else Bracket,
         value=pipeline_value,
         bound=least_value,
         state_bytes=group_bytes if levels else state_bytes,

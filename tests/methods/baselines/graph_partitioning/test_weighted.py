@@ -17,6 +17,7 @@ from partitioner.methods.baselines.graph_partitioning.weighted import (
     weighted,
 )
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from tests.random_problems import cases
 from tests.random_workloads import fitted, in_known_order
 
@@ -56,7 +57,7 @@ def test_a_tensor_counts_once_for_each_reader() -> None:
     compared = 0
     for case in cases(91_000, 60):
         devices = replace(case.devices, communication="duplex", levels=())
-        problem = contract(fitted(case.graph, devices), devices, Goal("throughput", "free"))
+        problem = contract(fitted(case.graph, devices), devices, Goal(Measure.LARGEST_LOAD, "free"))
         edges = [(u, v, c) for (u, v), c in zip(case.graph.edges.tolist(), case.graph.cost, strict=True)]
         expected = tensors_between(edges, problem.member.tolist())
         assert_in_proportion(of_nets(np.ones(problem.n), problem.nets), expected)
@@ -67,7 +68,7 @@ def test_a_tensor_counts_once_for_each_reader() -> None:
 def test_tasks_of_a_group_are_one_vertex() -> None:
     compared = 0
     for case in cases(92_000, 60):
-        goal = Goal("makespan", "free", transfers=Transfers(slope=1.0))
+        goal = Goal(Measure.LAST_OPERATOR, "free", transfers=Transfers(slope=1.0))
         graph = in_known_order(case.graph)
         tasks = contract(fitted(graph, case.devices), case.devices, goal).tasks
         assert tasks is not None

@@ -11,7 +11,9 @@ from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.method import Settings
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from tests.measures import MEASURES
 from tests.oracle import best_values
 from tests.random_workloads import fitted, random_workload, uneven_workload
 
@@ -32,7 +34,9 @@ def test_the_bound_is_a_bound(objective: str, split: str) -> None:
         graph, devices = uneven_workload(rng, 7)
         cpus, backward = bool(rng.integers(2)), bool(rng.integers(2))
         best = best_values(graph, devices, objective, cpus, backward)[split]
-        problem = contract(fitted(graph, devices), devices, Goal(objective, split, (), cpus, backward))
+        problem = contract(
+            fitted(graph, devices), devices, Goal(MEASURES[objective], split, (), cpus, backward)
+        )
         floor = relax(problem).bound
         if best is None or best <= floor:
             continue
@@ -69,5 +73,5 @@ def test_it_stops_when_told() -> None:
 def test_thresholds_below_which_nothing_fits_are_refuted(value: float) -> None:
     """Weights of which no device can hold any stay finite, so that the next threshold can be tried."""
     graph = Graph.from_arrays({"gpu": [1.0, 1.0]}, [(0, 1)], 1.0)
-    problem = contract(graph, Devices((DeviceKind("gpu", 2),)), Goal("throughput", "free"))
+    problem = contract(graph, Devices((DeviceKind("gpu", 2),)), Goal(Measure.LARGEST_LOAD, "free"))
     assert bound_of(problem, value) == pytest.approx(2.0, rel=1e-3)

@@ -10,6 +10,7 @@ from partitioner.problem.pipeline import Extension
 from partitioner.problem.problem import Problem
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
+from tests.measures import MEASURES
 from tests.random_pipelines import Case
 
 
@@ -19,7 +20,7 @@ def problem_of(case: Case) -> Problem:
     regime = Regime(case.replicas, case.schedule, case.microbatches, case.constraints)
     graph = fit(case.graph, case.devices, demands, case.schedule is not None)
     classes = (companions(demands),)
-    goal = Goal(objective=case.objective, classes=classes, extension=Extension(regime, demands))
+    goal = Goal(measure=MEASURES[case.objective], classes=classes, extension=Extension(regime, demands))
     return contract(graph, case.devices, goal)
 
 

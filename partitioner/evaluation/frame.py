@@ -1,0 +1,73 @@
+"""What every evaluation begins and ends with: the placement is read, the demands are checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.evaluation.demands import demand_violations
+from partitioner.evaluation.notes import notes_on_replicas
+from partitioner.evaluation.order import read_order
+from partitioner.evaluation.placed import Placed, read_placement
+from partitioner.evaluation.replicas import Replicas, read_replicas, replica_names
+from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.solution import Solution
+from partitioner.evaluation.terms import Terms
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Floats, Graph
+
+
+def read_solution(
+    graph: Graph, devices: Devices, solution: Solution
+) -> tuple[Placed, Replicas, tuple[int, ...] | None]:
+    """Return where the nodes are, the copies of stages, and the positions of the devices in their order.
+
+    Raises
+    ------
+    WorkloadError
+        As for :func:`partitioner.evaluate`.
+    """
+    replicas = solution.replicas
+    placed = read_placement(graph, devices, solution.placement, replica_names(devices, replicas))
+    return placed, read_replicas(placed, replicas), read_order(placed, solution.order)
+
+
+def completed(
+    found: Evaluation, placed: Placed, copies: Replicas, ordered: tuple[int, ...] | None, terms: Terms
+) -> Evaluation:
+    """Return the evaluation with the demands that are broken, and with notes on replicas."""
+    found = replace(found, notes=found.notes + notes_on_replicas(placed, copies))
+    constraints = terms.constraints
+    if constraints is None or constraints.empty:
+        return found
+    chain = terms.split in (None, "chain") and found.shape.name == "chain"
+    broken = demand_violations(placed, constraints, copies, chain, ordered)
+    return replace(found, violations=found.violations + broken)
+
+
+def device_loads(
+    placed: Placed, load: Floats, compute: Floats, into: Floats, out: Floats
+) -> tuple[DeviceLoad, ...]:
+    """Return an entry for each device; the times have shapes (devices,) and (2, devices)."""
+    kinds = placed.devices.kinds
+    memory = placed.memory
+    count = np.bincount(placed.device, minlength=len(placed.names))
+    return tuple(
+        DeviceLoad(
+            name=name,
+            kind=kinds[placed.kind[i]].name,
+            load=float(load[i]),
+            compute=_pair(compute[:, i]),
+            transfer_in=_pair(into[:, i]),
+            transfer_out=_pair(out[:, i]),
+            memory=float(memory[i]),
+            memory_limit=kinds[placed.kind[i]].memory,
+            nodes=int(count[i]),
+        )
+        for i, name in enumerate(placed.names)
+    )
+
+
+def _pair(values: Floats) -> tuple[float, float]:
+    return float(values[0]), float(values[1])

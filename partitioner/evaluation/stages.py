@@ -1,0 +1,90 @@
+"""Evaluations by loads: the time that each device is busy for a sample (paper, Sections 5.1 and 5.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
+from partitioner.evaluation.frame import completed, device_loads, read_solution
+from partitioner.evaluation.notes import notes_on_levels, notes_on_memory, notes_on_microbatches
+from partitioner.evaluation.order import in_order, order_violations
+from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
+from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.replicas import Replicas
+from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.shape import placement_shape
+from partitioner.evaluation.solution import Solution
+from partitioner.evaluation.terms import Terms
+from partitioner.evaluation.violations import violations_of
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+
+
+def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
+    """Return the largest load over the devices, forward and backward together."""
+    piped = bool(terms.schedule or solution.replicas or solution.order or devices.levels)
+    placed, copies, ordered = read_solution(graph, devices, solution)
+    found = _pipeline(placed, copies, ordered, terms, False) if piped else _plain(placed, by_pass=False)
+    notes = (
+        *notes_on_memory(graph, terms.schedule),
+        *notes_on_levels(devices),
+        *notes_on_microbatches(terms.schedule, terms.microbatches),
+    )
+    return completed(replace(found, notes=notes), placed, copies, ordered, terms)
+
+
+def evaluate_gpipe(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
+    """Return the largest forward load plus the largest backward load (paper, Appendix D)."""
+    placed, copies, ordered = read_solution(graph, devices, solution)
+    return completed(_plain(placed, by_pass=True), placed, copies, ordered, terms)
+
+
+def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
+    """Return the time of a batch that fills and drains the pipeline."""
+    placed, copies, ordered = read_solution(graph, devices, solution)
+    found = _pipeline(placed, copies, ordered, terms, True)
+    notes = (*notes_on_memory(graph, terms.schedule), *notes_on_levels(devices))
+    return completed(replace(found, notes=notes), placed, copies, ordered, terms)
+
+
+def _plain(placed: Placed, by_pass: bool) -> Evaluation:
+    communication = placed.devices.communication
+    compute = compute_times(placed)
+    into, out = transfer_times(placed)
+    load = loads_of(communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
+    of_pass = loads_of(communication, compute, into, out)
+    value = of_pass.max(axis=1).sum() if by_pass else load.max()
+    loads = device_loads(placed, load, compute, into, out)
+    shape = placement_shape(placed.graph, placed.device, placed.names)
+    return Evaluation("gpipe" if by_pass else "throughput", float(value), loads, violations_of(placed), shape)
+
+
+def _pipeline(
+    placed: Placed,
+    copies: Replicas,
+    ordered: tuple[int, ...] | None,
+    terms: Terms,
+    batch: bool,
+) -> Evaluation:
+    form = placement_shape(placed.graph, placed.device, placed.names)
+    shape, order = in_order(placed, form, ordered)
+    pipeline = Pipeline(placed, copies, order, terms.schedule, terms.microbatches)
+    costs, (memory, held) = costs_of(pipeline), memory_of(pipeline)
+    value = batch_time(pipeline, costs.load) if batch else float(costs.load.max())
+    piped = batch or ordered is not None or terms.schedule is not None or copies.further.any()
+    violations = order_violations(placed, form, ordered) if piped else ()
+    violations += violations_of(placed, np.where(copies.further, 0.0, memory), held)
+    loads = device_loads(placed, costs.load, costs.compute, costs.transfer_in, costs.transfer_out)
+    loads = tuple(
+        replace(
+            loads[lead],
+            name=name,
+            memory=float(memory[i]),
+            sync=float(costs.sync[i]),
+            replica_of=None if lead == i else placed.names[lead],
+        )
+        for i, (name, lead) in enumerate(zip(placed.names, copies.lead.tolist(), strict=True))
+    )
+    return Evaluation("batch" if batch else "throughput", value, loads, violations, shape)

@@ -1,0 +1,176 @@
+"""The objectives: what each means for splits, options, methods and the evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from partitioner.base.argument_types import check_word
+from partitioner.errors import OptionError, shown
+from partitioner.evaluation.one_by_one import evaluate_makespan
+from partitioner.evaluation.one_sample import evaluate_latency
+from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.shape import SHAPES
+from partitioner.evaluation.solution import PlanRecord, Solution
+from partitioner.evaluation.stages import evaluate_batch, evaluate_gpipe, evaluate_throughput
+from partitioner.evaluation.terms import Terms
+from partitioner.problem.contract import Goal, contract
+from partitioner.problem.measure import Measure
+from partitioner.problem.problem import Problem
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+
+Evaluator = Callable[[Graph, Devices, Solution, Terms], Evaluation]
+Contraction = Callable[[Graph, Devices, Goal], Problem]
+PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels")
+SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What an objective means for all that depends on it.
+
+    Parameters
+    ----------
+    name
+        As in ``solve(objective=...)``.
+    measure
+        What methods are told of it.
+    splits
+        The splits that plans may have; the first one is the default.
+    terms
+        The parts of solutions and the terms (:class:`partitioner.evaluation.terms.Terms`) that its value
+        depends on; others are refused. ``"transfer_factor"``: kinds of device may scale transfers.
+    method, chain_method
+        What ``method="auto"`` takes, and for chains. A chain with replicas, levels, schedules or limits is
+        always made by `extended_method`.
+    evaluate
+        Computes the value of a solution: ``(graph, devices, solution, terms)`` to an
+        :class:`partitioner.Evaluation`. It shares no code with the methods.
+    contract
+        Makes the problem of a method: ``(graph, devices, goal)`` to a `Problem`; `goal.measure` is `measure`.
+    needs
+        Terms that must be given.
+    """
+
+    name: str
+    measure: Measure
+    splits: tuple[str, ...]
+    terms: tuple[str, ...]
+    method: str
+    evaluate: Evaluator
+    chain_method: str = ""
+    extended_method: str = "pipeline"
+    contract: Contraction = contract
+    needs: tuple[str, ...] = ()
+
+    def automatic(self, split: str, features: Sequence[str]) -> str:
+        """Return the method that ``"auto"`` takes for a split, given what the method must know of."""
+        if split != "chain":
+            return self.method
+        return self.extended_method if features and self.extended_method else self.chain_method or self.method
+
+    def freer(self, shape: str) -> str:
+        """Return the least free split of the objective that contains every solution of a shape."""
+        freer = SHAPES[SHAPES.index(shape) :]
+        return next((split for split in freer if split in self.splits), self.splits[0])
+
+
+THROUGHPUT = Objective(
+    "throughput",
+    Measure.LARGEST_LOAD,
+    splits=("chain", "convex", "free"),
+    terms=(*PIPELINE, "transfer_factor"),
+    method="ip",
+    chain_method="dp",
+    evaluate=evaluate_throughput,
+)
+GPIPE = Objective(
+    "gpipe",
+    Measure.LARGEST_LOAD_BY_PASS,
+    splits=("free", "convex"),
+    terms=("transfer_factor",),
+    method="ip",
+    evaluate=evaluate_gpipe,
+)
+LATENCY = Objective(
+    "latency",
+    Measure.ONE_SAMPLE,
+    splits=("convex",),
+    terms=SAMPLE,
+    method="latency_ip",
+    evaluate=evaluate_latency,
+)
+BATCH = Objective(
+    "batch",
+    Measure.BATCH,
+    splits=("chain",),
+    terms=(*PIPELINE, "transfer_factor"),
+    method="pipeline",
+    evaluate=evaluate_batch,
+    needs=("microbatches",),
+)
+OPERATORS = Objective(
+    "makespan",
+    Measure.LAST_OPERATOR,
+    splits=("free",),
+    terms=("transfers", "execution_order", "levels", "transfer_factor"),
+    method="portfolio",
+    extended_method="",
+    evaluate=evaluate_makespan,
+)
+SIMULATED = Objective(
+    "makespan",
+    Measure.LARGEST_LOAD,
+    splits=("chain",),
+    terms=(*PIPELINE, "transfer_factor"),
+    method="simulated",
+    evaluate=evaluate_throughput,
+    needs=("schedule", "microbatches"),
+)
+OBJECTIVES = {each.name: each for each in (THROUGHPUT, GPIPE, LATENCY, BATCH, OPERATORS)}
+DEFAULT = THROUGHPUT.name
+
+
+def objective_of(
+    name: object, method: object = "auto", options: Mapping[str, Any] | None = None
+) -> Objective:
+    """Return the objective of a call: of two that share the name ``"makespan"``, the one that is meant.
+
+    It is that of pipelines if their method, a schedule or a number of microbatches is asked for.
+
+    Raises
+    ------
+    OptionError
+        If no objective has that name.
+
+    Examples
+    --------
+    >>> objective_of("makespan").splits, objective_of("makespan", options={"schedule": "1f1b"}).splits
+    (('free',), ('chain',))
+    """
+    check_word("objective", name, OBJECTIVES)
+    found = OBJECTIVES[str(name)]
+    given = options or {}
+    piped = method == SIMULATED.method or any(given.get(term) is not None for term in SIMULATED.needs)
+    return SIMULATED if found is OPERATORS and piped else found
+
+
+def objective_of_record(record: PlanRecord) -> str:
+    """Return what a plan is evaluated for by default; for a simulated pipeline, its loads."""
+    simulated = record.objective == OPERATORS.name and record.execution_order is None
+    return DEFAULT if simulated or not record.objective else record.objective
+
+
+def register_objective(objective: Objective) -> None:
+    """Let ``solve`` and ``evaluate`` know another objective, in this process.
+
+    Raises
+    ------
+    OptionError
+        If there is one of that name already.
+    """
+    if objective.name in OBJECTIVES:
+        raise OptionError(f"objective {shown(objective.name)}: there is one of that name already")
+    OBJECTIVES[objective.name] = objective
