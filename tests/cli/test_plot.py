@@ -12,6 +12,7 @@ import pytest
 from partitioner import Evaluation, load, solve
 from partitioner.cli.command_line import main
 from partitioner.plots import plot_loads
+from tests.plots.conftest import style as style  # the fixture that sets each style of matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

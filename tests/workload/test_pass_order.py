@@ -20,8 +20,8 @@ from partitioner import (
 )
 from partitioner.workload.pass_order import ADDED, order_is_open, with_pass_order
 
-PROFILES = Path(__file__).parent.parent / "instances" / "profiles"
-PUBLISHED = Path(__file__).parent.parent.parent / "shared" / "workloads" / "throughput"
+PROFILES = Path(__file__).parents[2] / "instances" / "profiles"
+PUBLISHED = Path(__file__).parents[3] / "shared" / "workloads" / "throughput"
 
 
 def two_layers(backward_edge: tuple[str, str] = ("b'", "a'"), **changes: object) -> Graph:

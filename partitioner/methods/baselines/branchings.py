@@ -33,7 +33,7 @@ def branchings(successors: Rows, idle: NDArray[np.bool_]) -> Ints:
     --------
     The diamond of 1, 2, 3 and 4 between two nodes; 4, where it ends, is not part of its block.
 
-    >>> from partitioner.problem.problem import rows_of
+    >>> from partitioner.problem.arrays import rows_of
     >>> edges = np.array([(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5)])
     >>> branchings(rows_of(edges[:, 0], edges[:, 1], 6), np.zeros(6, dtype=bool)).tolist()
     [0, 1, 1, 1, 2, 3]
