@@ -6,8 +6,14 @@ import random
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
+from math import inf, isinf
+from typing import Any
 
-from partitioner import Devices, Graph
+from partitioner import Devices, Graph, InfeasibleError, NoPlanFound, WorkloadError, solve
+
+NEAR = 1e-5  # integer programs prove no closer than 1e-6
+QUICK = [("throughput", "chain"), ("batch", "chain")]
+SOLVED = [("throughput", "free"), ("throughput", "convex"), ("gpipe", "free"), ("latency", "convex")]
 
 
 @dataclass
@@ -113,3 +119,29 @@ def better_cases(case: Case, seed: int) -> Iterator[tuple[str, Case]]:
     yield "a faster node", faster
     smaller.size[k] /= 2
     yield "a smaller node", smaller
+
+
+def proven(case: Case, objective: str, split: str) -> float | None:
+    """The optimum in the case's own unit, infinity if there is no plan, None if nothing is proven."""
+    options: dict[str, Any] = {"microbatches": 3} if objective == "batch" else {}
+    try:
+        plan = solve(*case.build(), objective, split=split, time_limit=30.0, **options)
+    except (InfeasibleError, WorkloadError):
+        return inf
+    except NoPlanFound:
+        return None
+    return plan.value / case.scale if plan.status == "optimal" else None
+
+
+def compared(seed: int, objective: str, split: str) -> Iterator[tuple[str, str]]:
+    """Each relation of a random case whose optima are proven, and what is wrong with it (empty: nothing)."""
+    case = random_case(seed)
+    before = proven(case, objective, split)
+    slack = 0.0 if before is None or isinf(before) else NEAR * before
+    for equal, cases in ((True, equal_cases), (False, better_cases)):
+        for what, changed in cases(case, seed) if before is not None else ():
+            after = proven(changed, objective, split)
+            if before is None or after is None:
+                continue
+            holds = after <= before + slack and (not equal or after >= before - slack)
+            yield what, "" if holds else f"{before!r} before, {after!r} after"
