@@ -87,5 +87,5 @@ def check_terms(
     foreign = [name for name in given if name not in (*known, "constraints", "split")]
     if foreign:
         words = ", ".join(foreign)
-        knows = ", ".join(known) or "none of these"
+        knows = ", ".join(name for name in known if name in (*DEFAULTS, *parts)) or "none of these"
         raise OptionError(f"{words}: mean nothing for objective {objective!r}, which knows {knows}")

@@ -1,0 +1,75 @@
+"""An objective's record decides its splits, methods and terms, and how it is evaluated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import partitioner as pt
+from partitioner.evaluation.shape import SHAPES
+from partitioner.methods.registry import METHODS
+from partitioner.planning.objectives import (
+    OBJECTIVES,
+    OPERATORS,
+    SIMULATED,
+    Objective,
+    objective_of,
+    register_objective,
+)
+from tests.instances import chain, training
+
+EVERY = [*OBJECTIVES.values(), SIMULATED]
+MEANINGLESS = [
+    ("throughput", {"subgraphs_per_accelerator": 2}, "subgraphs_per_accelerator: mean nothing"),
+    ("gpipe", {"schedule": "1f1b", "order": ["accelerator0"]}, "schedule, order: mean nothing"),
+    ("gpipe", {"microbatches": 2}, "for objective 'gpipe', which knows none of these"),
+    ("latency", {"transfers": pt.Transfers()}, "transfers: mean nothing for objective 'latency'"),
+    ("makespan", {"replicas": {"accelerator0": ["accelerator1"]}}, "replicas: mean nothing"),
+    ("batch", {"microbatches": 2, "limited_cpus": True}, "limited_cpus: mean nothing for objective 'batch'"),
+    ("batch", {}, "microbatches = None: objective 'batch' needs it"),
+]
+
+
+@pytest.mark.parametrize("options", [{"schedule": "1f1b"}, {"microbatches": 4}, {"method": "simulated"}])
+def test_two_objectives_share_a_name(options: dict[str, Any]) -> None:
+    method = options.pop("method", "auto")
+    assert objective_of("makespan", method, options) is SIMULATED
+    assert objective_of("makespan", "heft", {"schedule": None}) is OPERATORS
+    assert objective_of("throughput", "auto", {"schedule": "1f1b"}).name == "throughput"
+
+
+@pytest.mark.parametrize("objective", EVERY)
+def test_its_methods_exist_and_make_its_splits(objective: Objective) -> None:
+    for split in objective.splits:
+        info = METHODS[objective.automatic(split, ())]
+        assert objective.name in info.objectives and split in info.splits_for(objective.name)
+
+
+@pytest.mark.parametrize("objective", EVERY)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_certificates_compare_with_a_split_that_contains_the_shape(objective: Objective, shape: str) -> None:
+    found = objective.freer(shape)
+    assert found in objective.splits
+    contains = SHAPES.index(found) >= SHAPES.index(shape)
+    assert contains or max(map(SHAPES.index, objective.splits)) < SHAPES.index(shape)
+
+
+@pytest.mark.parametrize(("objective", "given", "message"), MEANINGLESS)
+def test_what_means_nothing_is_refused(objective: str, given: dict[str, Any], message: str) -> None:
+    placement = dict.fromkeys(chain().graph.ids, "accelerator0")
+    with pytest.raises(pt.OptionError, match=message):
+        pt.evaluate(chain().graph, chain().devices, placement, objective, **given)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_an_evaluation_bears_the_name_of_its_objective(name: str) -> None:
+    needed = {"microbatches": 4} if OBJECTIVES[name].needs else {}
+    plan = pt.solve(training().graph, training().devices, name, time_limit=10, **needed)
+    found = pt.evaluate(training().graph, training().devices, plan)
+    assert (found.objective, found.value) == (name, pytest.approx(plan.value))
+
+
+def test_a_name_is_registered_once() -> None:
+    with pytest.raises(pt.OptionError, match="objective 'latency': there is one of that name already"):
+        register_objective(OBJECTIVES["latency"])
