@@ -8,8 +8,8 @@ from partitioner.errors import OptionError
 from partitioner.graph import Graph
 
 GRACE = 1.0  # seconds by which a run may exceed its limit
-# Seconds that each node and each edge takes to contract, to place first and to evaluate: rough fits, up to half
-# a second off for 100,000 nodes. Methods look at the clock, so that they need no more.
+# Seconds that each node and each edge takes to contract, to place first and to evaluate: rough fits, up to a
+# second off for 100,000 nodes. What a method does beyond that ends with the limit.
 COSTS = {"latency": (28e-6, 3e-6), "makespan": (24e-6, 2e-6)}
 OTHERS = (22e-6, 2.5e-6)
 

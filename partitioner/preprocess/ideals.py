@@ -105,7 +105,8 @@ def ideal_lattice(problem: Problem, max_ideals: int, max_covers: int) -> Lattice
     entries = np.flatnonzero(np.diff(before.start) == 0)
     if len(entries) > max_covers:
         return None
-    start, parent, added = np.zeros(ROOM + 1, np.int64), np.full(ROOM, -1, np.int32), np.full(ROOM, -1, np.int32)
+    start, parent = np.zeros(ROOM + 1, np.int64), np.full(ROOM, -1, np.int32)
+    added = parent.copy()
     node = np.empty(8 * ROOM + problem.n, np.int32)
     to, inside = np.empty_like(node), np.zeros(problem.n, np.bool_)
     start[1], node[: len(entries)] = len(entries), entries
@@ -132,8 +133,9 @@ def _grown(array: NDArray[Any]) -> NDArray[Any]:
 
 @njit(cache=True, nogil=True)
 def _enumerate(  # type: ignore[no-untyped-def]
-    before_start, before, after_start, after, start, node, to, parent, added, inside, at, max_ideals, max_covers
-):
+    before_start, before, after_start, after,
+    start, node, to, parent, added, inside, at, max_ideals, max_covers,
+):  # fmt: skip
     """Go on where `at` says, until all ideals are known, or the arrays are full, or a limit is exceeded.
 
     An array that a kernel returns is made by Python code, in which an exception of a signal handler is lost.
