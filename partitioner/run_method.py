@@ -17,8 +17,8 @@ from partitioner.methods.method import COMPILING, Outcome, Progress, Settings
 from partitioner.preprocess.problem import Problem
 
 ENDED_EARLY = ("time_limit", "interrupted")
-OVER_FIRST = 2.0  # what evaluating the method's plan takes at most, over the time for the first plan
-SPARE = 0.3  # seconds by which a run may exceed its limit for that
+OVER_FIRST = 2.5  # what evaluating the method's plan takes at most, over the time for the first plan
+SPARE = 0.6  # seconds by which a run may exceed its limit for that
 
 
 def run_method(

@@ -9,7 +9,7 @@ from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.preprocess.problem import Ints
 from partitioner.preprocess.tasks import Tasks
 
-PORTION = 2000  # tasks that kernels place between two looks at the clock, in some hundredths of a second
+PORTION = 5000  # tasks that kernels place between two looks at the clock, in a tenth of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ def portions(n: int, settings: Settings) -> Iterator[slice]:
 
     Examples
     --------
-    >>> list(portions(3000, Settings()))
-    [slice(0, 2000, None), slice(2000, 4000, None)]
+    >>> list(portions(6000, Settings()))
+    [slice(0, 5000, None), slice(5000, 10000, None)]
     """
     for begin in range(0, n, PORTION):
         if begin and settings.expired:
