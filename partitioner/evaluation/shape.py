@@ -83,19 +83,21 @@ def returns(graph: Graph, home: NDArray[np.int64], part: NDArray[np.bool_]) -> d
     from which homes a path has come to it *and left* (as a bit set); meeting one of them again in
     its own home is the forbidden return.
     """
-    inside = part[graph.edges].all(axis=1)
-    if not _any_returns(len(graph), graph.edges[inside], home):
+    edges = graph.edges[part[graph.edges].all(axis=1)]
+    if goes_one_way(edges, home):
         return {}
-    induced: nx.DiGraph[int] = nx.DiGraph(graph.edges[inside].tolist())
-    left = dict.fromkeys(induced, 0)
-    place = home.tolist()
+    start, target, missing, queue = _rows(len(graph), edges)
+    place, left, shares = home.tolist(), [0] * len(graph), len(np.unique(home[edges]))
     found: dict[int, int] = {}
-    for node in nx.topological_sort(induced):
+    for node in queue:
         here = 1 << place[node]
-        if left[node] & here:
-            found.setdefault(place[node], node)
-        for after in induced.successors(node):
+        if left[node] & here and found.setdefault(place[node], node) == node and len(found) == shares:
+            break
+        for after in target[start[node] : start[node + 1]]:
             left[after] |= left[node] | (here if place[after] != place[node] else 0)
+            missing[after] -= 1
+            if not missing[after]:
+                queue.append(after)
     return found
 
 
@@ -108,22 +110,15 @@ def goes_one_way(edges: NDArray[np.int64], home: NDArray[np.int64]) -> bool:
     return bool(nx.is_directed_acyclic_graph(quotient))
 
 
-def _any_returns(n: int, edges: NDArray[np.int64], home: NDArray[np.int64]) -> bool:
-    """Whether any path along the edges, of which there is no cycle, leaves a home and comes back to it."""
-    if goes_one_way(edges, home):
-        return False
+def _rows(n: int, edges: NDArray[np.int64]) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Where each node's targets start, the targets, how many edges come to each node, and nodes with none.
+
+    The last are those with edges alone, as the edges name them first; edges named twice count once.
+    """
+    distinct = np.sort(np.unique(edges[:, 0] * n + edges[:, 1], return_index=True)[1])
+    edges = edges[distinct]
     by_source = edges[np.argsort(edges[:, 0], kind="stable")]
     start = np.searchsorted(by_source[:, 0], np.arange(n + 1)).tolist()
-    target, missing = by_source[:, 1].tolist(), np.bincount(edges[:, 1], minlength=n).tolist()
-    ready, place, left = [v for v in range(n) if not missing[v]], home.tolist(), [0] * n
-    while ready:
-        node = ready.pop()
-        here = 1 << place[node]
-        if left[node] & here:
-            return True
-        for after in target[start[node] : start[node + 1]]:
-            left[after] |= left[node] | (here if place[after] != place[node] else 0)
-            missing[after] -= 1
-            if not missing[after]:
-                ready.append(after)
-    return False
+    missing = np.bincount(edges[:, 1], minlength=n).tolist()
+    entries = dict.fromkeys(v for v in edges[:, 0].tolist() if not missing[v])
+    return start, by_source[:, 1].tolist(), missing, list(entries)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,6 +94,8 @@ class Settings:
         Says whether the user wants the run to end.
     report
         Called with the progress from time to time.
+    patience
+        Seconds that a placer of operators may leave to a solver.
     deterministic
         Whether work is counted in steps, moves and nodes, one task after another, instead of seconds.
     placing
@@ -114,6 +117,7 @@ class Settings:
     started: float = field(default_factory=time.perf_counter)
     placing: Placing = USUAL
     deterministic: bool = False
+    patience: float = math.inf
 
     @property
     def deadline(self) -> float | None:
@@ -231,6 +235,11 @@ class Outcome:
 def no_split(problem: Problem) -> Outcome:
     """The outcome where it is proven that no split obeys the limits."""
     return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
+
+
+def out_of_time(problem: Problem, settings: Settings, bound: float) -> Outcome:
+    """The outcome of a run that had to end before it found a split."""
+    return Outcome(problem, None, np.inf, bound, settings.stop_reason)
 
 
 class Method(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -37,11 +38,14 @@ class FirstPlan:
         As of a method; its value is the evaluator's.
     placement, evaluation
         The same for the user's nodes, and what the evaluator says of it.
+    seconds
+        What the evaluation took.
     """
 
     outcome: Outcome
     placement: Placement
     evaluation: Evaluation
+    seconds: float = 0.0
 
     def in_place_of(self, outcome: Outcome) -> Outcome:
         """The plan as the outcome of a run that was ended early without a better one."""
@@ -104,14 +108,17 @@ def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPla
     placement = expand(graph, devices, outcome)
     if placement is None or len(set(placement.order)) < len(placement.order):
         return None
+    began = time.perf_counter()
     evaluation = request.evaluated(placement, expand_subgraphs(graph, outcome))
+    seconds = time.perf_counter() - began
     sound = evaluation.feasible and np.isfinite(evaluation.value)
     if not sound or misshapen(evaluation, outcome.problem, devices):
         return None
     subgraph = (
         subgraphs_of(problem, graph, evaluation.schedule) if problem.measure is Measure.ONE_SAMPLE else None
     )
-    return FirstPlan(replace(outcome, value=evaluation.value, subgraph=subgraph), placement, evaluation)
+    outcome = replace(outcome, value=evaluation.value, subgraph=subgraph)
+    return FirstPlan(outcome, placement, evaluation, seconds)
 
 
 def lower_bound(problem: Problem) -> float:

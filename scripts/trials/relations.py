@@ -2,7 +2,8 @@
 
 A case is a random workload of 3 to 7 nodes. Another unit of time, another order of its nodes, a node without
 time and a repeated edge leave its optimum as it is; more memory, one more device, an edge less, a faster and
-a smaller node make it no larger. Case number i has seed S + i. Exit code: 0, or 1 if a relation does not hold.
+a smaller node make it no larger. Case number i has seed
+S + i. Exit code: 0, or 1 if a relation does not hold.
 """
 
 from __future__ import annotations

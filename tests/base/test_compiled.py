@@ -22,7 +22,7 @@ from partitioner.methods.dp import weights
 from partitioner.methods.dp.ideals import chain_lattice
 lattice = chain_lattice(numpy.arange(3))
 print(weights.remaining_weights(lattice, numpy.array([1.0, 2.0, 4.0])).tolist())
-print(sum(weights.remaining_weights.stats.cache_hits.values()))
+print(sum(weights._fill_remaining.stats.cache_hits.values()))
 print(compiled.cache_note())
 assert os.environ == before and not numba.config.CACHE_DIR
 """

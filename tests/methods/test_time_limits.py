@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import repeat
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from partitioner import Devices, OptionError, solve
+from partitioner import Devices, OptionError, Workload, solve
 from partitioner.base.clock import METER, Clock
 from partitioner.methods.baselines.pipedream.solve import solve_pipedream
+from partitioner.methods.bounds.cover.states import OFTEN, enumerate_ways
+from partitioner.methods.bounds.cover.steps import steps_of
 from partitioner.methods.dp.linear import solve_linear
+from partitioner.methods.info import MethodInfo
 from partitioner.methods.ip.solve import solve_ip
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.method import solve_sequence
-from partitioner.methods.method import Settings
+from partitioner.methods.method import Outcome, Settings, out_of_time
+from partitioner.methods.registry import METHODS
+from partitioner.planning.first_plan import find_first_plan
+from partitioner.planning.least_time import least_time_limit
+from partitioner.planning.objectives import THROUGHPUT
+from partitioner.planning.options import read_options
+from partitioner.planning.request import Request
+from partitioner.planning.run_method import run_method
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Extension
+from partitioner.problem.problem import Problem
 from partitioner.workload.constraints import NONE
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
@@ -29,6 +43,7 @@ from tests.large_graphs import SHAPES, large_graph
 
 DEVICES = Devices.accelerated(4, cpus=1)
 PAST = Settings(clock=Clock(0.0))
+DP, OPTIONS = METHODS["dp"], read_options(THROUGHPUT, None, 0.0, 0, None, {})
 LARGE = 20_000
 
 
@@ -99,6 +114,26 @@ def test_steps_of_latency_end_at_once_where_time_is_over(kind: str) -> None:
             assert solve_sequence(problem, PAST).stop_reason == "time_limit"
 
 
+def test_methods_leave_time_to_evaluate_their_plan() -> None:
+    """Where the first plan took a second, the method's may take 2.5 s; all but 0.6 s come off the limit."""
+    graph = large_graph("path", 3)
+    problem = contract(graph, DEVICES)
+    request = Request(Workload(graph, DEVICES), THROUGHPUT, "chain", DP, OPTIONS, None)
+    known = find_first_plan(request, problem)
+    assert known is not None
+    slow = replace(known, seconds=1.0)
+    limits: list[float] = []
+
+    def method(problem: Problem, settings: Settings) -> Outcome:
+        limits.append(settings.clock.limit)
+        return out_of_time(problem, settings, 0.0)
+
+    with patch.object(MethodInfo, "load", return_value=method):
+        for plan, limit in ((known, 60.0), (slow, 60.0), (slow, 1.8)):
+            run_method(DP, problem, Settings(clock=Clock(limit)), repeat(plan).__next__)
+    assert limits == pytest.approx([60.0, 58.1])  # the third has no time for a method
+
+
 def test_a_limit_that_no_run_can_keep_is_refused_before_any_work() -> None:
     graph = large_graph("path", 60_000)
     with (
@@ -115,10 +150,41 @@ def test_pairs_are_made_distinct_without_comparing_rows() -> None:
         solve(graph, DEVICES, objective="batch", time_limit=0.6, microbatches=8)
 
 
+def test_limits_that_runs_can_keep_are_not_refused() -> None:
+    assert least_time_limit(Measure.LAST_OPERATOR, 100_000, 300_000) <= 3.0
+    assert least_time_limit(Measure.LAST_OPERATOR, 20_000, 400_000) <= 3.0
+    assert least_time_limit(Measure.ONE_SAMPLE, 100_000, 300_000) <= 3.0
+
+
+def counting(looks: list[float], most: int) -> Callable[[], float]:
+    """Seconds that are left, which are none after so many looks."""
+
+    def left() -> float:
+        looks.append(0.0)
+        return float(most - len(looks))
+
+    return left
+
+
+def test_the_covering_bound_looks_at_the_clock_while_it_lays_out_states() -> None:
+    """For every supernode, and several times where it has many states."""
+    problem = contract(large_graph("star_in", 12), DEVICES, Goal(Measure.LARGEST_LOAD, "free"))
+    looks: list[float] = []
+    assert steps_of(problem, problem.nets.cost, False, counting(looks, 10)) is None
+    assert len(looks) == 10 < problem.n
+    steps = steps_of(problem, problem.nets.cost, False)
+    assert steps is not None
+    looks = []
+    ways = enumerate_ways(steps, problem.work()[0], np.inf, 10**6, counting(looks, 10**6))
+    assert ways is not None
+    assert len(looks) == sum(-(-len(after) // OFTEN) for after, _ in ways.layers) > problem.n
+    assert enumerate_ways(steps, problem.work()[0], np.inf, 10**6, counting([], len(looks))) is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "objective", "limit"),
-    [("path", "throughput", 3.0), ("sparse", "throughput", 3.0), ("path", "makespan", 10.0)],
+    [("path", "throughput", 3.0), ("sparse", "throughput", 3.0), ("sparse", "makespan", 3.0)],
 )
 def test_graphs_of_100000_nodes_keep_the_limit(shape: str, objective: str, limit: float) -> None:
     graph = large_graph(shape, 100_000)

@@ -64,10 +64,10 @@ def test_what_means_nothing_is_refused(objective: str, given: dict[str, Any], me
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_an_evaluation_bears_the_name_of_its_objective(name: str) -> None:
-    needed = {"microbatches": 4} if OBJECTIVES[name].needs else {}
+    needed: dict[str, Any] = {"microbatches": 4} if OBJECTIVES[name].needs else {}
     plan = pt.solve(training().graph, training().devices, name, time_limit=10, **needed)
     found = pt.evaluate(training().graph, training().devices, plan)
-    assert (found.objective, found.value) == (name, pytest.approx(plan.value))
+    assert found.objective == name and found.value == pytest.approx(plan.value)
 
 
 def test_a_name_is_registered_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 
 Ints32 = NDArray[np.int32]
+ROOM = 1024  # ideals for which there is room at first
+COMPLETE, ROOM_NEEDED, OVER = range(3)
 
 
 class Lattice(NamedTuple):
@@ -101,69 +103,82 @@ def ideal_lattice(problem: Problem, max_ideals: int, max_covers: int) -> Lattice
         Where to give up, at most 2**31 - 1 each.
     """
     before, after = problem.predecessors, problem.successors
-    tables = _enumerate(before.start, before.items, after.start, after.items, max_ideals, max_covers)
-    if tables is None:
+    entries = np.flatnonzero(np.diff(before.start) == 0)
+    if len(entries) > max_covers:
         return None
-    start, node, to, parent, added = tables
-    return Lattice(start, node, to, parent, added, np.arange(problem.n))
-
-
-@njit(cache=True)
-def _enumerate(before_start, before, after_start, after, max_ideals, max_covers):  # type: ignore[no-untyped-def]
-    n = len(before_start) - 1
-    room, cover_room = 1024, 8192
-    start = np.zeros(room + 1, np.int64)
-    parent = np.full(room, -1, np.int32)
-    added = np.full(room, -1, np.int32)
-    node = np.empty(cover_room, np.int32)
-    to = np.full(cover_room, -1, np.int32)
-    for v in range(n):
-        if before_start[v] == before_start[v + 1]:
-            if start[1] == cover_room:
-                node, to, cover_room = _grown(node), _grown(to), 2 * cover_room
-            node[start[1]] = v
-            start[1] += 1
-    if start[1] > max_covers:
+    start, parent = np.zeros(ROOM + 1, np.int64), np.full(ROOM, -1, np.int32)
+    added = parent.copy()
+    node = np.empty(8 * ROOM + problem.n, np.int32)
+    to, inside = np.empty_like(node), np.zeros(problem.n, np.bool_)
+    start[1], node[: len(entries)] = len(entries), entries
+    rows, limits = (before.start, before.items, after.start, after.items), (max_ideals, max_covers)
+    at = np.array([1, 0, 1, 0, 0])
+    state = ROOM_NEEDED
+    while state == ROOM_NEEDED:
+        state = _enumerate(*rows, start, node, to, parent, added, inside, at, *limits)
+        count = at[0]
+        if count == len(parent):
+            start, parent, added = _grown(start), _grown(parent), _grown(added)
+        if start[count] + problem.n > len(node):
+            node, to = _grown(node), _grown(to)
+    if state == OVER:
         return None
-    inside = np.zeros(n, np.bool_)
-    count, level = 1, 0
-    while level < count:
-        level_end = count
-        for ideal in range(level, level_end):  # make the ideals that this one is the parent of
-            mark(ideal, True, parent, added, inside)
-            for e in range(start[ideal], start[ideal + 1]):
-                v = node[e]
-                if v < added[ideal]:
-                    continue
-                if count == max_ideals:
-                    return None
-                if count == room:
-                    parent, added, room = _grown(parent), _grown(added), 2 * room
-                    start = _grown(start)
-                most = start[count] + n
-                while most > cover_room:
-                    node, to, cover_room = _grown(node), _grown(to), 2 * cover_room
-                end = _covers_of_child(
-                    ideal, v, start, node, start[count], inside,
-                    before_start, before, after_start, after,
-                )  # fmt: skip
-                if end > max_covers:
-                    return None
-                to[e] = count
-                parent[count], added[count] = ideal, v
-                count += 1
-                start[count] = end
-            mark(ideal, False, parent, added, inside)
-        for ideal in range(level, level_end):  # the other covers, through the level below
-            for e in range(start[ideal], start[ideal + 1]):
-                v = node[e]
-                if v > added[ideal]:
-                    break
-                swapped = to[_find(node, start, parent[ideal], v)]
-                to[e] = to[_find(node, start, swapped, added[ideal])]
-        level = level_end
     covers = start[count]
-    return start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count]
+    tables = start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count]
+    return Lattice(*tables, np.arange(problem.n))
+
+
+def _grown(array: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate((array, np.empty_like(array)))
+
+
+@njit(cache=True, nogil=True)
+def _enumerate(  # type: ignore[no-untyped-def]
+    before_start, before, after_start, after,
+    start, node, to, parent, added, inside, at, max_ideals, max_covers,
+):  # fmt: skip
+    """Go on where `at` says, until all ideals are known, or the arrays are full, or a limit is exceeded.
+
+    An array that a kernel returns is made by Python code, in which an exception of a signal handler is lost.
+    So they are given, and `at` holds the number of ideals, where the level begins and ends, the ideal to go
+    on with, and its cover.
+    """
+    n = len(before_start) - 1
+    count, level, level_end, ideal, e = at[0], at[1], at[2], at[3], at[4]
+    while level < count:
+        while ideal < level_end:  # make the ideals that this one is the parent of
+            mark(ideal, True, parent, added, inside)
+            while e < start[ideal + 1]:
+                v = node[e]
+                if v >= added[ideal]:
+                    full = count == len(parent) or start[count] + n > len(node)
+                    if full or count == max_ideals:
+                        mark(ideal, False, parent, added, inside)
+                        at[0], at[1], at[2], at[3], at[4] = count, level, level_end, ideal, e
+                        return OVER if count == max_ideals else ROOM_NEEDED
+                    end = _covers_of_child(
+                        ideal, v, start, node, start[count], inside,
+                        before_start, before, after_start, after,
+                    )  # fmt: skip
+                    if end > max_covers:
+                        return OVER
+                    to[e] = count
+                    parent[count], added[count] = ideal, v
+                    count += 1
+                    start[count] = end
+                e += 1
+            mark(ideal, False, parent, added, inside)
+            ideal += 1
+        for other in range(level, level_end):  # the other covers, through the level below
+            for c in range(start[other], start[other + 1]):
+                v = node[c]
+                if v > added[other]:
+                    break
+                swapped = to[_find(node, start, parent[other], v)]
+                to[c] = to[_find(node, start, swapped, added[other])]
+        level, level_end = level_end, count
+    at[0] = count
+    return COMPLETE
 
 
 @njit(cache=True)
@@ -212,11 +227,3 @@ def _find(node, start, ideal, v):  # type: ignore[no-untyped-def]
         else:
             high = middle
     return low
-
-
-@njit(cache=True)
-def _grown(array):  # type: ignore[no-untyped-def]
-    longer = np.empty(2 * len(array), array.dtype)
-    for i in range(len(array)):
-        longer[i] = array[i]
-    return longer

@@ -1,32 +1,57 @@
-"""Compiled sums over the lattice that the walk prunes with."""
+"""Compiled sums over the lattice that the walk prunes with.
+
+The kernels fill arrays that they are given: to return one calls Python code, in which an exception of a
+signal handler is lost.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partitioner.base.compiled import njit
 
+if TYPE_CHECKING:
+    from partitioner.methods.dp.ideals import Ints32, Lattice
+    from partitioner.problem.arrays import Floats, Ints
 
-@njit(cache=True)
-def remaining_weights(lattice, weight):  # type: ignore[no-untyped-def]
+
+def remaining_weights(lattice: Lattice, weight: Floats) -> Floats:
     """Shape (I,): total weight of the supernodes outside each ideal."""
-    remaining = np.empty(len(lattice.parent), np.float64)
-    remaining[0] = weight.sum()
-    for ideal in range(1, len(remaining)):
-        remaining[ideal] = remaining[lattice.parent[ideal]] - weight[lattice.added[ideal]]
+    remaining = np.empty(len(lattice.parent))
+    _fill_remaining(lattice, weight, remaining)
     return remaining
 
 
-@njit(cache=True)
-def weights_above(start, after, weight, linear):  # type: ignore[no-untyped-def]
+def weights_above(start: Ints, after: Ints, weight: Floats, linear: bool) -> Floats:
     """Shape (n,): total weight of each supernode and all its descendants; 0 in a linear lattice.
 
     There nothing is ever passed over, so that nobody asks.
     """
+    above = np.zeros(len(weight))
+    if not linear:
+        _add_above(start, after, weight, above)
+    return above
+
+
+def easiest_followers(lattice: Lattice, growth: Floats) -> Ints32:
+    """Shape (K, I): of the supernodes that can follow each ideal, the one of least growth, or -1."""
+    easiest = np.full((len(growth), len(lattice.parent)), -1, np.int32)
+    _find_easiest(lattice, growth, easiest)
+    return easiest
+
+
+@njit(cache=True, nogil=True)
+def _fill_remaining(lattice, weight, remaining):  # type: ignore[no-untyped-def]
+    remaining[0] = weight.sum()
+    for ideal in range(1, len(remaining)):
+        remaining[ideal] = remaining[lattice.parent[ideal]] - weight[lattice.added[ideal]]
+
+
+@njit(cache=True, nogil=True)
+def _add_above(start, after, weight, above):  # type: ignore[no-untyped-def]
     n = len(weight)
-    above = np.zeros(n, np.float64)
-    if linear:
-        return above
     seen = np.full(n, -1, np.int64)
     stack = np.empty(n, np.int64)
     for root in range(n):
@@ -41,13 +66,10 @@ def weights_above(start, after, weight, linear):  # type: ignore[no-untyped-def]
                     seen[after[e]] = root
                     stack[depth] = after[e]
                     depth += 1
-    return above
 
 
-@njit(cache=True)
-def easiest_followers(lattice, growth):  # type: ignore[no-untyped-def]
-    """Shape (K, I): of the supernodes that can follow each ideal, the one of least growth, or -1."""
-    easiest = np.full((len(growth), len(lattice.parent)), -1, np.int32)
+@njit(cache=True, nogil=True)
+def _find_easiest(lattice, growth, easiest):  # type: ignore[no-untyped-def]
     for k in range(len(growth)):
         for ideal in range(len(lattice.parent)):
             least = np.inf
@@ -55,4 +77,3 @@ def easiest_followers(lattice, growth):  # type: ignore[no-untyped-def]
                 if growth[k, lattice.node[e]] < least:
                     least = growth[k, lattice.node[e]]
                     easiest[k, ideal] = lattice.node[e]
-    return easiest

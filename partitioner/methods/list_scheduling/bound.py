@@ -67,7 +67,8 @@ def _sweep(head: Floats, tail: Floats, share: Floats) -> float:
 def _grouped(tasks: Tasks, head: Floats, tail: Floats) -> float:
     """The longest time of a group on the best device for it, its first head and last tail included."""
     count = len(tasks.group_size)
-    time = np.array([np.bincount(tasks.group, row, count) for row in np.unique(tasks.time, axis=0)])
+    distinct = {row.tobytes(): row for row in tasks.time}.values()  # np.unique of long rows takes seconds
+    time = np.array([np.bincount(tasks.group, row, count) for row in distinct])
     first, last = np.full(count, np.inf), np.full(count, np.inf)
     np.minimum.at(first, tasks.group, head)
     np.minimum.at(last, tasks.group, tail)

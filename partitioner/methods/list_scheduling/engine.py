@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.errors import OptionError, shown
 from partitioner.methods.list_scheduling.choice import CHOOSERS, EARLIEST_START, FILL, Choice
-from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.found import Found, portions
 from partitioner.methods.list_scheduling.ground import (
     FIRST,
     NOWHERE,
@@ -21,8 +21,11 @@ from partitioner.methods.list_scheduling.ground import (
     new_state,
     start_times,
 )
+from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
+
+UNLIMITED = Settings()
 
 
 def place_in_order(
@@ -32,6 +35,7 @@ def place_in_order(
     *,
     insertion: bool = True,
     reserve: bool = True,
+    settings: Settings = UNLIMITED,
 ) -> Found | None:
     """Place the tasks one by one.
 
@@ -47,6 +51,8 @@ def place_in_order(
         equals; or a function of a :class:`partitioner.methods.list_scheduling.choice.Choice`.
     insertion, reserve
         See :class:`partitioner.methods.list_scheduling.ground.Ground`.
+    settings
+        Say how much time there is.
 
     Returns
     -------
@@ -57,13 +63,19 @@ def place_in_order(
     ------
     OptionError
         If the function returns no device that the task fits on.
+    OutOfTimeError
+        If the run should end before all tasks are placed.
     """
     ground, state = ground_of(tasks, reserve, insertion), new_state(tasks)
-    if isinstance(choose, str):
-        done = _place_all(ground, state, order, CHOOSERS[choose])
-    else:
-        done = _place_by(tasks, ground, state, order, choose)
-    return found(state) if done else None
+    previous = FIRST
+    for portion in portions(tasks.n, settings):
+        if isinstance(choose, str):
+            previous = _place_all(ground, state, order[portion], CHOOSERS[choose], previous)
+        else:
+            previous = _place_by(tasks, ground, state, order[portion], choose, previous)
+        if previous == NOWHERE:
+            return None
+    return found(state)
 
 
 def found(state: State) -> Found:
@@ -76,16 +88,16 @@ def found(state: State) -> Found:
 
 
 def _place_by(
-    tasks: Tasks, ground: Ground, state: State, order: Ints, choose: Callable[[Choice], int]
-) -> bool:
-    """Ask a function of the user's for every device; False if some task fits nowhere."""
-    previous = 0
+    tasks: Tasks, ground: Ground, state: State, order: Ints, choose: Callable[[Choice], int], previous: int
+) -> int:
+    """Ask a function of the user's for every device: the last one; ``NOWHERE`` if some task fits nowhere."""
+    previous = int(previous)
     for v in order.tolist():
         start = np.empty(len(tasks.limit))
         start_times(ground, state, v, start)
         fitting = np.isfinite(start)
         if not fitting.any():
-            return False
+            return NOWHERE
         d = choose(Choice(tasks, v, fitting, start, start + tasks.time[:, v], previous))
         if (
             isinstance(d, bool)
@@ -97,13 +109,13 @@ def _place_by(
             raise OptionError(f"choose of placer returned {shown(d)}: {rule}")
         book(ground, state, v, int(d))
         previous = int(d)
-    return True
+    return previous
 
 
 @njit(cache=True, nogil=True)
-def _place_all(ground: Ground, state: State, order: Ints, rule: int) -> bool:
-    """Place everything by a rule of the engine's; False if some task fits nowhere."""
-    previous, start = FIRST, np.empty(len(state.room))
+def _place_all(ground: Ground, state: State, order: Ints, rule: int, previous: int) -> int:
+    """Place tasks by a rule of the engine's: the highest device so far; ``NOWHERE`` if some fits nowhere."""
+    start = np.empty(len(state.room))
     for v in order:
         d = (
             _next_fit(ground, state, v, previous)
@@ -111,10 +123,10 @@ def _place_all(ground: Ground, state: State, order: Ints, rule: int) -> bool:
             else _earliest(ground, state, v, rule, start)
         )
         if d == NOWHERE:
-            return False
+            return NOWHERE
         book(ground, state, v, d)
         previous = max(previous, d)
-    return True
+    return previous
 
 
 @njit(cache=True, nogil=True)

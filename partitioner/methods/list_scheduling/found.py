@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from partitioner.methods.method import Settings
+from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
+
+PORTION = 5000  # tasks that kernels place between two looks at the clock, in a tenth of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,3 +38,22 @@ class Found:
 
 
 PlaceTasks = Callable[[Tasks, Settings], Found | None]  # None where the memory is full too early
+
+
+def portions(n: int, settings: Settings) -> Iterator[slice]:
+    """Yield slices that cover `n` tasks in order, with a look at the clock between them.
+
+    Raises
+    ------
+    OutOfTimeError
+        If the run should end; the first slice is yielded in any case, so that small graphs are placed.
+
+    Examples
+    --------
+    >>> list(portions(6000, Settings()))
+    [slice(0, 5000, None), slice(5000, 10000, None)]
+    """
+    for begin in range(0, n, PORTION):
+        if begin and settings.expired:
+            raise OutOfTimeError
+        yield slice(begin, begin + PORTION)

@@ -21,7 +21,8 @@ def place_heft(tasks: Tasks, settings: Settings) -> Found | None:
     Idle slots between tasks are used; devices that are full, or may not run a task, are passed over.
     """
     order = ordered(tasks, upward_rank(tasks))
-    return place_in_order(tasks, order, "earliest_finish", reserve=settings.placing.reserve_memory)
+    reserve = settings.placing.reserve_memory
+    return place_in_order(tasks, order, "earliest_finish", reserve=reserve, settings=settings)
 
 
 def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
@@ -49,6 +50,7 @@ def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
         placer.choose,
         insertion=placer.insertion,
         reserve=settings.placing.reserve_memory,
+        settings=settings,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import PlaceTasks
 from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
-from partitioner.methods.method import Method, Outcome, Settings, no_split
+from partitioner.methods.method import Method, Outcome, OutOfTimeError, Settings, no_split, out_of_time
 from partitioner.problem.problem import Problem
 
 FULL = "a task fitted on no device any more when its turn came"
@@ -30,7 +30,10 @@ class ListMethod:
         bound = bound_of(problem)
         if np.isinf(bound):
             return no_split(problem)
-        found = self.place(problem.tasks, settings)
+        try:
+            found = self.place(problem.tasks, settings)
+        except OutOfTimeError:
+            return out_of_time(problem, settings, bound)
         if found is None:
             found, impossible = place_within_memory(problem.tasks, settings)
             if found is None:

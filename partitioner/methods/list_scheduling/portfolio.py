@@ -11,18 +11,18 @@ import numpy as np
 from partitioner.errors import BackendUnavailable
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.list_scheduling.first_fit import place_within_memory
-from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.found import PORTION, Found
 from partitioner.methods.list_scheduling.method import ListMethod, no_room
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
-from partitioner.methods.method import Outcome, Settings, meets, no_split
+from partitioner.methods.method import Outcome, OutOfTimeError, Settings, meets, no_split, out_of_time
 from partitioner.methods.places import places_of
 from partitioner.methods.registry import METHODS
 from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
 
 LEFT_OUT = (USERS_OWN, "portfolio")
-PATIENCE = 5.0  # seconds for each placer
+PATIENCE = 5.0  # seconds for the solver of a placer
 FITTING, GIVEN = "a placement that fits", "the given placement"
 
 
@@ -44,6 +44,8 @@ def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
             best = value, name, found
         if meets(bound, best[0], settings.gap):
             break
+    if best is None and settings.expired and tasks.n > PORTION:
+        return out_of_time(problem, settings, bound)
     if best is None:
         fitting, impossible = place_within_memory(tasks, settings)
         if fitting is None:
@@ -64,16 +66,18 @@ def _given(problem: Problem, settings: Settings) -> Iterator[tuple[str, Found]]:
 
 
 def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]:
-    """What the placers find, by name; at least one is asked however little time there is."""
+    """What the placers find, by name; of small graphs one finds something however little time there is."""
     some = False
+    settings = replace(settings, patience=np.inf if settings.deterministic else PATIENCE)
     for name, placer in placers().items():
         if some and settings.expired:
             return
-        patience = np.inf if settings.deterministic else PATIENCE
         try:
-            found = placer.place(tasks, settings.within(patience))
+            found = placer.place(tasks, settings)
         except BackendUnavailable:
             continue
+        except OutOfTimeError:
+            return
         if found is not None:
             some = True
             yield name, found

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.baselines.pipedream.model import stage_time, stashed_bytes, transfer_time
-from partitioner.workload.graph import Bools, Floats
+from partitioner.workload.graph import Bools, Floats, Ints
 
 
 class Cuts(NamedTuple):
@@ -62,8 +62,7 @@ class Rules(NamedTuple):
     ratio: float
 
 
-@njit(cache=True, nogil=True)
-def best_row(time, start, cuts, rules):  # type: ignore[no-untyped-def]
+def best_row(time: Floats, start: int, cuts: Cuts, rules: Rules) -> tuple[Floats, Ints, Ints, Ints]:
     """The best pipelines of everything between state `start` and each later one.
 
     A stage of r machines between the cuts k and j costs the largest of its compute with
@@ -88,13 +87,18 @@ def best_row(time, start, cuts, rules):  # type: ignore[no-untyped-def]
         many machines; where the last stage begins, how many machines are left for the stages
         before it, and how many it has.
     """
+    shape = (len(cuts.parameters), rules.machines + 1)
+    value, split = np.full(shape, np.inf), np.full(shape, -1, np.int64)
+    left, replicas = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    _fill_row(time, start, cuts, rules, value, split, left, replicas)
+    return value, split, left, replicas
+
+
+@njit(cache=True, nogil=True)
+def _fill_row(time, start, cuts, rules, value, split, left, replicas):  # type: ignore[no-untyped-def]
     parameters, held, output, before = cuts
     machines, bandwidth, first_share, later_share, straight, fewer, memory, charged, ratio = rules
     states = len(parameters)
-    value = np.full((states, machines + 1), np.inf)
-    split = np.full((states, machines + 1), -1, np.int64)
-    left = np.zeros((states, machines + 1), np.int64)
-    replicas = np.zeros((states, machines + 1), np.int64)
     most = 1 if straight else machines
     for j in range(start + 1, states):
         weights, bytes_held = parameters[j] - parameters[start], held[j] - held[start]
@@ -122,4 +126,3 @@ def best_row(time, start, cuts, rules):  # type: ignore[no-untyped-def]
                 if value[j, m - 1] < value[j, m]:
                     value[j, m], split[j, m] = value[j, m - 1], split[j, m - 1]
                     left[j, m], replicas[j, m] = left[j, m - 1], replicas[j, m - 1]
-    return value, split, left, replicas

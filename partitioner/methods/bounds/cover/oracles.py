@@ -84,5 +84,7 @@ def _ways(
 ) -> Ways | None:
     shares = SHARES[problem.communication] if problem.pays[kind] else FREE
     transfers = problem.nets.cost * problem.fare[kind] * shares.transfers
-    steps = steps_of(problem, transfers, _is_contiguous(problem, kind))
+    steps = steps_of(problem, transfers, _is_contiguous(problem, kind), left)
+    if steps is None:
+        return None
     return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES, left)

@@ -16,6 +16,8 @@ import numpy as np
 from partitioner.methods.bounds.cover.steps import IN, OUT, Step, advance
 from partitioner.problem.arrays import Floats, Ints
 
+OFTEN = 64  # states between two looks at the clock
+
 
 @dataclass(frozen=True, eq=False)
 class States:
@@ -85,14 +87,14 @@ def enumerate_ways(
         after = np.full((len(current), 2), -1, dtype=np.int64)
         load = np.zeros((len(current), 2))
         for i, state in enumerate(current):
+            if i % OFTEN == 0 and left() <= 0:
+                return None
             for bit in (OUT, IN):
                 new, paid = advance(state, bit, step)
                 paid += here * bit if bit else 0.0
                 if paid <= threshold:
                     after[i, bit] = following.setdefault(new, len(following))
                     load[i, bit] = paid
-        if left() <= 0:
-            return None
         layers.append((after, load))
         current = list(following)
         most -= len(current)

@@ -7,7 +7,7 @@ outside, but a path leads to it from inside, so that what follows it cannot be i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
@@ -63,8 +63,10 @@ def advance(state: int, bit: int, step: Step) -> tuple[int, float]:
     return state & ~step.cleared, paid
 
 
-def steps_of(problem: Problem, cut: Floats, convex: bool) -> list[Step]:
-    """The step of every supernode, in order.
+def steps_of(
+    problem: Problem, cut: Floats, convex: bool, left: Callable[[], float] = lambda: np.inf
+) -> list[Step] | None:
+    """The step of every supernode, in order; None if no seconds are `left`.
 
     Parameters
     ----------
@@ -74,6 +76,8 @@ def steps_of(problem: Problem, cut: Floats, convex: bool) -> list[Step]:
         Shape (nets,): the load of a torn net.
     convex
         Must the set be contiguous in the problem's regions?
+    left
+        Returns how many seconds are left.
     """
     steps = [Step() for _ in range(problem.n)]
     free: list[int] = []
@@ -81,6 +85,8 @@ def steps_of(problem: Problem, cut: Floats, convex: bool) -> list[Step]:
     nodes = [_Nodes(region, problem.n) for region in problem.regions] if convex else []
     closing: list[list[int]] = [[] for _ in range(problem.n)]
     for v, step in enumerate(steps):
+        if left() <= 0:
+            return None
         for e in problem.nets.of_node.row(v).tolist():
             pins = problem.nets.pins.row(e)
             is_first = bool(pins[0] == v)

@@ -35,8 +35,9 @@ def times_between(
     nets
         Source, readers and cost of what is paid where an edge is cut; empty if that does not add up.
     """
-    n = len(free)
-    return np.asarray(_between(ideals, _after(n, edges), free, paid, _edge_costs(n, edges, nets)))
+    n, times = len(free), np.full((len(ideals), len(ideals)), np.inf)
+    _between(ideals, _after(n, edges), free, paid, _edge_costs(n, edges, nets), times)
+    return times
 
 
 def _edge_costs(n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list[int], float]]) -> Floats:
@@ -60,9 +61,8 @@ def _after(n: int, edges: list[tuple[int, int]]) -> Bits:
 
 
 @njit(cache=True, nogil=True)
-def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats) -> Floats:
+def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats, result: Floats) -> None:
     count, n = len(ideals), len(free)
-    result = np.full((count, count), np.inf)
     one = np.uint64(1)
     alone, shared, last = np.zeros(n), np.zeros(n), np.zeros(n)
     for i in range(count):
@@ -84,7 +84,6 @@ def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats
                     if middle >> numba.uint64(v) & one and after[v] & middle == 0:
                         result[i, j] = last[v]
                         break
-    return result
 
 
 @njit(cache=True, nogil=True, inline="always")

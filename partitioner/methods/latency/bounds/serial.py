@@ -125,7 +125,8 @@ def _walk(
             end = np.stack((block.work, block.size, block.cut), axis=1)
             end[~block.ends, 1] = np.inf
         first = start[:, 4].astype(np.int64)
-        value = _ends(start, leaving[first, b], coming[first, b], end, memory, model)
+        value = np.full(len(end), np.inf)
+        _ends(start, leaving[first, b], coming[first, b], end, memory, model, value)
         if block is None:
             break
         new, alone = _over(block, value, alone, free[b + 1], b + 1)
@@ -151,9 +152,10 @@ def _over(block: Block, value: Floats, alone: float, free: float, first: int) ->
 
 
 @njit(cache=True, nogil=True)
-def _ends(start: Floats, leaving: Floats, coming: Floats, end: Floats, memory: float, model: int) -> Floats:
-    """Shape (ideals,): the least finish of a subgraph that ends with each ideal."""
-    value = np.full(len(end), np.inf)
+def _ends(
+    start: Floats, leaving: Floats, coming: Floats, end: Floats, memory: float, model: int, value: Floats
+) -> None:
+    """Lower `value`, shape (ideals,), to the least finish of a subgraph that ends with each ideal."""
     for i in range(len(start)):
         for j in range(len(end)):
             if start[i, 3] + end[j, 1] > memory:
@@ -167,4 +169,3 @@ def _ends(start: Floats, leaving: Floats, coming: Floats, end: Floats, memory: f
             else:
                 length = max(work, into, out)
             value[j] = min(value[j], start[i, 0] + length)
-    return value

@@ -14,7 +14,7 @@ from partitioner.methods.list_scheduling.baechi.queues import (
     new_queues,
 )
 from partitioner.methods.list_scheduling.engine import found
-from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.found import Found, portions
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import upward_rank
@@ -37,16 +37,19 @@ def place_etf(tasks: Tasks, settings: Settings) -> Found | None:
     order = np.argsort(-upward_rank(tasks), kind="stable")
     ground = ground_of(tasks, settings.placing.reserve_memory, insertion=False)
     state = new_state(tasks)
-    done = _place_all(ground, state, new_queues(ground, order))
-    return found(state) if done else None
+    queues = new_queues(ground, order)
+    enqueue_sources(ground, state, queues)
+    for portion in portions(tasks.n, settings):
+        if not _place_next(ground, state, queues, len(order[portion])):
+            return None
+    return found(state)
 
 
 @njit(cache=True, nogil=True)
-def _place_all(ground: Ground, state: State, queues: Queues) -> bool:
-    """Place one task after another; False if what is left fits nowhere."""
+def _place_next(ground: Ground, state: State, queues: Queues, count: int) -> bool:
+    """Place that many tasks, one after another; False if what is left fits nowhere."""
     everywhere = np.ones(len(state.room), dtype=np.bool_)
-    enqueue_sources(ground, state, queues)
-    for _ in range(len(queues.task)):
+    for _ in range(count):
         device = first_offer(ground, state, queues, everywhere)
         if device == NOWHERE:
             return False

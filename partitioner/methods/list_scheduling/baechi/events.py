@@ -15,15 +15,21 @@ from partitioner.methods.list_scheduling.baechi.queues import (
     leave,
     new_queues,
 )
-from partitioner.methods.list_scheduling.engine import found
+from partitioner.methods.list_scheduling.engine import UNLIMITED, found
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
+from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
+VISITS = 10_000_000  # between two looks at the clock, in a fifth of a second at most
+EACH = 2500  # visits that a task counts for, besides one for each that is ready with it
 
-def place_by_events(tasks: Tasks, favourite: Ints, reserve: bool) -> Found | None:
+
+def place_by_events(
+    tasks: Tasks, favourite: Ints, reserve: bool, settings: Settings = UNLIMITED
+) -> Found | None:
     """Let time pass; whenever a device is idle it offers to run the ready task that it could start first.
 
     A task is ready when its producers have ended. Of the offers for the present moment the one with the
@@ -39,35 +45,49 @@ def place_by_events(tasks: Tasks, favourite: Ints, reserve: bool) -> Found | Non
         Shape (n,): the favourite child of each task, for m-SCT; ``NOWHERE`` for none.
     reserve
         See :class:`partitioner.methods.list_scheduling.ground.Ground`.
+    settings
+        Say how much time there is.
 
     Returns
     -------
     Found or None
         None if the tasks that are left fit nowhere.
+
+    Raises
+    ------
+    OutOfTimeError
+        If the run should end before all tasks are placed.
     """
     ground, state = ground_of(tasks, reserve, insertion=False), new_state(tasks)
-    done = _run(ground, state, new_queues(ground, kahn_order(tasks)), favourite)
-    return found(state) if done else None
+    queues = new_queues(ground, kahn_order(tasks))
+    running, last = np.full(len(tasks.limit), NOWHERE), np.full(len(tasks.limit), NOWHERE)
+    enqueue_sources(ground, state, queues)
+    now = _run(ground, state, queues, favourite, running, last, 0.0)
+    while now < np.inf:
+        if settings.expired:
+            raise OutOfTimeError
+        now = _run(ground, state, queues, favourite, running, last, now)
+    return None if (state.device == NOWHERE).any() else found(state)
 
 
 @njit(cache=True, nogil=True)
-def _run(ground: Ground, state: State, queues: Queues, favourite: Ints) -> bool:
-    """From one moment to the next; False if tasks are left when nothing can happen any more."""
-    running, last = np.full(len(state.room), NOWHERE), np.full(len(state.room), NOWHERE)
-    enqueue_sources(ground, state, queues)
-    now, placed = 0.0, 0
-    while now < np.inf:
+def _run(
+    ground: Ground, state: State, queues: Queues, favourite: Ints, running: Ints, last: Ints, now: float
+) -> float:
+    """From one moment to the next: where to go on; infinity when nothing can happen any more."""
+    visits = 0
+    while now < np.inf and visits < VISITS:
         for d in range(len(running)):
             if running[d] != NOWHERE and state.end[d] <= now:
                 last[d], running[d] = running[d], NOWHERE
                 enqueue_readers(ground, state, queues, last[d])
         started, following = _start_all(ground, state, queues, favourite, running, last, now)
-        placed += started
+        visits += (1 + started) * (EACH + queues.ready_count[0])
         for d in range(len(running)):
             if running[d] != NOWHERE:
                 following = min(following, state.end[d])
         now = following
-    return placed == len(queues.task)
+    return now
 
 
 @njit(cache=True, nogil=True)

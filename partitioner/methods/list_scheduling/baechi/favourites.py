@@ -60,7 +60,7 @@ def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
     Its value is no bound of the makespan: with many devices for one task each, some transfers must be paid
     that a single device would save.
     """
-    began = time.perf_counter()
+    began, settings = time.perf_counter(), settings.within(settings.patience)
     links = links_of(tasks)
     unit = unit_of(tasks, links)
     answer = optimum(relaxation(tasks, links, unit), settings)

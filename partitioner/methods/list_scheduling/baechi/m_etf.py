@@ -24,7 +24,7 @@ def place_m_etf(tasks: Tasks, settings: Settings) -> Found | None:
 
 def _placed(tasks: Tasks, settings: Settings) -> Found | None:
     none = np.full(tasks.n, NOWHERE)
-    return place_by_events(tasks, none, settings.placing.reserve_memory)
+    return place_by_events(tasks, none, settings.placing.reserve_memory, settings)
 
 
 solve_m_etf = as_method(place_m_etf)

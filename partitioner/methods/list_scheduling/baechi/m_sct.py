@@ -25,7 +25,7 @@ def place_m_sct(tasks: Tasks, settings: Settings) -> Found | None:
 
 def _placed(tasks: Tasks, settings: Settings) -> Found | None:
     favourites = favourite_children(tasks, settings)
-    found = place_by_events(tasks, favourites.child, settings.placing.reserve_memory)
+    found = place_by_events(tasks, favourites.child, settings.placing.reserve_memory, settings)
     if found is None:
         return None
     return replace(found, notes=favourites.notes, statistics=favourites.statistics)

@@ -45,7 +45,8 @@ def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
     maker = rows_of(reader, place[tasks.before.items], tasks.n)
     read = cost[tasks.before_tensor][np.argsort(reader, kind="stable")]
     sent = np.bincount(maker.items, read, tasks.n).astype(np.float64)
-    before: Ints = _best_breaks(
+    before = np.zeros(tasks.n + 1, dtype=np.int64)
+    _best_breaks(
         maker.start,
         maker.items,
         read,
@@ -55,6 +56,7 @@ def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
         np.ascontiguousarray(tasks.group_allowed.T),
         most,
         memory,
+        before,
     )
     return _begins(before)
 
@@ -80,10 +82,11 @@ def _best_breaks(
     allowed: Bools,
     most: int,
     memory: float,
-) -> Ints:
-    """For each place the breakpoint that comes best before it, shape (n + 1,)."""
+    before: Ints,
+) -> None:
+    """Write to `before`, shape (n + 1,), the breakpoint that comes best before each place."""
     n = len(group)
-    best, before = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
+    best = np.zeros(n + 1)
     cost, inner = np.zeros(n), np.zeros(n)
     counted, may = np.full(len(group_size), -1), np.ones(allowed.shape[1], dtype=np.bool_)
     slack = ROUNDING * read.sum()
@@ -111,7 +114,6 @@ def _best_breaks(
                 best[j], before[j] = min(best[j], best[i] + cost[i]), i
         for e in range(start[j - 1], start[j]):
             inner[maker[e]] = 0.0
-    return before
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -24,6 +24,7 @@ def problems(seed: int, count: int) -> list[Problem]:
 def states_of(problem: Problem, threshold: float) -> States:
     """The states of sets within a threshold, enumerated for a larger one."""
     steps = steps_of(problem, problem.nets.cost, False)
+    assert steps is not None
     ways = enumerate_ways(steps, problem.work()[0], 1.5 * threshold, 10**6)
     assert ways is not None
     return ways.within(threshold)
@@ -76,6 +77,7 @@ def test_too_many_states_are_refused() -> None:
     """The limit on states is kept."""
     problem = problems(1, 1)[0]
     steps = steps_of(problem, problem.nets.cost, False)
+    assert steps is not None
     assert enumerate_ways(steps, problem.work()[0], 1e9, 0) is None
 
 
