@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partitioner import solve
+from partitioner import Devices, Graph, solve
 from tests.relations import QUICK, SOLVED, compared, random_case
 
 
@@ -23,6 +23,23 @@ def test_chains(objective: str, split: str) -> None:
 @pytest.mark.parametrize(("objective", "split"), [*SOLVED[:2], SOLVED[-1]])
 def test_what_solvers_prove(objective: str, split: str) -> None:
     assert relations(3, objective, split) > 4
+
+
+def test_an_edge_less_can_cost_more_under_gpipe() -> None:
+    """Without 0 -> 1 only the backward node reads the tensor of 0: its transfer of 2 moves to that pass.
+
+    0 | 1 2 takes 5 + 2 forward on the first device and 2 backward on the second one, 7 + 2 = 9; without the
+    edge 7 + (2 + 2) = 11. All on one device takes 8 + 2 = 10, but does not fit its memory.
+    """
+    times, backward = {"accelerator": [5.0, 3.0, 2.0]}, [False, False, True]
+    devices = Devices.accelerated(2, memory=4.8)
+    values = []
+    for edges, cost in (([(0, 1), (0, 2), (1, 2)], [2.0, 2.0, 1.0]), ([(0, 2), (1, 2)], [2.0, 1.0])):
+        graph = Graph.from_arrays(times, edges, cost, size=[3.0, 1.0, 2.0], backward=backward)
+        plan = solve(graph, devices, "gpipe", split="free")
+        assert plan.status == "optimal"
+        values.append(plan.value)
+    assert values == [9.0, 11.0]
 
 
 @pytest.mark.slow
