@@ -1,4 +1,4 @@
-"""The comparison of checkouts finds every difference of two packages, here of two tiny fakes, and no other."""
+"""The comparison of checkouts finds every difference of two packages, here of tiny fakes, and no other."""
 
 from __future__ import annotations
 
