@@ -69,7 +69,7 @@ def solve(job: Answer) -> Answer:
             graph, devices, job["objective"], stop=patience, on_progress=patience.hear, workers=1, **options
         )
     except pt.PartitionerError as error:
-        found = {"failure": type(error).__name__, "message": str(error)}
+        found: Answer = {"failure": type(error).__name__, "message": str(error)}
     else:
         found = {"plan": record_of(plan)}
     return found | {"seconds": time.perf_counter() - started, "stopped": patience.over}
