@@ -1,4 +1,4 @@
-"""What the README says runs: its Python from top to bottom in one interpreter, and its commands."""
+"""What the README and the pages of options say runs: their Python, page by page, and the commands."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"`(partitioner\s+(?:solve|methods)\s[^`]*|partitioner --version)`")
+PAGES = ("docs/methods.md", "docs/options.md")
 
 
 @pytest.fixture
@@ -36,6 +37,24 @@ def test_every_block_of_python_runs_after_those_before_it(folder: Path) -> None:
     assert "throughput, chain split: 236.358 per sample" in done.stdout
     written = {path.name for path in folder.iterdir()} - {"readme.py", "instances"}
     assert written == set(re.findall(r'"(\w+\.json)"\)', "".join(blocks)))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_of_a_page_runs(page: str, folder: Path) -> None:
+    """As in the README, in an interpreter for each page; pictures are drawn without a display."""
+    blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert len(blocks) >= 1
+    program = "\n".join(["import matplotlib", "matplotlib.use('agg')", *blocks])
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_link_to_a_file_leads_somewhere() -> None:
+    for page in ("README.md", *PAGES):
+        found = re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text(encoding="utf-8"))
+        links = [link for link in found if not link.startswith("https:")]
+        assert len(links) >= 1
+        assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
 
 
 def test_commands_on_instances_run(

@@ -1,191 +1,103 @@
-"""The words and options of the command line."""
+"""The parser of the command line, with the arguments of every command."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from partitioner import __version__
-from partitioner.cli.plot import add_plot_options
-from partitioner.evaluation.shape import SHAPES
-from partitioner.methods.placing import GROUPERS
-from partitioner.methods.registry import METHODS
+from partitioner.cli.argument import Section, add_sections, flag, value
+from partitioner.cli.plot import PLOT
+from partitioner.cli.shared_arguments import (
+    FORMAT,
+    OF_PLAN,
+    PLAN,
+    PROFILE,
+    WORKLOAD,
+    constraints,
+    devices,
+    pipelines,
+    transfers,
+)
+from partitioner.cli.simulate import SIMULATE
+from partitioner.cli.solve_arguments import COMPARE, SOLVE
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
-from partitioner.planning.options import GRANULARITIES
-from partitioner.schedule.kinds.registry import KINDS
-from partitioner.schedule.simulation import LINKS
-from partitioner.workload.devices import COMMUNICATION_MODELS
-from partitioner.workload.pipeline_settings import SCHEDULES
 
 Command = Callable[[argparse.Namespace], None]
-PLANNED = "plan, or else of the workload"
-_Group = argparse._ArgumentGroup
+OF_THE_PLAN = "as the plan says"
+EVALUATE = (
+    Section(
+        "",
+        (
+            WORKLOAD,
+            PLAN,
+            value(
+                "--objective",
+                f"evaluate the placement for this objective (default: the plan's objective, else {DEFAULT})",
+                choices=OBJECTIVES,
+            ),
+            value(
+                "--bound",
+                "search this many seconds for a bound on how far the placement is from the best one "
+                "(default: no search)",
+                type=float,
+                metavar="SECONDS",
+            ),
+            FORMAT,
+        ),
+    ),
+    Section("pipelines, batches and single samples", pipelines(OF_THE_PLAN)),
+    devices(OF_PLAN),
+    constraints(f"{OF_THE_PLAN}, else none"),
+    Section("operators one by one (objective makespan)", transfers("as --devices or the plan says")),
+    PROFILE,
+)
+METHODS = (
+    Section(
+        "",
+        (
+            value(
+                "name",
+                "print all that is known of this method (default: list all)",
+                nargs="?",
+                metavar="NAME",
+            ),
+            flag("--long", "print all that is known of every method (default: one line for each method)"),
+            FORMAT,
+        ),
+    ),
+)
+
+
+class _Words(NamedTuple):
+    help: str
+    usage: str
+    sections: tuple[Section, ...]
+
+
+COMMANDS = {
+    "solve": _Words("find the best split of a workload", "WORKLOAD", SOLVE),
+    "evaluate": _Words("compute the value of a placement and check its rules", "WORKLOAD PLAN", EVALUATE),
+    "simulate": _Words("run a schedule with the times of a plan", "WORKLOAD PLAN", SIMULATE),
+    "compare": _Words("run all methods on a workload and rank their plans", "WORKLOAD", COMPARE),
+    "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),
+    "plot": _Words("draw a plan or its schedule into a file", "WORKLOAD PLAN --output FILE", PLOT),
+}
 
 
 def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
-    """The parser; `commands` has a function for every word."""
+    """Return the parser; `commands` has a function for every command that shall run."""
     parser = argparse.ArgumentParser(
-        prog="partitioner", description="Split a neural network's graph over devices, with a proof."
+        prog="partitioner",
+        description="Split a neural network's graph over devices, with a proof of how good the split is.",
+        epilog="'partitioner COMMAND --help' explains the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    words = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_solve(words.add_parser("solve", help="find the best split of a workload"))
-    _add_evaluate(words.add_parser("evaluate", help="compute and check a given placement"))
-    _add_simulate(words.add_parser("simulate", help="run a schedule with the times of a plan"))
-    _add_compare(words.add_parser("compare", help="run all methods on a workload and rank their plans"))
-    _add_methods(words.add_parser("methods", help="list the methods, what each guarantees, and the backends"))
-    _add_plot(words.add_parser("plot", help="draw a plan or its schedule into a file"))
-    for name, command in commands.items():
-        words.choices[name].set_defaults(run=command)
+    added = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, (text, usage, sections) in COMMANDS.items():
+        line = f"partitioner {name} {usage} [OPTION ...]"
+        one = added.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", usage=line)
+        add_sections(one, sections)
+        one.set_defaults(run=commands.get(name))
     return parser
-
-
-def _add_solve(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, DEFAULT)
-    parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
-    parser.add_argument("--split", choices=SHAPES, help="chain; latency: convex; gpipe, makespan: free")
-    parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
-    parser.add_argument(
-        "--contiguous-backward", action="store_true", help="convex: the backward part must be contiguous too"
-    )
-    parser.add_argument(
-        "--scattered-cpus", action="store_true", help="convex: parts on CPUs need not be contiguous"
-    )
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS")
-    parser.add_argument("--gap", type=float, default=0.0, metavar="FRACTION", help="stop once this close")
-    parser.add_argument("--seed", type=int, default=0, metavar="N")
-    parser.add_argument("--workers", type=int, metavar="N", help="cores to use")
-    parser.add_argument(
-        "--deterministic",
-        action="store_true",
-        help="count work in steps, not seconds: same plan each time",
-    )
-    parser.add_argument("--granularity", choices=GRANULARITIES, help="keep the nodes of a layer together?")
-    parser.add_argument("--memory-budget", type=int, metavar="BYTES", help="for the exact search (4 GiB)")
-    parser.add_argument("--orders", type=int, metavar="N", help="linear orders to try (12)")
-    parser.add_argument("--output", metavar="PLAN.json", help="write the plan there as well")
-    parser.add_argument("--replicas", type=int, metavar="N", help="devices that may share a stage (1)")
-    _add_placing(parser)
-    _add_format(parser)
-
-
-def _add_compare(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, DEFAULT)
-    parser.add_argument("--methods", metavar="A,B,C", help="these only (all that suit)")
-    parser.add_argument("--split", choices=SHAPES, help="this one only (all that the methods know)")
-    parser.add_argument(
-        "--time-limit", type=float, default=10.0, metavar="SECONDS", help="of each method (%(default)g)"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N")
-    parser.add_argument("--workers", type=int, metavar="N", help="cores to use")
-    parser.add_argument("--refine", action="store_true", help="improve placed operators by local search")
-    _add_transfers(parser.add_argument_group("operators one by one (makespans, list schedulers)"))
-    _add_format(parser)
-
-
-def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser, None)
-    parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
-    _add_transfers(parser.add_argument_group("operators one by one (makespans)"))
-    parser.add_argument(
-        "--bound", type=float, metavar="SECONDS", help="search so long for how far it is from the best"
-    )
-    _add_format(parser)
-
-
-def _add_placing(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("operators one by one (makespans, list schedulers)")
-    group.add_argument("--refine", action="store_true", help="improve the placement by local search")
-    group.add_argument(
-        "--sct-threshold", type=float, metavar="X", help="for a favourite child of m-SCT (0.1)"
-    )
-    group.add_argument("--grouper", choices=GROUPERS, help="coplace: a node with its only successor (none)")
-    group.add_argument("--fuse", action="store_true", help="Baechi's: contract edges inside groups")
-    group.add_argument("--fusion-range", type=int, metavar="N", help="nodes of a cluster of Celeritas (200)")
-    group.add_argument(
-        "--fusion-memory", type=float, metavar="FRACTION", help="of a device, for a cluster (0.25)"
-    )
-    group.add_argument("--imbalance", type=float, metavar="FRACTION", help="of graph partitioners (0.01)")
-    _add_transfers(group)
-
-
-def _add_transfers(group: _Group) -> None:
-    group.add_argument("--contention", action="store_true", help="one transfer at a time on a device")
-    group.add_argument("--link-slope", type=float, metavar="X", help="time of a transfer for each cost")
-    group.add_argument("--link-intercept", type=float, metavar="T", help="and beside")
-
-
-def _add_simulate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
-    parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
-    known = ", ".join(KINDS)
-    parser.add_argument(
-        "--schedule",
-        metavar="NAME",
-        help=f"{known}, or a schedule of torch (.csv); by default the plan's, else 1f1b or inference",
-    )
-    parser.add_argument("--microbatches", type=int, metavar="N", help="samples that pass through")
-    parser.add_argument("--links", default="host", choices=LINKS, help="tensors go by host memory (host)")
-    parser.add_argument("--compare", action="store_true", help="rank all schedules")
-    parser.add_argument("--output", metavar="TIMELINE.json", help="write the timeline there")
-    parser.add_argument("--trace", metavar="TRACE.json", help="write a Chrome trace, for Perfetto")
-    parser.add_argument("--csv", metavar="FILE.csv", help="write the schedule for torch")
-    _add_devices(parser.add_argument_group(f"devices, in place of those of the {PLANNED}"))
-    _add_profile(parser.add_argument_group("PipeDream's profiles"))
-    _add_format(parser)
-
-
-def _add_methods(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="all that is known of this method")
-    parser.add_argument("--long", action="store_true", help="all that is known of every method")
-    _add_format(parser)
-
-
-def _add_model(parser: argparse.ArgumentParser, objective: str | None) -> None:
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
-    usual = objective or f"that of the plan, else {DEFAULT}"
-    parser.add_argument("--objective", default=objective, choices=OBJECTIVES, help=f"by default {usual}")
-    parser.add_argument(
-        "--subgraphs-per-accelerator",
-        type=int,
-        metavar="N",
-        help="of each pass, for latency (1)",
-    )
-    parser.add_argument("--schedule", choices=SCHEDULES, help="how many samples a stage holds in memory")
-    parser.add_argument("--microbatches", type=int, metavar="N", help="samples in a batch")
-    owner = "workload" if objective else PLANNED
-    _add_devices(parser.add_argument_group(f"devices, in place of those of the {owner}"))
-    _add_profile(parser.add_argument_group("PipeDream's profiles"))
-    _add_constraints(parser.add_argument_group("constraints"))
-
-
-def _add_plot(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
-    add_plot_options(parser)
-    _add_devices(parser.add_argument_group(f"devices, in place of those of the {PLANNED}"))
-    _add_profile(parser.add_argument_group("PipeDream's profiles"))
-
-
-def _add_devices(group: _Group) -> None:
-    group.add_argument("--devices", metavar="FILE", help="a devices JSON file")
-    group.add_argument("--accelerators", type=int, metavar="N")
-    group.add_argument("--memory", type=float, metavar="BYTES", help="of each accelerator")
-    group.add_argument("--cpus", type=int, metavar="N")
-    group.add_argument("--communication", choices=COMMUNICATION_MODELS, help="sequential")
-
-
-def _add_profile(group: _Group) -> None:
-    group.add_argument("--bandwidth", type=float, metavar="BYTES", help="per second")
-    group.add_argument("--cpu-factor", type=float, metavar="X", help="how many times longer a CPU takes")
-    group.add_argument("--inference", action="store_true", help="without the backward pass")
-
-
-def _add_constraints(group: _Group) -> None:
-    group.add_argument("--constraints", metavar="FILE", help="a constraints JSON file")
-    group.add_argument("--stages", type=int, metavar="N", help="exactly so many")
-    group.add_argument("--use-all-devices", action="store_true")
-    group.add_argument("--neighbours-only", action="store_true", help="no edge may lead over a stage")
-
-
-def _add_format(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", default="text", choices=("text", "json"))

@@ -16,6 +16,7 @@ from partitioner.cli.methods import list_methods
 from partitioner.cli.plot import run_plot
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.simulate import simulate_plan
+from partitioner.cli.solve_arguments import solve_options
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.files import check_writable
@@ -29,11 +30,6 @@ from partitioner.results.evaluation_table import evaluation_table
 from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.workload import Workload
 
-METHOD_OPTIONS = (
-    *("granularity", "memory_budget", "orders", "subgraphs_per_accelerator"),
-    *("replicas", "schedule", "microbatches"),
-    *("sct_threshold", "grouper", "fusion_range", "fusion_memory", "imbalance"),
-)
 GIVEN = ("subgraphs_per_accelerator", "schedule", "microbatches")
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
 
@@ -74,28 +70,14 @@ def _fail(message: str, code: int) -> int:
 def _solve(options: argparse.Namespace) -> None:
     check_writable(options.output)
     workload = read_workload(options)
-    constraints = read_constraints(options, workload.graph)
-    chosen = {name: getattr(options, name) for name in METHOD_OPTIONS}
-    chosen |= {"contiguous_backward": options.contiguous_backward or None}
-    chosen |= {"deterministic": options.deterministic or None}
-    chosen |= {"contiguous_cpus": False if options.scattered_cpus else None}
-    chosen |= {"refine": options.refine or None, "fuse": options.fuse or None}
-    chosen |= {"transfers": read_transfers(options)}
-    chosen |= {"constraints": None if constraints.empty else constraints}
     with ProgressLine() as line:
         plan = solve(
             workload.graph,
             workload.devices,
             options.objective,
             method=options.method,
-            split=options.split,
-            backend=options.backend,
-            time_limit=options.time_limit,
-            gap=options.gap,
-            seed=options.seed,
-            workers=options.workers,
             on_progress=line.show,
-            **{name: value for name, value in chosen.items() if value is not None},
+            **solve_options(options, workload),
         )
     print(plan.to_json() if options.format == "json" else plan.summary())
     if options.output is not None:

@@ -20,7 +20,7 @@ from partitioner.workload.workload import Workload
 
 PROFILE = ".txt"
 COUNTS = {"accelerators": "accelerator", "cpus": "cpu"}
-PROFILE_OPTIONS = {"bandwidth": None, "cpu_factor": None, "inference": False}
+PROFILE_OPTIONS = ("bandwidth", "cpu_factor", "inference")
 
 
 def read_workload(options: argparse.Namespace, planned: Devices | None = None) -> Workload:
@@ -46,8 +46,8 @@ def read_constraints(
     found = load_constraints(options.constraints, graph) if options.constraints else planned or Constraints()
     wanted: dict[str, Any] = {
         "stages": options.stages,
-        "use_all_devices": options.use_all_devices or None,
-        "neighbours_only": options.neighbours_only or None,
+        "use_all_devices": options.use_all_devices,
+        "neighbours_only": options.neighbours_only,
     }
     return replace(found, **{name: value for name, value in wanted.items() if value is not None})
 
@@ -64,7 +64,7 @@ def read_transfers(options: argparse.Namespace, planned: Transfers | None = None
     given = {
         "slope": options.link_slope,
         "intercept": options.link_intercept,
-        "contention": options.contention or None,
+        "contention": options.contention,
     }
     wanted: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(found or Transfers(), **wanted) if wanted else found
@@ -75,7 +75,7 @@ def _is_profile(options: argparse.Namespace) -> bool:
 
 
 def _native(options: argparse.Namespace) -> tuple[Graph, Devices]:
-    given = [name for name, absent in PROFILE_OPTIONS.items() if getattr(options, name) is not absent]
+    given = [name for name in PROFILE_OPTIONS if getattr(options, name) is not None]
     if given:
         raise OptionError(f"--{given[0].replace('_', '-')} is for profiles ({PROFILE} files)")
     return read(options.workload)

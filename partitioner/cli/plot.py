@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from partitioner.base.distribution import remedy
+from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.inputs import read_workload
-from partitioner.cli.simulate import simulation_arguments
+from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
+from partitioner.cli.simulate import LINKS_ARGUMENT, simulation_arguments
 from partitioner.errors import BackendUnavailable, OptionError
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import PlanRecord
@@ -22,7 +24,7 @@ from partitioner.plots.graph import plot_graph
 from partitioner.plots.loads import plot_loads
 from partitioner.plots.memory import plot_memory
 from partitioner.plots.timeline import plot_timeline
-from partitioner.schedule.simulation import LINKS, simulate
+from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.workload import Workload
 
@@ -31,21 +33,6 @@ if TYPE_CHECKING:
 
 FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 MICROBATCHES = 16
-
-
-def add_plot_options(parser: argparse.ArgumentParser) -> None:
-    """Add what ``partitioner plot`` takes beyond a workload."""
-    parser.add_argument("plan", metavar="PLAN", help="a plan, or a split with fpgas and cpus")
-    parser.add_argument("--what", choices=PICTURES, default="loads", help="the picture (loads)")
-    parser.add_argument("--output", required=True, metavar="FILE", help=f"to write: {', '.join(FORMATS)}")
-    parser.add_argument(
-        "--schedule", metavar="NAME", help="of timeline and memory (the plan's, else 1f1b or inference)"
-    )
-    parser.add_argument(
-        "--microbatches", type=int, metavar="N", help=f"of these (the plan's, else {MICROBATCHES})"
-    )
-    parser.add_argument("--links", choices=LINKS, default="host", help="the way of tensors in these")
-    parser.add_argument("--dark", action="store_true", help="light on a dark background")
 
 
 def run_plot(options: argparse.Namespace) -> None:
@@ -115,6 +102,44 @@ PICTURES: dict[str, Callable[[argparse.Namespace], Axes]] = {
     "memory": _memory,
     "graph": _graph,
 }
+PLOT = (
+    Section(
+        "",
+        (
+            WORKLOAD,
+            PLAN,
+            value(
+                "--output",
+                f"write the picture to this file, which ends in {', '.join(FORMATS)}; the option is required",
+                required=True,
+                metavar="FILE",
+            ),
+            value(
+                "--what",
+                "draw the loads of the devices, the timeline of a schedule, the memory over that time, "
+                "or the graph in the colours of its devices (default: loads)",
+                choices=PICTURES,
+                default="loads",
+            ),
+            value(
+                "--schedule",
+                "draw a timeline or memory under this schedule (default: the plan's, else 1f1b, or inference "
+                "for a graph without a backward pass)",
+                metavar="NAME",
+            ),
+            value(
+                "--microbatches",
+                f"draw these two for this many samples (default: the plan's, else {MICROBATCHES})",
+                type=int,
+                metavar="N",
+            ),
+            LINKS_ARGUMENT,
+            flag("--dark", "draw light on a dark background (default: dark on a light one)"),
+        ),
+    ),
+    devices(OF_PLAN),
+    PROFILE,
+)
 
 
 def _read(options: argparse.Namespace) -> tuple[Workload, PlanRecord]:

@@ -6,7 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.inputs import read_workload
+from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.errors import OptionError
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.chrome_trace import save_chrome_trace
@@ -17,11 +19,65 @@ from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.planning.comparison.schedules import Comparison, compare_schedules
 from partitioner.results.timeline_table import timeline_table
 from partitioner.schedule import Timeline, simulate
+from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.reading import read_passes
-from partitioner.schedule.simulation import usual_schedule
+from partitioner.schedule.simulation import LINKS, usual_schedule
 from partitioner.workload.workload import Workload
 
 TABLE = ".csv"
+LINKS_ARGUMENT = value(
+    "--links",
+    "move tensors by host memory (host), or from device to device (direct) (default: host)",
+    default="host",
+    choices=LINKS,
+)
+SIMULATE = (
+    Section(
+        "",
+        (
+            WORKLOAD,
+            PLAN,
+            value(
+                "--schedule",
+                f"run this schedule: {', '.join(KINDS)}, or a file with one of torch's (.csv) "
+                "(default: the plan's, else 1f1b, or inference for a graph without a backward pass)",
+                metavar="NAME",
+            ),
+            value(
+                "--microbatches",
+                "run this many samples (default: as many as the plan or the schedule's file says; if neither "
+                "does, the option is required)",
+                type=int,
+                metavar="N",
+            ),
+            LINKS_ARGUMENT,
+            flag("--compare", "rank all schedules (default: run one schedule)"),
+        ),
+    ),
+    Section(
+        "output",
+        (
+            value(
+                "--output",
+                "write the timeline to this file (default: none is written)",
+                metavar="TIMELINE.json",
+            ),
+            value(
+                "--trace",
+                "write a Chrome trace, for Perfetto, to this file (default: none is written)",
+                metavar="TRACE.json",
+            ),
+            value(
+                "--csv",
+                "write the schedule for torch to this file (default: none is written)",
+                metavar="FILE.csv",
+            ),
+            FORMAT,
+        ),
+    ),
+    devices(OF_PLAN),
+    PROFILE,
+)
 
 
 def simulate_plan(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from partitioner import load_plan
 from tests.cli.test_command_line import Captured, run, small_workload
 
 
@@ -34,6 +35,9 @@ def test_text_and_json_say_the_same(capsys: Captured, tmp_path: Path) -> None:
         (("--methods", "dp,single_device", "--memory", "4"), 3, "infeasible: "),
         (("--methods", "single_device", "--memory", "8"), 4, "no method found a plan"),
         (("--methods", "greedy"), 4, "no method found a plan"),
+        (("--methods", "dp", "--backend", "scip"), 2, "backend = 'scip': no method compared runs on it"),
+        (("--methods", "dp", "--gap", "1"), 2, "gap = 1.0: must be a fraction"),
+        (("--methods", "dp", "--orders", "0"), 2, "orders = 0"),
     ],
 )
 def test_exit_codes(
@@ -55,3 +59,24 @@ def test_contention_reaches_the_methods(capsys: Captured, tmp_path: Path) -> Non
     plain = json.loads(run(capsys, *words)[1])["methods"][0]
     crowded = json.loads(run(capsys, *words, "--contention")[1])["methods"][0]
     assert plain["value"] < crowded["value"]
+
+
+def test_options_of_solve_reach_the_methods(capsys: Captured, tmp_path: Path) -> None:
+    """A gap ends them early; a solver is only for those that run on it; the best plan is written."""
+    output = tmp_path / "plan.json"
+    words = ("compare", small_workload(tmp_path), "--methods", "dp,ip", "--split", "free", "--deterministic")
+    options = ("--gap", "0.75", "--backend", "scip", "--seed", "3", "--output", output, "--format", "json")
+    code, out, _ = run(capsys, *words, *options)
+    rows = {row["method"]: row for row in json.loads(out)["methods"]}
+    plan = load_plan(output)
+    assert code == 0 and rows["ip"]["stop_reason"] == "gap" and rows["dp"]["reason"]
+    assert (plan.method, plan.seed, plan.value) == ("ip", 3, rows["ip"]["value"])
+    assert plan.options["deterministic"] is True
+
+
+def test_no_plan_is_written_where_the_output_cannot_be(capsys: Captured, tmp_path: Path) -> None:
+    """That is known before any method runs."""
+    code, out, err = run(
+        capsys, "compare", small_workload(tmp_path), "--output", tmp_path / "no" / "plan.json"
+    )
+    assert (code, out) == (2, "") and "plan.json" in err

@@ -10,12 +10,12 @@ from typing import Any
 
 import networkx as nx
 
-from partitioner.base.argument_types import require_callable
+from partitioner.base.argument_types import require_callable, require_text
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Progress
 from partitioner.planning.comparison.method_table import compared_table
-from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, run_method, runs_of
+from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, backends_of, run_method, runs_of
 from partitioner.planning.objectives import OPERATORS, objective_of
 from partitioner.planning.option_effects import Asked, check_options, known_options
 from partitioner.planning.options import check_fares, read_options
@@ -125,7 +125,9 @@ def compare_methods(
     *,
     split: str | None = None,
     methods: Sequence[str] | None = None,
+    backend: str = "auto",
     time_limit: float | None = 10.0,
+    gap: float = 0.0,
     seed: int = 0,
     workers: int | None = None,
     on_progress: Report | None = None,
@@ -136,13 +138,15 @@ def compare_methods(
 
     Parameters
     ----------
-    graph, devices, objective, seed, workers
+    graph, devices, objective, gap, seed, workers
         As for :func:`partitioner.solve`.
     split
         The one split to compare on. None: for latency and makespans the usual one; else a method that makes
         chains makes chains, one that places operators free splits, and any other all that it knows.
     methods
         Names that ``partitioner methods`` lists; None: all that the objective and the splits suit.
+    backend
+        The solver for those methods that can run on it; the others run as with ``"auto"``.
     time_limit
         Seconds for each method.
     on_progress
@@ -158,6 +162,8 @@ def compare_methods(
         If the graph and the devices do not fit together.
     OptionError
         If an option has a value it may not have, or no method can do what is asked.
+    BackendUnavailable
+        If no method that is compared runs on the backend.
 
     Examples
     --------
@@ -170,13 +176,16 @@ def compare_methods(
     Workload(graph, devices)
     wanted = objective_of(objective, options=method_options)
     require_callable(on_progress=on_progress)
+    require_text(backend=backend)
     interruption = Interruption(stop)
-    read_options(wanted, time_limit, 0.0, seed, workers, method_options)
+    read_options(wanted, time_limit, gap, seed, workers, method_options)
     check_fares(wanted, devices)
     if wanted is OPERATORS:
         with_pass_order(graph)  # refuses, once, what every method would refuse
     runs = runs_of(wanted, split, methods, "placer" in method_options)
-    given = {"time_limit": time_limit, "seed": seed, "workers": workers, "stop": stop, **method_options}
+    backends = backends_of([name for name, _ in runs], backend)
+    given = {"time_limit": time_limit, "gap": gap, "seed": seed, "workers": workers, "stop": stop}
+    given |= method_options
     check_options(method_options, [Asked(wanted, shape, name, devices) for name, shape in runs])
     found: list[Compared] = []
     for number, (name, shape) in enumerate(runs, 1):
@@ -184,7 +193,8 @@ def compare_methods(
             found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
             continue
         tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
-        options = known_options({**given, "on_progress": tell}, Asked(wanted, shape, name, devices))
+        extra = {"on_progress": tell, "backend": backends[name]}
+        options = known_options({**given, **extra}, Asked(wanted, shape, name, devices))
         found.append(run_method(graph, devices, objective, name, shape, options))
     cut = any(_interrupted(one) for one in found) and not interruption.asked
     if cut and all(one.plan is None for one in found):

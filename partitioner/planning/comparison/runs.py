@@ -16,6 +16,8 @@ from partitioner.errors import (
     NoPlanFound,
     OptionError,
     PartitionerError,
+    nearest,
+    shown,
 )
 from partitioner.evaluation.result import DeviceLoad
 from partitioner.evaluation.shape import SHAPES
@@ -100,6 +102,22 @@ def runs_of(
     if not runs:
         raise OptionError(f"no method makes {split} splits for objective {objective.name!r}")
     return runs
+
+
+def backends_of(methods: Sequence[str], backend: str) -> dict[str, str]:
+    """Return the backend of each method: the one asked for if it runs on that, else ``"auto"``.
+
+    Raises
+    ------
+    BackendUnavailable
+        If none of the methods runs on it.
+    """
+    found = {name: backend if backend in METHODS[name].backends else "auto" for name in methods}
+    if backend != "auto" and backend not in found.values():
+        known = list(dict.fromkeys(each for name in methods for each in METHODS[name].backends))
+        words = f"no method compared runs on it, only on {', '.join(known)}{nearest(backend, known)}"
+        raise BackendUnavailable(f"backend = {shown(backend)}: {words}")
+    return found
 
 
 def _splits(info: MethodInfo, objective: Objective, split: str | None, named: bool) -> tuple[str, ...]:

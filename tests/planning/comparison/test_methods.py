@@ -118,6 +118,20 @@ def test_the_best_comes_first_and_the_plans_are_those_of_solve() -> None:
             assert one.value == solve(diamond(), gpus(), objective, method=one.method, split=one.split).value
 
 
+def test_the_gap_is_for_all_and_the_backend_for_those_that_run_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, tuple[str, float]] = {}
+
+    def answer(*_: Any, method: str, backend: str, gap: float, **__: Any) -> Plan:
+        asked[method] = (backend, gap)
+        return plan(1.0, 1.0)
+
+    monkeypatch.setattr(partitioner.planning.comparison.runs, "solve", answer)
+    compare_methods(diamond(), gpus(), methods=["dp", "ip"], backend="scip", gap=0.25)
+    assert asked == {"dp": ("auto", 0.25), "ip": ("scip", 0.25)}
+    with pytest.raises(BackendUnavailable, match=r"backend = 'scipp': no method .* mean 'scip'"):
+        compare_methods(diamond(), gpus(), methods=["dp", "ip"], backend="scipp")
+
+
 def test_bounds_hold_for_the_optimum_of_their_split() -> None:
     """Against exhaustive search, and against every plan of the split or of a stricter one."""
     chains = 0

@@ -1,0 +1,53 @@
+"""An argument of a command: its name, its help, and what the parser is told of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a command.
+
+    Parameters
+    ----------
+    name
+        As it is typed, such as ``"--time-limit"``.
+    help
+        What it does, in one clause that ends with its default in parentheses.
+    keywords
+        Further arguments of ``argparse.ArgumentParser.add_argument``.
+    """
+
+    name: str
+    help: str
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Arguments that stand together in the help of a command, under a title."""
+
+    title: str
+    arguments: tuple[Argument, ...]
+
+
+def value(name: str, help: str, **keywords: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes a value."""
+    return Argument(name, help, keywords)
+
+
+def flag(name: str, help: str, *, stands_for: bool = True, **keywords: Any) -> Argument:  # noqa: A002
+    """Return an argument without a value: None if it is not given, else `stands_for`."""
+    return Argument(name, help, {"action": "store_const", "const": stands_for, **keywords})
+
+
+def add_sections(parser: argparse.ArgumentParser, sections: Sequence[Section]) -> None:
+    """Add the arguments to a parser; those of a section without a title go where argparse puts them."""
+    for section in sections:
+        group = parser.add_argument_group(section.title) if section.title else parser
+        for one in section.arguments:
+            group.add_argument(one.name, help=one.help, **one.keywords)

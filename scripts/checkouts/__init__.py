@@ -1,0 +1,1 @@
+"""Runs of two checkouts of the package, each in a process of its own."""

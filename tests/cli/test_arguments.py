@@ -1,0 +1,109 @@
+"""Every argument of a command has a help text with its default; ``compare`` takes what ``solve`` takes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from partitioner.cli.argument import Section, add_sections, flag, value
+from partitioner.cli.arguments import command_parser
+from partitioner.cli.command_line import COMMANDS
+from partitioner.planning.options import DEFAULTS
+
+METAPHORS = (
+    *("door", "room", "wish", "word", "words", "wall", "hunt", "none such", "so many", "beside", "at hand"),
+    *("as usual", "usual", "let be"),
+)
+DEFAULT = re.compile(r"\(default: (.+)\)$")
+REPLACED = {"--method": "--methods"}
+CHANGED = ("--split", "--time-limit", "--output")  # compare says what they do with several plans
+PYTHON_ONLY = ("step_limit", "transfers", "placer", "reserve_memory", "uniform")
+
+
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of every command, by name."""
+    (found,) = (action for action in command_parser(COMMANDS)._actions if action.choices)
+    assert isinstance(found.choices, dict)
+    return found.choices
+
+
+def arguments_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """All but ``--help``, which argparse adds."""
+    return (action for action in parser._actions if action.dest != "help")
+
+
+def faults(action: argparse.Action) -> list[str]:
+    """What is wrong with the help of an argument."""
+    text = action.help or ""
+    stated = DEFAULT.search(text)
+    found = [] if text else ["no help"]
+    found += [f"the metaphor {each!r}" for each in METAPHORS if re.search(rf"\b{each}\b", text)]
+    if stated is None and not action.required:
+        found.append("no default stated")
+    default = f"{action.default:g}" if isinstance(action.default, float) else action.default
+    if stated and default is not None and re.split(r"[, ]", stated[1])[0] != str(default):
+        found.append(f"the default is {default}")
+    return found
+
+
+def broken(*arguments: object) -> list[str]:
+    """The faults of one argument in a parser of its own."""
+    parser = argparse.ArgumentParser()
+    add_sections(parser, [Section("", tuple(arguments))])  # type: ignore[arg-type]
+    return [fault for action in arguments_of(parser) for fault in faults(action)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_argument_is_explained_with_its_default(command: str) -> None:
+    found = {action.dest: faults(action) for action in arguments_of(parsers()[command])}
+    assert len(found) >= 3
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+def test_every_fault_of_a_help_text_is_found() -> None:
+    assert broken(value("--x", "")) == ["no help", "no default stated"]
+    assert broken(flag("--x", "do it")) == ["no default stated"]
+    assert broken(value("--x", "use this beside it (default: 1)", default=1)) == ["the metaphor 'beside'"]
+    assert broken(value("--x", "use this (default: 1)", default=2)) == ["the default is 2"]
+    assert broken(value("--x", "use this (default: 0.5, half)", default=0.5)) == []
+
+
+def test_the_list_of_commands_explains_each() -> None:
+    assert set(parsers()) == set(COMMANDS)
+    text = " ".join(command_parser(COMMANDS).format_help().split())
+    assert all(
+        parser.description.rstrip(".")[1:] in text for parser in parsers().values() if parser.description
+    )
+
+
+def test_compare_takes_what_solve_takes() -> None:
+    """The same options with the same help, types and choices, but for those that are about one plan."""
+    solve, compare = (
+        {each.option_strings[0]: each for each in arguments_of(parsers()[name]) if each.option_strings}
+        for name in ("solve", "compare")
+    )
+    assert list(compare) == [REPLACED.get(name, name) for name in solve]
+    for name, one in solve.items():
+        other = compare[REPLACED.get(name, name)]
+        if name not in REPLACED:
+            assert (one.dest, one.type, one.choices) == (other.dest, other.type, other.choices)
+        if name not in REPLACED and name not in CHANGED:
+            assert (one.help, one.default) == (other.help, other.default)
+
+
+def test_every_option_of_the_library_has_one_of_solve() -> None:
+    """But for objects that a shell cannot write, and switches for experiments; their list is complete."""
+    known = {action.dest for action in arguments_of(parsers()["solve"])}
+    assert set(DEFAULTS) - known == set(PYTHON_ONLY)
+
+
+@pytest.mark.parametrize("columns", ["80", "160"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_the_terminal(command: str, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = parsers()[command].format_help().splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    assert lines[0].startswith(f"usage: partitioner {command} ")
