@@ -18,7 +18,9 @@ SECONDS = 10.0  # for all attempts together
 LEAST = 0.1  # for one
 
 
-def why_infeasible(graph: Graph, devices: Devices, split: str, relief: tuple[str, ...] = ()) -> str:
+def why_infeasible(
+    graph: Graph, devices: Devices, split: str, conflicting_constraints: tuple[str, ...] = ()
+) -> str:
     """Name what rules out every plan: demands, or the limit that simple sums can tell.
 
     Parameters
@@ -27,12 +29,12 @@ def why_infeasible(graph: Graph, devices: Devices, split: str, relief: tuple[str
         The workload, fitted to the devices (:func:`partitioner.problem.fit.fit`).
     split
         The shape asked for.
-    relief
+    conflicting_constraints
         Demands without one of which there is a plan, see :func:`relieving`.
     """
     what = "no chain of stages" if split == "chain" else f"no {split} split"
-    if relief:
-        return f"{what} obeys the limits; without {' or without '.join(relief)} there is one"
+    if conflicting_constraints:
+        return f"{what} obeys the limits; without {' or without '.join(conflicting_constraints)} there is one"
     room = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
     total = float(graph.size.sum())
     if total > room:

@@ -122,7 +122,7 @@ def certify(
 
 def _asked(devices: Devices, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what plans to compare with are asked for: no solution's own parts but that replicas may be."""
-    asked = {name: value for name, value in given.items() if name not in PARTS}
-    if asked.pop("replicas", None):
-        asked["replicas"] = max(kind.count for kind in devices.kinds)
-    return asked
+    requested = {name: value for name, value in given.items() if name not in PARTS}
+    if requested.pop("replicas", None):
+        requested["replicas"] = max(kind.count for kind in devices.kinds)
+    return requested

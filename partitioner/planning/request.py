@@ -121,7 +121,7 @@ class Request:
         )
         return evaluated(self.objective, self.workload.graph, self.workload.devices, solution, under)
 
-    def relief(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
+    def conflicting_constraints(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
         """What finds the demands without one of which there is a plan."""
         method = self.info.load()
 

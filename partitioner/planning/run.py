@@ -16,7 +16,7 @@ from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.planning.first_plan import find_first_plan
 from partitioner.planning.objectives import Objective
-from partitioner.planning.option_effects import Asked, has_effect, notes_on_options
+from partitioner.planning.option_effects import Requested, has_effect, notes_on_options
 from partitioner.planning.options import check_fares, cores_for, read_options, split_for
 from partitioner.planning.request import Request, plain
 from partitioner.planning.run_method import notes_on_kernels, run_method
@@ -59,14 +59,14 @@ def find_plan(
     features = options.regime.features(devices)
     automatic = objective.automatic(split, features)
     info = choose(method, objective.name, split, backend, features, automatic)
-    asked = Asked(objective, split, info.name, devices)
-    noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
+    requested = Requested(objective, split, info.name, devices)
+    noted = notes_on_options({**method_options, "warm_start": warm_start}, requested)
     cores, capped = cores_for(workers)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     request = Request(workload, objective, split, info, options, layer)
     problem = request.problem()
     incumbent, subgraph = start_from(problem, graph, devices, warm_start, options.regime)
-    if has_effect("warm_start", warm_start, asked):
+    if has_effect("warm_start", warm_start, requested):
         noted += unused_start(devices, split, warm_start, incumbent)
     first = partial(find_first_plan, request, problem, incumbent, subgraph)
     settings = Settings(
@@ -90,7 +90,9 @@ def find_plan(
     placement = expand(graph, devices, outcome)
     if placement is None:
         by_keyboard = settings.interruption.by_keyboard
-        raise no_plan(request.fitted(), devices, outcome, request.relief(settings), by_keyboard)
+        raise no_plan(
+            request.fitted(), devices, outcome, request.conflicting_constraints(settings), by_keyboard
+        )
     subgraphs = expand_subgraphs(graph, outcome)
     evaluation = request.evaluated(placement, subgraphs)
     confirm(evaluation, outcome, devices)

@@ -37,7 +37,7 @@ def run_method(
     with settings.interruption, METER.watched(settings.on_compile):
         known = first() if settings.deadline is not None or settings.expired else None
         if known is not None:
-            settings.tell("first plan", 0, 0, known.outcome.value, 0.0)
+            settings.report_progress("first plan", 0, 0, known.outcome.value, 0.0)
         outcome = _run(info, problem, settings, dispensable=known is not None)
     if outcome.infeasible or outcome.stop_reason not in ENDED_EARLY:
         return outcome

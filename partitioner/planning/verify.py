@@ -56,7 +56,7 @@ def no_plan(
     graph: Graph,
     devices: Devices,
     outcome: Outcome,
-    relief: Callable[[], tuple[str, ...]] = tuple,
+    conflicting_constraints: Callable[[], tuple[str, ...]] = tuple,
     by_keyboard: bool = True,
 ) -> BaseException:
     """What to raise when a method found nothing.
@@ -67,7 +67,7 @@ def no_plan(
         The workload, fitted to the devices.
     outcome
         Of the method.
-    relief
+    conflicting_constraints
         Called if it is proven that there is no plan: finds demands without one of which there is.
     by_keyboard
         Whether it was Ctrl-C that interrupted the run, if it was interrupted.
@@ -75,6 +75,8 @@ def no_plan(
     if outcome.stop_reason == "interrupted" and by_keyboard:
         return KeyboardInterrupt()
     if outcome.infeasible:
-        return InfeasibleError(why_infeasible(graph, devices, outcome.problem.split, relief()))
+        return InfeasibleError(
+            why_infeasible(graph, devices, outcome.problem.split, conflicting_constraints())
+        )
     notes = "".join(f"; {note}" for note in outcome.notes)
     return NoPlanFound(f"no plan found ({outcome.stop_reason}){notes}")

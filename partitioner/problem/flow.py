@@ -46,7 +46,7 @@ def flow_of(
         member=member,
         count=np.array([min(kind.count, count) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
-        fare=np.array([kind.fare for kind in devices.kinds]),
+        transfer_factor=np.array([kind.effective_transfer_factor for kind in devices.kinds]),
         communication=devices.communication,
         relaxed_size=size,
         relaxed_allowed=allowed,

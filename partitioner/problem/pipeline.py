@@ -11,7 +11,7 @@ from partitioner.problem.precedence import distinct
 from partitioner.workload.constraints import Range
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
-from partitioner.workload.in_flight import held as stash
+from partitioner.workload.in_flight import samples_in_flight as stash
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import Demands
 
@@ -19,7 +19,7 @@ UNLIMITED = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Limits:
+class PipelineLimits:
     """What every stage, and all of them together, must keep to.
 
     Parameters
@@ -93,7 +93,7 @@ class Pipeline:
     replicas: int = 1
     schedule: str | None = None
     microbatches: int | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: PipelineLimits = field(default_factory=PipelineLimits)
 
     def merged(self, block: Ints, count: int) -> Pipeline:
         """The same of `count` blocks of supernodes; `block` has shape (n,)."""
@@ -176,7 +176,7 @@ class Extension:
         pipeline = self.pipeline(light, devices, member, count)
         weights = _sums(member, np.where(heavy, graph.weights, 0.0), count)
         none = np.zeros(0, dtype=np.int64)
-        return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=Limits())
+        return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=PipelineLimits())
 
 
 def _pipeline(
@@ -214,9 +214,9 @@ def _sums(member: Ints, values: Floats, count: int) -> Floats:
     return np.bincount(member, values, count).astype(np.float64)
 
 
-def _limits(regime: Regime) -> Limits:
+def _limits(regime: Regime) -> PipelineLimits:
     demanded = regime.constraints
-    return Limits(
+    return PipelineLimits(
         nodes=_range(demanded.nodes_per_stage, 1),
         layers=_range(demanded.layers_per_stage, 0),
         stages=demanded.stages or 0,

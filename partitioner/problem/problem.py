@@ -75,7 +75,7 @@ class Problem:
         The tensors between supernodes.
     member
         Shape (N,): the supernode of every original node.
-    count, memory, fare
+    count, memory, transfer_factor
         Shape (K,): devices of each kind, their memory (infinity without limit), and what they pay
         for a transfer that costs 1, 0 if they do not pay.
     communication
@@ -119,7 +119,7 @@ class Problem:
     member: Ints
     count: Ints
     memory: Floats
-    fare: Floats
+    transfer_factor: Floats
     communication: str
     relaxed_size: Floats
     relaxed_allowed: Bools
@@ -145,7 +145,7 @@ class Problem:
     @property
     def pays(self) -> Bools:
         """Shape (K,): does a device of the kind pay for transfers?"""
-        return self.fare > 0
+        return self.transfer_factor > 0
 
     @property
     def copies(self) -> Ints:

@@ -85,7 +85,7 @@ def stash(
     behind = sum(devices[stage + 1 :])
     if schedule != "interleaved":
         _require("chunks", chunks, is_count(chunks, 1, 1), f"must be 1 for schedule {shown(schedule)}")
-        return held(schedule, behind, devices[stage], microbatches)
+        return samples_in_flight(schedule, behind, devices[stage], microbatches)
     _require("chunks", chunks, is_count(chunks) and chunks > 1, "must be an integer of at least 2")
     group = stages if group is None else group
     _require("group", group, is_count(group), WHOLE)
@@ -96,7 +96,7 @@ def stash(
     return Held(in_flight, 1)
 
 
-def held(schedule: str, behind: int, replicas: int = 1, microbatches: int | None = None) -> Held:
+def samples_in_flight(schedule: str, behind: int, replicas: int = 1, microbatches: int | None = None) -> Held:
     """What each of `replicas` devices of a stage holds if later stages have `behind` devices.
 
     Every schedule of :func:`stash` but ``"interleaved"``.
@@ -108,7 +108,7 @@ def held(schedule: str, behind: int, replicas: int = 1, microbatches: int | None
 
     Examples
     --------
-    >>> held("1f1b", behind=3, replicas=2)
+    >>> samples_in_flight("1f1b", behind=3, replicas=2)
     Held(activations=3, weights=1)
     """
     check_schedule(schedule, microbatches, RULES[:-1])

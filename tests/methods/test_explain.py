@@ -16,7 +16,7 @@ PINS = {0: "accelerator0", 1: "accelerator1"}
 
 @pytest.mark.parametrize("split", ["chain", "free"])
 @pytest.mark.parametrize(
-    ("demands", "relief"),
+    ("demands", "conflicting_constraints"),
     [
         ({"stages": 4}, "stages = 4"),
         ({"stages": 4, "use_all_devices": True}, "stages = 4"),
@@ -24,11 +24,13 @@ PINS = {0: "accelerator0", 1: "accelerator1"}
         ({"pin": PINS, "together": [[0, 1]], "stages": 2}, "pin of 0: 'accelerator0' or without pin of 1"),
     ],
 )
-def test_the_error_names_what_to_leave_out(split: str, demands: dict[str, Any], relief: str) -> None:
+def test_the_error_names_what_to_leave_out(
+    split: str, demands: dict[str, Any], conflicting_constraints: str
+) -> None:
     """Each demand is left out in turn, by solving again."""
     with pytest.raises(InfeasibleError) as caught:
         solve(GRAPH, Devices.accelerated(3), split=split, constraints=Constraints(**demands))
-    assert f"obeys the limits; without {relief}" in str(caught.value)
+    assert f"obeys the limits; without {conflicting_constraints}" in str(caught.value)
 
 
 def test_all_together_are_named_where_no_single_one_is_to_blame() -> None:

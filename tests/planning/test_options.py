@@ -52,7 +52,9 @@ def test_given_options_replace_the_defaults() -> None:
 
 def test_subgraphs_are_for_latency() -> None:
     assert read(objective="latency", subgraphs_per_accelerator=3).subgraphs_per_accelerator == 3
-    with pytest.raises(OptionError, match="subgraphs_per_accelerator = 2: must be 1 for objective 'throughput'"):
+    with pytest.raises(
+        OptionError, match="subgraphs_per_accelerator = 2: must be 1 for objective 'throughput'"
+    ):
         read(subgraphs_per_accelerator=2)
 
 

@@ -17,7 +17,7 @@ from partitioner.methods.method import Progress
 from partitioner.planning.comparison.method_table import compared_table
 from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, run_method, runs_of
 from partitioner.planning.objectives import OPERATORS, objective_of
-from partitioner.planning.option_effects import Asked, check_options, known_options
+from partitioner.planning.option_effects import Requested, check_options, known_options
 from partitioner.planning.options import check_fares, read_options
 from partitioner.planning.verify import TOLERANCE
 from partitioner.results.tables import unit_of
@@ -177,14 +177,16 @@ def compare_methods(
         with_pass_order(graph)  # refuses, once, what every method would refuse
     runs = runs_of(wanted, split, methods, "placer" in method_options)
     given = {"time_limit": time_limit, "seed": seed, "workers": workers, "stop": stop, **method_options}
-    check_options(method_options, [Asked(wanted, shape, name, devices) for name, shape in runs])
+    check_options(method_options, [Requested(wanted, shape, name, devices) for name, shape in runs])
     found: list[Compared] = []
     for number, (name, shape) in enumerate(runs, 1):
         if any(_interrupted(one) for one in found) or interruption.asked:
             found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
             continue
-        tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
-        options = known_options({**given, "on_progress": tell}, Asked(wanted, shape, name, devices))
+        report_progress = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
+        options = known_options(
+            {**given, "on_progress": report_progress}, Requested(wanted, shape, name, devices)
+        )
         found.append(run_method(graph, devices, objective, name, shape, options))
     cut = any(_interrupted(one) for one in found) and not interruption.asked
     if cut and all(one.plan is None for one in found):

@@ -15,9 +15,16 @@ from partitioner.methods.list_scheduling.baechi.queues import (
 )
 from partitioner.methods.list_scheduling.engine import found
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import upward_rank
+from partitioner.methods.list_scheduling.task_arrays import (
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
+    book,
+    new_state,
+)
 from partitioner.methods.method import Settings
 from partitioner.problem.tasks import Tasks
 
@@ -35,25 +42,25 @@ def place_etf(tasks: Tasks, settings: Settings) -> Found | None:
         None if the tasks that are left fit nowhere.
     """
     order = np.argsort(-upward_rank(tasks), kind="stable")
-    ground = ground_of(tasks, settings.placing.reserve_memory, insertion=False)
+    arrays = arrays_of(tasks, settings.placing.reserve_memory, insertion=False)
     state = new_state(tasks)
-    done = _place_all(ground, state, new_queues(ground, order))
+    done = _place_all(arrays, state, new_queues(arrays, order))
     return found(state) if done else None
 
 
 @njit(cache=True, nogil=True)
-def _place_all(ground: Ground, state: State, queues: Queues) -> bool:
+def _place_all(arrays: TaskArrays, state: PartialSchedule, queues: Queues) -> bool:
     """Place one task after another; False if what is left fits nowhere."""
     everywhere = np.ones(len(state.room), dtype=np.bool_)
-    enqueue_sources(ground, state, queues)
+    enqueue_sources(arrays, state, queues)
     for _ in range(len(queues.task)):
-        device = first_offer(ground, state, queues, everywhere)
+        device = first_offer(arrays, state, queues, everywhere)
         if device == NOWHERE:
             return False
         v = queues.task[queues.offered[device]]
-        book(ground, state, v, device)
+        book(arrays, state, v, device)
         leave(queues, v)
-        enqueue_readers(ground, state, queues, v)
+        enqueue_readers(arrays, state, queues, v)
     return True
 
 

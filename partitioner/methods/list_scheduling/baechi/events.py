@@ -17,7 +17,14 @@ from partitioner.methods.list_scheduling.baechi.queues import (
 )
 from partitioner.methods.list_scheduling.engine import found
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
+from partitioner.methods.list_scheduling.task_arrays import (
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
+    book,
+    new_state,
+)
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
@@ -38,30 +45,30 @@ def place_by_events(tasks: Tasks, favourite: Ints, reserve: bool) -> Found | Non
     favourite
         Shape (n,): the favourite child of each task, for m-SCT; ``NOWHERE`` for none.
     reserve
-        See :class:`partitioner.methods.list_scheduling.ground.Ground`.
+        See :class:`partitioner.methods.list_scheduling.task_arrays.TaskArrays`.
 
     Returns
     -------
     Found or None
         None if the tasks that are left fit nowhere.
     """
-    ground, state = ground_of(tasks, reserve, insertion=False), new_state(tasks)
-    done = _run(ground, state, new_queues(ground, kahn_order(tasks)), favourite)
+    arrays, state = arrays_of(tasks, reserve, insertion=False), new_state(tasks)
+    done = _run(arrays, state, new_queues(arrays, kahn_order(tasks)), favourite)
     return found(state) if done else None
 
 
 @njit(cache=True, nogil=True)
-def _run(ground: Ground, state: State, queues: Queues, favourite: Ints) -> bool:
+def _run(arrays: TaskArrays, state: PartialSchedule, queues: Queues, favourite: Ints) -> bool:
     """From one moment to the next; False if tasks are left when nothing can happen any more."""
     running, last = np.full(len(state.room), NOWHERE), np.full(len(state.room), NOWHERE)
-    enqueue_sources(ground, state, queues)
+    enqueue_sources(arrays, state, queues)
     now, placed = 0.0, 0
     while now < np.inf:
         for d in range(len(running)):
             if running[d] != NOWHERE and state.end[d] <= now:
                 last[d], running[d] = running[d], NOWHERE
-                enqueue_readers(ground, state, queues, last[d])
-        started, following = _start_all(ground, state, queues, favourite, running, last, now)
+                enqueue_readers(arrays, state, queues, last[d])
+        started, following = _start_all(arrays, state, queues, favourite, running, last, now)
         placed += started
         for d in range(len(running)):
             if running[d] != NOWHERE:
@@ -72,20 +79,26 @@ def _run(ground: Ground, state: State, queues: Queues, favourite: Ints) -> bool:
 
 @njit(cache=True, nogil=True)
 def _start_all(
-    ground: Ground, state: State, queues: Queues, favourite: Ints, running: Ints, last: Ints, now: float
+    arrays: TaskArrays,
+    state: PartialSchedule,
+    queues: Queues,
+    favourite: Ints,
+    running: Ints,
+    last: Ints,
+    now: float,
 ) -> tuple[int, float]:
     """Start what can start now: how many tasks did, and when an idle device could start one next."""
     started = 0
     idle = running == NOWHERE
     while True:
-        _hold(ground, state, queues, favourite, last, idle, now)
-        device = first_offer(ground, state, queues, idle)
+        _hold(arrays, state, queues, favourite, last, idle, now)
+        device = first_offer(arrays, state, queues, idle)
         if device == NOWHERE:
             return started, np.inf
         if queues.offer[device] > now:
             return started, queues.offer[device]
         v = queues.task[queues.offered[device]]
-        book(ground, state, v, device)
+        book(arrays, state, v, device)
         leave(queues, v)
         running[device], idle[device] = v, False
         started += 1
@@ -93,7 +106,13 @@ def _start_all(
 
 @njit(cache=True, nogil=True)
 def _hold(
-    ground: Ground, state: State, queues: Queues, favourite: Ints, last: Ints, idle: Bools, now: float
+    arrays: TaskArrays,
+    state: PartialSchedule,
+    queues: Queues,
+    favourite: Ints,
+    last: Ints,
+    idle: Bools,
+    now: float,
 ) -> None:
     """Put the offers of idle devices that wait for a favourite child in the place of their usual ones."""
     for d in range(len(idle)):
@@ -103,6 +122,6 @@ def _hold(
         if queues.held[d]:
             queues.held[d], queues.exact[d] = False, False
             queues.offer[d], queues.offered[d] = 0.0, 0
-        if child != NOWHERE and queues.ready_at[child] != NOWHERE and favourite_held(ground, state, child, d):
+        if child != NOWHERE and queues.ready_at[child] != NOWHERE and favourite_held(arrays, state, child, d):
             queues.held[d], queues.exact[d] = True, True
-            queues.offer[d], queues.offered[d] = offer_awake(ground, state, queues, child, d, now)
+            queues.offer[d], queues.offered[d] = offer_awake(arrays, state, queues, child, d, now)

@@ -14,7 +14,7 @@ STOPS = ("optimal", "gap", "infeasible", "time_limit", "interrupted", "failed")
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolverLimits:
     """When a solver may stop.
 
     Parameters
@@ -67,7 +67,7 @@ Tell = Callable[[Any, float], None]
 class Solver(Protocol):
     """Solves one program; tells of better solutions and bounds on the way if it can."""
 
-    def __call__(self, program: Program, limits: Limits, tell: Tell) -> Answer:
+    def __call__(self, program: Program, limits: SolverLimits, report: Tell) -> Answer:
         """Solve `program` within `limits`; errors of the solver may be raised."""
         ...
 

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from partitioner.methods.solvers.backends.backend import Answer, Capability, Limits
+from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits
 from partitioner.methods.solvers.messages import Job
 from partitioner.methods.solvers.neighbourhood import Neighbourhoods
 from partitioner.methods.solvers.search import MARGIN, PRECISION, Search
-from partitioner.methods.solvers.worker_pool import Crew, Event, Worker
+from partitioner.methods.solvers.worker_pool import Event, Worker, WorkerPool
 
 LOOK = 0.05  # seconds between looks at the clock
 GRACE = 2.0  # seconds by which a solver may overrun its own limit
@@ -44,7 +44,7 @@ class Statement(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Lap:
+class SolverRun:
     """One solve, of the whole program or of a neighbourhood, and what was known when it began."""
 
     statement: Statement
@@ -55,7 +55,7 @@ class Lap:
 
 
 @dataclass(eq=False)
-class Lane:
+class Slot:
     """A core's worth of work: one solve after the other.
 
     Parameters
@@ -82,9 +82,9 @@ class Lane:
     slice: float
     seed: int
     worker: Worker | None = None
-    lap: Lap | None = None
+    run: SolverRun | None = None
     search_until: float = 0.0
-    laps: int = 0
+    runs: int = 0
     done: bool = False
     searches: bool = True
     near: Neighbourhoods = field(init=False)
@@ -93,7 +93,7 @@ class Lane:
         self.near = Neighbourhoods(np.random.default_rng(self.seed))
 
 
-def lanes_of(backends: Sequence[Capability], workers: int, seed: int, searches: bool = True) -> list[Lane]:
+def slots_of(backends: Sequence[Capability], workers: int, seed: int, searches: bool = True) -> list[Slot]:
     """One lane for each core, or one for all cores where the solver uses them itself.
 
     With `searches` False there are no neighbourhoods, and only as many lanes as backends.
@@ -101,46 +101,46 @@ def lanes_of(backends: Sequence[Capability], workers: int, seed: int, searches: 
     first = backends[0]
     if first.parallel or workers == 1:
         slice_ = np.inf if first.parallel else SLICE
-        return [Lane(list(backends), workers, slice_, seed, searches=searches)]
+        return [Slot(list(backends), workers, slice_, seed, searches=searches)]
     if not searches:
-        return [Lane([backend], 1, np.inf, seed + i) for i, backend in enumerate(backends[:workers])]
-    proving = [Lane([backend], 1, SLICE, seed + i) for i, backend in enumerate(backends[:workers])]
+        return [Slot([backend], 1, np.inf, seed + i) for i, backend in enumerate(backends[:workers])]
+    proving = [Slot([backend], 1, SLICE, seed + i) for i, backend in enumerate(backends[:workers])]
     searching = range(len(proving), workers)
-    return proving + [Lane([backends[i % len(backends)]], 1, 0.0, seed + i) for i in searching]
+    return proving + [Slot([backends[i % len(backends)]], 1, 0.0, seed + i) for i in searching]
 
 
 @dataclass(eq=False)
-class Race:
+class SolverPortfolio:
     """Lanes at work on one search; `state` says how a task is put to a backend."""
 
     search: Search[Any]
-    crew: Crew
-    lanes: list[Lane]
+    pool: WorkerPool
+    slots: list[Slot]
     state: Callable[[Any, Capability], Statement]
 
     @property
     def backend(self) -> str:
         """The first solver, by which a run that asks none is named."""
-        return self.lanes[0].backends[0].name if self.lanes and self.lanes[0].backends else "numba"
+        return self.slots[0].backends[0].name if self.slots and self.slots[0].backends else "numba"
 
     def begin(self) -> None:
         """Let the first lane prove what it can while others look for first parts."""
-        for lane in self.lanes[:1]:
-            self._keep_busy(lane)
+        for slot in self.slots[:1]:
+            self._keep_busy(slot)
         self.search.look = self.listen
 
     def listen(self, seconds: float = 0.0) -> None:
         """Wait so long for a message, and take all that are there."""
-        while (event := self.crew.next(seconds)) is not None:
-            for lane in self.lanes:
-                if lane.worker is event.worker and lane.lap is not None:
-                    self._take(lane, lane.lap, event)
+        while (event := self.pool.next(seconds)) is not None:
+            for slot in self.slots:
+                if slot.worker is event.worker and slot.run is not None:
+                    self._take(slot, slot.run, event)
             seconds = 0.0
 
     def run(self) -> None:
         """Work until the search is over or no lane can prove anything more."""
-        for lane in self.lanes[1:]:
-            lane.search_until = time.perf_counter() + lane.slice / 2
+        for slot in self.slots[1:]:
+            slot.search_until = time.perf_counter() + slot.slice / 2
         while not self.search.over and self.step():
             pass
 
@@ -149,53 +149,53 @@ class Race:
 
         That is so, too, once none is at work and there is too little time to start a process.
         """
-        for lane in self.lanes:
-            self._keep_busy(lane)
-        proving = any(not lane.done for lane in self.lanes if lane.slice > 0)
-        if not proving or not any(lane.lap for lane in self.lanes):
+        for slot in self.slots:
+            self._keep_busy(slot)
+        proving = any(not slot.done for slot in self.slots if slot.slice > 0)
+        if not proving or not any(slot.run for slot in self.slots):
             return False
         self.listen(LOOK)
         return True
 
     def end(self) -> None:
         """Note which solvers are still at work when the search is over."""
-        for lane in self.lanes:
-            if lane.lap is not None:
-                self.search.words.setdefault(lane.lap.backend.name, "stopped")
+        for slot in self.slots:
+            if slot.run is not None:
+                self.search.words.setdefault(slot.run.backend.name, "stopped")
 
-    def _keep_busy(self, lane: Lane) -> None:
-        lap = lane.lap
-        if lap is not None:
-            stale = lap.whole and lap.statement.cutoff > STALE * self.search.target
-            if stale or time.perf_counter() > lap.ends + GRACE:
-                self._abandon(lane)
-        if lane.lap is None and not lane.done:
-            self._start(lane)
+    def _keep_busy(self, slot: Slot) -> None:
+        run = slot.run
+        if run is not None:
+            stale = run.whole and run.statement.cutoff > STALE * self.search.target
+            if stale or time.perf_counter() > run.ends + GRACE:
+                self._abandon(slot)
+        if slot.run is None and not slot.done:
+            self._start(slot)
 
-    def _abandon(self, lane: Lane) -> None:
-        if lane.worker is not None:
-            lane.worker.kill()
-        lane.worker = lane.lap = None
+    def _abandon(self, slot: Slot) -> None:
+        if slot.worker is not None:
+            slot.worker.kill()
+        slot.worker = slot.run = None
 
-    def _start(self, lane: Lane) -> None:
+    def _start(self, slot: Slot) -> None:
         search, now = self.search, time.perf_counter()
-        hired = lane.worker is not None and lane.worker.alive
-        if not (hired or is_worth_while(search.settings.clock.left)):
+        ready = slot.worker is not None and slot.worker.alive
+        if not (ready or is_worth_while(search.settings.clock.left)):
             search.cut_short = True
             return
-        may_search = lane.searches and search.best is not None and lane.slice < np.inf
-        whole = not may_search or (now >= lane.search_until and lane.slice > 0)
-        task = search.task() if whole else lane.near.task(search)
-        seconds = min(max(lane.slice, SLICE) if whole else SEARCH_SECONDS, self._left())
-        backend = lane.backends[lane.laps % len(lane.backends)]
-        lane.laps += whole
+        may_search = slot.searches and search.best is not None and slot.slice < np.inf
+        whole = not may_search or (now >= slot.search_until and slot.slice > 0)
+        task = search.task() if whole else slot.near.task(search)
+        seconds = min(max(slot.slice, SLICE) if whole else SEARCH_SECONDS, self._left())
+        backend = slot.backends[slot.runs % len(slot.backends)]
+        slot.runs += whole
         gap = max(0.0, search.settings.gap - 2 * PRECISION) if whole else SEARCH_GAP
-        limits = Limits(None if np.isinf(seconds) else seconds, gap, lane.seed, lane.threads)
-        lane.lap = Lap(self.state(task, backend), backend, whole, self._known(), now + seconds)
-        job = Job(backend.place, lane.lap.statement.payload, limits)
-        if lane.worker is None or not hired:
-            lane.worker = self.crew.hire()
-        lane.worker.give(job)
+        limits = SolverLimits(None if np.isinf(seconds) else seconds, gap, slot.seed, slot.threads)
+        slot.run = SolverRun(self.state(task, backend), backend, whole, self._known(), now + seconds)
+        job = Job(backend.place, slot.run.statement.payload, limits)
+        if slot.worker is None or not ready:
+            slot.worker = self.pool.start()
+        slot.worker.submit(job)
 
     def _left(self) -> float:
         """Seconds for a solver, less what it takes to hand over its answer."""
@@ -205,38 +205,38 @@ class Race:
     def _known(self) -> tuple[float, float, int]:
         return self.search.value, self.search.bound, self.search.refused
 
-    def _take(self, lane: Lane, lap: Lap, event: Event) -> None:
-        """Learn from a message, and end the lap if it is an answer."""
+    def _take(self, slot: Slot, run: SolverRun, event: Event) -> None:
+        """Learn from a message, and end the run if it is an answer."""
         message = event.message
         if message.values is not None:
-            solution = lap.statement.solution(message.values)
+            solution = run.statement.solution(message.values)
             if not self.search.offer(solution):
                 self.search.refuse(solution)
-        if lap.whole:
-            self.search.raise_bound(unscaled(message.bound, lap.statement))
+        if run.whole:
+            self.search.raise_bound(unscaled(message.bound, run.statement))
         if isinstance(message, Answer):
-            lane.lap = None
-            self._conclude(lane, lap, message)
+            slot.run = None
+            self._conclude(slot, run, message)
 
-    def _conclude(self, lane: Lane, lap: Lap, answer: Answer) -> None:
+    def _conclude(self, slot: Slot, run: SolverRun, answer: Answer) -> None:
         ended = answer.stop in ("optimal", "gap", "infeasible")
         if answer.stop == "failed":
-            self._drop(lane, lap, answer)
-        elif not lap.whole:
-            lane.near.learn(ended)
+            self._drop(slot, run, answer)
+        elif not run.whole:
+            slot.near.learn(ended)
             return
-        elif ended and lap.known == self._known():
-            lane.done = True
-        elif not ended and lane.slice < np.inf:
-            lane.search_until = time.perf_counter() + lane.slice
-            lane.slice *= 2
-        self.search.words[lap.backend.name] = answer.native
+        elif ended and run.known == self._known():
+            slot.done = True
+        elif not ended and slot.slice < np.inf:
+            slot.search_until = time.perf_counter() + slot.slice
+            slot.slice *= 2
+        self.search.words[run.backend.name] = answer.native
 
-    def _drop(self, lane: Lane, lap: Lap, answer: Answer) -> None:
+    def _drop(self, slot: Slot, run: SolverRun, answer: Answer) -> None:
         """Go on without a backend that failed."""
-        self.search.notes.append(f"backend {lap.backend.name} failed: {answer.native}")
-        lane.backends.remove(lap.backend)
-        lane.done = not lane.backends
+        self.search.notes.append(f"backend {run.backend.name} failed: {answer.native}")
+        slot.backends.remove(run.backend)
+        slot.done = not slot.backends
 
 
 def is_worth_while(seconds: float) -> bool:
