@@ -15,7 +15,7 @@ from partitioner.planning.options import GRANULARITIES
 from partitioner.schedule.kinds.registry import KINDS
 from partitioner.schedule.simulation import LINKS
 from partitioner.workload.devices import COMMUNICATION_MODELS
-from partitioner.workload.pipeline_settings import SCHEDULES
+from partitioner.workload.in_flight import SCHEDULES
 
 Command = Callable[[argparse.Namespace], None]
 PLANNED = "plan, or else of the workload"

@@ -14,6 +14,22 @@ from partitioner.workload.graph import Graph
 SHAPES = ("chain", "convex", "free")
 
 
+def is_ordered(split: str) -> bool:
+    """Whether the parts of such a split stand in an order, as the stages of a pipeline do.
+
+    Examples
+    --------
+    >>> [split for split in SHAPES if is_ordered(split)]
+    ['chain']
+    """
+    return split == "chain"
+
+
+def is_contiguous(split: str) -> bool:
+    """Whether the forward parts of such a split must be contiguous without standing in an order."""
+    return split == "convex"
+
+
 @dataclass(frozen=True)
 class Shape:
     """What a placement looks like.
@@ -39,6 +55,11 @@ class Shape:
     order: tuple[str, ...]
     torn_forward: tuple[str, ...]
     torn_backward: tuple[str, ...]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether the parts form a chain of stages."""
+        return self.name == "chain"
 
 
 def placement_shape(graph: Graph, device: NDArray[np.int64], names: Sequence[str]) -> Shape:

@@ -44,7 +44,7 @@ def _is_pinned(pipeline: Pipeline, part: Part) -> bool:
 def _is_line(problem: Problem, pipeline: Pipeline, number: Ints) -> bool:
     """Do only neighbours share edges? Parts of a chain are in order; others can be laid in lines."""
     ends = number[pipeline.adjacent.owners()], number[pipeline.adjacent.items]
-    if problem.split == "chain":
+    if problem.ordered:
         return bool((np.abs(ends[0] - ends[1]) <= 1).all())
     lines: nx.Graph[int] = nx.Graph()
     lines.add_nodes_from(number.tolist())

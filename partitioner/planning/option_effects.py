@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from partitioner.errors import OptionError, shown
+from partitioner.evaluation.shape import is_contiguous
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import Objective
 from partitioner.planning.options import DEFAULTS
@@ -77,7 +78,7 @@ STARTED = (
 )
 CONVEX = Effect(
     "split 'convex'",
-    lambda requested: requested.split == "convex" and "subgraphs" not in requested.objective.terms,
+    lambda requested: is_contiguous(requested.split) and "subgraphs" not in requested.objective.terms,
     True,
 )
 

@@ -17,7 +17,7 @@ from partitioner.methods.registry import choose
 from partitioner.planning.first_plan import find_first_plan
 from partitioner.planning.objectives import Objective
 from partitioner.planning.option_effects import Requested, has_effect, notes_on_options
-from partitioner.planning.options import check_fares, cores_for, read_options, split_for
+from partitioner.planning.options import check_transfer_factors, cores_for, read_options, split_for
 from partitioner.planning.request import Request, plain
 from partitioner.planning.run_method import notes_on_kernels, run_method
 from partitioner.planning.verify import confirm, no_plan
@@ -55,7 +55,7 @@ def find_plan(
     workload = Workload(graph, devices)
     split = split_for(objective, split, method)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
-    check_fares(objective, devices)
+    check_transfer_factors(objective, devices)
     features = options.regime.features(devices)
     automatic = objective.automatic(split, features)
     info = choose(method, objective.name, split, backend, features, automatic)
@@ -108,7 +108,7 @@ def find_plan(
         backend=outcome.backend or info.backends[0],
         runtime_seconds=time.perf_counter() - clock.started,
         devices=evaluation.loads,
-        stages=placement.order if split == "chain" else evaluation.shape.order,
+        stages=placement.order if problem.ordered else evaluation.shape.order,
         placement=placement.device,
         workload_sha256=workload.sha256,
         seed=seed,

@@ -42,8 +42,8 @@ def misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str
     shape = evaluation.shape
     if problem.measure is Measure.ONE_SAMPLE:
         return ""  # its subgraphs are judged with the rules
-    if problem.split != "convex":
-        shaped = problem.split == "free" or shape.name == "chain"
+    if not problem.regions:
+        shaped = shape.is_chain or not problem.ordered
         return "" if shaped else f"{shape.name}, not {problem.split}"
     torn = {*shape.torn_forward, *(shape.torn_backward if len(problem.regions) > 1 else ())}
     bound = zip(devices.kinds, problem.contiguous.tolist(), strict=True)
@@ -75,8 +75,6 @@ def no_plan(
     if outcome.stop_reason == "interrupted" and by_keyboard:
         return KeyboardInterrupt()
     if outcome.infeasible:
-        return InfeasibleError(
-            why_infeasible(graph, devices, outcome.problem.split, conflicting_constraints())
-        )
+        return InfeasibleError(why_infeasible(graph, devices, outcome.problem, conflicting_constraints()))
     notes = "".join(f"; {note}" for note in outcome.notes)
     return NoPlanFound(f"no plan found ({outcome.stop_reason}){notes}")

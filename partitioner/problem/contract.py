@@ -95,7 +95,9 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     if goal.measure is not Measure.LAST_OPERATOR:
         return replace(_contracted(graph, devices, group, goal), tasks=tasks)
     problem = flow_of(graph, devices, group, goal.subgraphs, order, tensors=False)
-    return replace(problem, measure=goal.measure, split=goal.split, tasks=tasks)
+    return replace(
+        problem, measure=goal.measure, split=goal.split, ordered=goal.split == "chain", tasks=tasks
+    )
 
 
 def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
@@ -116,6 +118,7 @@ def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Prob
     return replace(
         problem,
         split=goal.split,
+        ordered=False,
         regions=tuple(region_of(graph, member, b) for b in passes) if goal.split == "convex" else (),
         contiguous=problem.pays | goal.contiguous_cpus,
         chain=chain,

@@ -52,6 +52,7 @@ def flow_of(
         relaxed_allowed=allowed,
         measure=Measure.ONE_SAMPLE,
         split="convex",
+        ordered=False,
         backward=graph.backward[order],
         group=np.unique(group[order], return_inverse=True)[1],
         subgraphs=subgraphs,

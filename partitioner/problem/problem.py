@@ -87,6 +87,8 @@ class Problem:
         The same graph with all free nodes merged, at that risk; None where nothing is left to merge.
     measure, split
         What is asked for, see :func:`partitioner.solve`.
+    ordered
+        Whether the parts stand in an order: stages of a chain.
     regions
         The graphs in which parts must be contiguous; empty unless the split is convex.
     contiguous
@@ -126,6 +128,7 @@ class Problem:
     coarser: Problem | None = None
     measure: Measure = Measure.LARGEST_LOAD
     split: str = "chain"
+    ordered: bool = True
     regions: tuple[Region, ...] = ()
     contiguous: Bools = field(default_factory=lambda: np.ones(0, dtype=bool))
     chain: Problem | None = None

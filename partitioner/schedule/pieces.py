@@ -34,7 +34,7 @@ def pieces_of(placed: Placed, shape: Shape, order: tuple[int, ...] | None) -> Pi
 
     Between pieces dependencies never lead back, so that each can run without interruption.
     """
-    if shape.name == "chain":
+    if shape.is_chain:
         given = order if order is not None else tuple(placed.names.index(name) for name in shape.order)
         if _mirrored(placed, given) and not order_violations(placed, shape, given):
             return _stages(placed, given)

@@ -8,6 +8,7 @@ import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, solve
 from partitioner.methods.explain import relieving, why_infeasible
+from partitioner.problem.contract import contract
 from partitioner.workload.pipeline_settings import Regime
 
 GRAPH = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
@@ -64,7 +65,9 @@ def test_memory_of_a_kind_is_found_by_sums() -> None:
     times = {"gpu": [1.0, 1.0], "cpu": [1.0, 1.0]}
     graph = Graph.from_arrays(times, size=3.0, allowed={"gpu": [True, True], "cpu": [False, False]})
     devices = Devices((DeviceKind("gpu", 1, memory=4.0), DeviceKind("cpu", 1)))
-    assert why_infeasible(graph, devices, "chain").startswith("memory: nodes that run on gpu only take 6")
+    assert why_infeasible(graph, devices, contract(graph, devices)).startswith(
+        "memory: nodes that run on gpu only take 6"
+    )
 
 
 def test_a_schedule_may_be_to_blame() -> None:

@@ -18,7 +18,7 @@ from partitioner.planning.comparison.method_table import compared_table
 from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, run_method, runs_of
 from partitioner.planning.objectives import OPERATORS, objective_of
 from partitioner.planning.option_effects import Requested, check_options, known_options
-from partitioner.planning.options import check_fares, read_options
+from partitioner.planning.options import check_transfer_factors, read_options
 from partitioner.planning.verify import TOLERANCE
 from partitioner.results.tables import unit_of
 from partitioner.workload.devices import Devices
@@ -172,7 +172,7 @@ def compare_methods(
     require_callable(on_progress=on_progress)
     interruption = Interruption(stop)
     read_options(wanted, time_limit, 0.0, seed, workers, method_options)
-    check_fares(wanted, devices)
+    check_transfer_factors(wanted, devices)
     if wanted is OPERATORS:
         with_pass_order(graph)  # refuses, once, what every method would refuse
     runs = runs_of(wanted, split, methods, "placer" in method_options)
