@@ -28,7 +28,7 @@ class Operators:
     rank
         For every node its place in a topological order.
     strict
-        Does every device run its nodes in that order? Else in the order in which they become ready.
+        Whether every device runs its nodes in that order; else in the order in which they become ready.
 
     Attributes
     ----------

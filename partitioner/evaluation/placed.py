@@ -41,7 +41,7 @@ class Placed:
 
     @property
     def pays(self) -> Bools:
-        """Shape (devices,): does the device pay for communication?"""
+        """Shape (devices,): whether the device pays for communication."""
         return np.array([self.devices.kinds[k].pays_communication for k in self.kind], dtype=bool)
 
     @property

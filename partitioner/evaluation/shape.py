@@ -42,7 +42,7 @@ class Shape:
         orphaned backward node, stays or goes to a later device. Convex: the forward nodes of every
         device are contiguous (paper, Definition 3.1).
     forward_convex, backward_convex
-        Is every device's part contiguous, in the forward graph and in the backward graph?
+        Whether every device's part is contiguous, in the forward graph and in the backward graph.
     order
         The devices in use in the order of the chain; empty if it is none.
     torn_forward, torn_backward

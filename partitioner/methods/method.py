@@ -45,7 +45,7 @@ def part_numbers(parts: Sequence[Part], n: int) -> Ints:
 
 
 def meets(bound: float, value: float, gap: float = 0.0) -> bool:
-    """Is the bound within the gap of the value, rounding aside?"""
+    """Whether the bound is within the gap of the value, up to rounding."""
     return bound >= value * (1 - max(gap, 2 * ROUNDING))
 
 

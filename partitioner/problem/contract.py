@@ -39,9 +39,9 @@ class Goal:
         (:func:`partitioner.problem.layers.whole_layers`) or by constraints
         (:func:`partitioner.problem.fit.companions`).
     contiguous_cpus
-        Must a convex split be contiguous on kinds that do not pay for transfers too?
+        Whether a convex split must be contiguous also on kinds that do not pay for transfers.
     contiguous_backward
-        Must the backward part of a convex split be contiguous too?
+        Whether the backward part of a convex split must be contiguous too.
     subgraphs
         For latency: how many subgraphs of each pass an accelerator may hold.
     extension

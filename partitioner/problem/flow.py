@@ -29,7 +29,7 @@ def flow_of(
     order
         Shape (N,): positions of the nodes, producers before consumers.
     tensors
-        Are the nets needed? Else there are none.
+        Whether the nets are needed; else there are none.
     """
     member = np.argsort(order)
     count = len(order)

@@ -29,7 +29,7 @@ class PipelineLimits:
     stages
         How many stages there must be, 0 for any number.
     all_devices, neighbours
-        Must every device be used? May only neighbouring stages exchange tensors?
+        Whether every device must be used. Whether only neighbouring stages may exchange tensors.
     """
 
     nodes: tuple[int, int] = (1, UNLIMITED)
@@ -67,7 +67,7 @@ class Pipeline:
     bandwidth
         Shape (K,): of the exchange of weights, infinity where it takes no time.
     added
-        Does the exchange follow the work? Else both overlap.
+        Whether the exchange follows the work; else both overlap.
     group
         Shape (L, K): devices of each kind in a group of each level, the smallest groups first.
     slowdown
@@ -133,7 +133,7 @@ class Extension:
         return _limits(self.regime).rigid
 
     def needs_all(self, devices: Devices) -> bool:
-        """Can more devices be of use than there are supernodes, or does it matter which they are?"""
+        """Whether more devices than supernodes can be of use, or it matters which they are."""
         shared = self.regime.replicas > 1 or self.regime.constraints.use_all_devices
         return shared or bool(devices.levels)
 
@@ -147,7 +147,7 @@ class Extension:
         return np.bincount(group, self.demands.device >= 0, groups) > 0
 
     def weightless(self, devices: Devices) -> bool:
-        """Does it take replicas no time to exchange weights?"""
+        """Whether it takes replicas no time to exchange weights."""
         return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
 
     def most_held(self, graph: Graph, devices: Devices) -> float:

@@ -67,7 +67,7 @@ class Problem:
     size
         Shape (n,): memory.
     allowed
-        Shape (K, n): may every member run on the kind?
+        Shape (K, n): whether every member may run on the kind.
     successors, predecessors
         Precedence: a chain of stages never leads from a supernode back to an earlier one. Empty
         where the split need not be a chain.
@@ -92,7 +92,7 @@ class Problem:
     regions
         The graphs in which parts must be contiguous; empty unless the split is convex.
     contiguous
-        Shape (K,): must the parts on devices of that kind be contiguous?
+        Shape (K,): whether the parts on devices of that kind must be contiguous.
     chain
         The same graph contracted for chains, as a start for other splits; None for chains.
     backward, group
@@ -147,7 +147,7 @@ class Problem:
 
     @property
     def pays(self) -> Bools:
-        """Shape (K,): does a device of the kind pay for transfers?"""
+        """Shape (K,): whether a device of the kind pays for transfers."""
         return self.transfer_factor > 0
 
     @property

@@ -34,8 +34,8 @@ class Transfers:
     intercept
         What every transfer takes beside: one for all pairs, or a square.
     contention
-        Has each device one channel, on which it sends or receives one tensor at a time? Else transfers do
-        not hinder one another.
+        Whether each device has one channel, on which it sends or receives one tensor at a time; else
+        transfers do not delay one another.
 
     Raises
     ------

@@ -62,7 +62,7 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
 
 
 def _slots(search: SplitSearch) -> list[Slot]:
-    """Return lanes for the backends; none where there is no time to state the program."""
+    """Return slots for the backends; none where there is no time to state the program."""
     settings, problem = search.settings, search.problem
     left = settings.clock.left
     pins = len(problem.nets.pins.items) * int(problem.count.sum())

@@ -57,7 +57,7 @@ def cover(search: SplitSearch, relaxation: Relaxation) -> None:
 
 
 def _stop(search: SplitSearch, descent: Descent) -> Callable[[], bool]:
-    """Should the covering bound begin anew, or end?"""
+    """Whether the covering bound should begin anew, or end."""
     value = search.value
 
     def stop() -> bool:

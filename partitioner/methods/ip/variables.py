@@ -55,7 +55,7 @@ class Variables:
     device_kind
         Shape (devices,).
     x
-        Shape (n, devices): is the supernode on the device? (binary)
+        Shape (n, devices): whether the supernode is on the device (binary).
     load
         Shape (passes,): the largest load, or the largest of each pass.
     touch

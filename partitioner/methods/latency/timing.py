@@ -24,7 +24,7 @@ def latency(problem: Problem, layout: SubgraphLayout) -> float:
 
 
 def obeys(problem: Problem, layout: SubgraphLayout) -> bool:
-    """Does the layout keep to memory, allowed kinds, groups and the number of subgraphs?"""
+    """Whether the layout keeps to memory, allowed kinds, groups and the number of subgraphs."""
     kind = device_kinds(problem)
     if layout.place.min(initial=0) < 0 or layout.place.max(initial=-1) >= len(kind):
         return False

@@ -22,9 +22,9 @@ class TaskArrays(NamedTuple):
     Parameters
     ----------
     reserve
-        Does the first task of a group take the memory of all?
+        Whether the first task of a group takes the memory of all.
     insertion
-        May tasks start in idle slots between others?
+        Whether tasks may start in idle slots between others.
     """
 
     time: Floats
@@ -131,7 +131,7 @@ def empty_state(limit: Floats, n: int, groups: int, tensors: int) -> PartialSche
 
 @njit(cache=True, nogil=True)
 def fits(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> bool:
-    """May task `v` go to device `d`, by its group, the memory that is left, and the kind?"""
+    """Whether task `v` may go to device `d`, by its group, the memory that is left, and the kind."""
     g = arrays.group[v]
     if state.home[g] == NOWHERE:
         return bool(arrays.group_allowed[d, g] and arrays.group_size[g] <= state.room[d])

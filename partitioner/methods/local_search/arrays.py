@@ -26,7 +26,7 @@ class PlacementModel(NamedTuple):
     violation_scale
         Mean memory of a supernode, the unit of what is above a device's room.
     allowed
-        Shape (n, D): may the supernode run there?
+        Shape (n, D): whether the supernode may run there.
     room, transfer_factor, contiguous
         Shape (D,): the device's memory, what it pays for a transfer of cost 1, and whether its share must
         be contiguous.

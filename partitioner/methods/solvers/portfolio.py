@@ -40,7 +40,7 @@ class Statement(Protocol):
         """The solver finds no solution above this value."""
 
     def solution(self, values: Any) -> Any:
-        """What the solver's values stand for."""
+        """Return the solution that the solver's values stand for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class SolverRun:
 
 @dataclass(eq=False)
 class Slot:
-    """A core's worth of work: one solve after the other.
+    """What one core runs: one solve after the other.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ class Slot:
     search_until
         When the next proof begins.
     done
-        Has the lane nothing left to do?
+        Whether the slot has nothing left to do.
     searches
         False if it only proves, one backend after the other where the slice is no infinity.
     seed
-        Seed of the lane.
+        Seed of the slot.
     """
 
     backends: list[Capability]
@@ -94,9 +94,9 @@ class Slot:
 
 
 def slots_of(backends: Sequence[Capability], workers: int, seed: int, searches: bool = True) -> list[Slot]:
-    """One lane for each core, or one for all cores where the solver uses them itself.
+    """Return one slot for each core, or one for all cores where the solver uses them itself.
 
-    With `searches` False there are no neighbourhoods, and only as many lanes as backends.
+    With `searches` False there are no neighbourhoods, and only as many slots as backends.
     """
     first = backends[0]
     if first.parallel or workers == 1:
@@ -111,7 +111,7 @@ def slots_of(backends: Sequence[Capability], workers: int, seed: int, searches: 
 
 @dataclass(eq=False)
 class SolverPortfolio:
-    """Lanes at work on one search; `state` says how a task is put to a backend."""
+    """Slots that work on one search; `state` says how a task is put to a backend."""
 
     search: Search[Any]
     pool: WorkerPool
@@ -120,17 +120,17 @@ class SolverPortfolio:
 
     @property
     def backend(self) -> str:
-        """The first solver, by which a run that asks none is named."""
+        """The first solver, which names a run in which no solver has answered."""
         return self.slots[0].backends[0].name if self.slots and self.slots[0].backends else "numba"
 
     def begin(self) -> None:
-        """Let the first lane prove what it can while others look for first parts."""
+        """Let the first slot prove what it can while others look for first parts."""
         for slot in self.slots[:1]:
             self._keep_busy(slot)
         self.search.look = self.listen
 
     def listen(self, seconds: float = 0.0) -> None:
-        """Wait so long for a message, and take all that are there."""
+        """Wait for a message for at most `seconds`, and take all that have come."""
         while (event := self.pool.next(seconds)) is not None:
             for slot in self.slots:
                 if slot.worker is event.worker and slot.run is not None:
@@ -138,14 +138,14 @@ class SolverPortfolio:
             seconds = 0.0
 
     def run(self) -> None:
-        """Work until the search is over or no lane can prove anything more."""
+        """Work until the search is over or no slot can prove anything more."""
         for slot in self.slots[1:]:
             slot.search_until = time.perf_counter() + slot.slice / 2
         while not self.search.over and self.step():
             pass
 
     def step(self) -> bool:
-        """Keep the lanes busy and listen for a moment; False once no lane can prove anything more.
+        """Keep the slots busy and listen for a moment; False once no slot can prove anything more.
 
         That is so, too, once none is at work and there is too little time to start a process.
         """
@@ -240,7 +240,7 @@ class SolverPortfolio:
 
 
 def is_worth_while(seconds: float) -> bool:
-    """Whether a process that is started now can do anything in so many seconds."""
+    """Whether a process that is started now can do anything in that many seconds."""
     return seconds >= LEAST
 
 

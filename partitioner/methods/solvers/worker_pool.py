@@ -52,7 +52,7 @@ class Worker:
         self.threads: list[threading.Thread] = []
 
     def submit(self, job: Job) -> None:
-        """Queue a job; a worker that has ended says so by an event."""
+        """Queue a job; that a worker has ended is an event."""
         self.jobs.put(job)
 
     def start(self) -> None:
@@ -111,7 +111,7 @@ class Worker:
 
 
 class WorkerPool:
-    """Workers and the queue of what they tell; all are killed when it is closed, or forgotten."""
+    """Workers and the queue of their events; all are killed when the pool is closed or collected."""
 
     def __init__(self) -> None:
         self.events: queue.Queue[Event] = queue.Queue()
@@ -120,7 +120,7 @@ class WorkerPool:
         weakref.finalize(self, self.queued.put, None)
 
     def start(self) -> Worker:
-        """A new worker, whose process starts soon."""
+        """Return a new worker; a thread starts its process."""
         if self.keeper is None:
             self.keeper = threading.Thread(target=_keep, args=(self.queued,), daemon=True)
             self.keeper.start()
@@ -129,7 +129,7 @@ class WorkerPool:
         return worker
 
     def next(self, seconds: float) -> Event | None:
-        """The next event; None if there is none within `seconds`."""
+        """Return the next event; None if there is none within `seconds`."""
         try:
             return self.events.get(timeout=seconds) if seconds > 0 else self.events.get_nowait()
         except queue.Empty:

@@ -26,11 +26,11 @@ class LayerIdeals(NamedTuple):
     Parameters
     ----------
     inside
-        Shape (S, n): is the layer in the ideal?
+        Shape (S, n): whether the layer is in the ideal.
     output
         Shape (S,): bytes that cross the cut, as the planner counts them.
     before
-        Shape (S, S): may a pipeline that is cut at the second state be cut at the first one too?
+        Shape (S, S): whether a pipeline cut at the second state may be cut at the first one too.
     """
 
     inside: Bools

@@ -73,7 +73,7 @@ def steps_of(problem: Problem, cut: Floats, convex: bool) -> list[DecisionStep]:
     cut
         Shape (nets,): the load of a torn net.
     convex
-        Must the set be contiguous in the problem's regions?
+        Whether the set must be contiguous in the problem's regions.
     """
     steps = [DecisionStep() for _ in range(problem.n)]
     free: list[int] = []

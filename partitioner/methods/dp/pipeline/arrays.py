@@ -68,7 +68,7 @@ class MemoryModel(NamedTuple):
     least_in_flight, least_versions
         Shape (S, K): the least of these over the replicas that a state leaves room for.
     staged
-        Does it matter how many devices are behind a stage, or how many replicas it has?
+        Whether it matters how many devices are behind a stage, or how many replicas it has.
     """
 
     size: Floats
@@ -125,7 +125,7 @@ class DeviceStates(NamedTuple):
     behind
         Shape (S,): how many devices are in use, of all kinds.
     dominance
-        Is a state with fewer devices at least as good?
+        Whether a state with fewer devices is at least as good.
     """
 
     left: Ints
@@ -141,7 +141,7 @@ class PipelineSearchSpec(NamedTuple):
     Parameters
     ----------
     summed
-        Is the value of a chain the sum of its loads? Else it is the largest one.
+        Whether the value of a chain is the sum of its loads; else it is the largest one.
     threshold
         Only stages of at most this load count.
     limit
@@ -158,7 +158,7 @@ class PipelineSearchSpec(NamedTuple):
     growth, easiest
         Shapes (K, n) and (K, I), as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, on one device.
     open
-        Shape (n,): may the supernode be added?
+        Shape (n,): whether the supernode may be added.
     """
 
     summed: bool

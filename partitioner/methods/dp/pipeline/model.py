@@ -58,7 +58,7 @@ def memory_model_of(problem: Problem, space: StateSpace, behind: int = 0) -> Mem
 
 
 def behind_matters(problem: Problem) -> bool:
-    """Does the memory that a stage needs depend on the devices behind it?"""
+    """Whether the memory that a stage needs depends on the devices behind it."""
     pipeline = pipeline_of(problem)
     if pipeline.schedule is None:
         return False

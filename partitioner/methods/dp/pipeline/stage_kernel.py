@@ -36,7 +36,7 @@ def spread(work, weights, copies, bandwidth, added):  # type: ignore[no-untyped-
 
 @njit(cache=True, inline="always")
 def can_spread(work, weights, most, bandwidth, added, threshold):  # type: ignore[no-untyped-def]
-    """May a stage with at least this work and these weights stay within the threshold on `most` devices?
+    """Whether a stage of at least this work and these weights may keep to the threshold on `most` devices.
 
     Where the exchange is added, the load is monotone in the number of devices; else the least number
     that the work allows is the best one.
@@ -56,7 +56,7 @@ def can_spread(work, weights, most, bandwidth, added, threshold):  # type: ignor
 
 @njit(cache=True, inline="always")
 def takes(sums, in_flight, versions, memory, size, parameters, activations, workspace):  # type: ignore[no-untyped-def]
-    """Does a stage fit a device that holds so many samples and versions, with one more supernode?"""
+    """Whether a stage fits a device that holds these samples and versions, with one more supernode."""
     need = sums[SIZE] + size + versions * (sums[PARAMETERS] + parameters)
     need += in_flight * (sums[ACTIVATIONS] + activations)
     return need + max(sums[WORKSPACE], workspace) <= memory

@@ -31,7 +31,7 @@ class StateSpace:
     states
         What the kernel reads.
     final
-        Shape (S,): may a pipeline end with these devices?
+        Shape (S,): whether a pipeline may end with these devices.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -62,7 +62,7 @@ class StateSpace:
 
 
 def counts_stages(problem: Problem) -> bool:
-    """Must states know how many stages there are?"""
+    """Whether states must know how many stages there are."""
     return pipeline_of(problem).limits.stages > 0 and int(problem.copies.max()) > 1
 
 

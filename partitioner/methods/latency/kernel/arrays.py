@@ -25,7 +25,7 @@ class LatencyModel(NamedTuple):
     size
         Shape (n,): memory.
     allowed
-        Shape (n, D): may the node run there?
+        Shape (n, D): whether the node may run there.
     room
         Shape (D,): the device's memory.
     violation_scale

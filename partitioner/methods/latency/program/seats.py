@@ -29,9 +29,9 @@ class Seats:
     slot
         Shape (seats,): the index among the subgraphs of the device and pass.
     pays
-        Shape (seats,): is the seat a subgraph? Otherwise its nodes run one by one.
+        Shape (seats,): whether the seat is a subgraph; otherwise its nodes run one by one.
     open
-        Shape (n, seats): may the node sit there?
+        Shape (n, seats): whether the node may sit there.
     """
 
     device: Ints

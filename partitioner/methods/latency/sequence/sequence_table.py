@@ -82,7 +82,7 @@ def states_of(problem: Problem, subgraphs: int, most: int) -> SequenceStates:
 
 
 def is_every_split(model: SequenceModel, lattice: Lattice, states: SequenceStates) -> bool:
-    """Is the graph one path, so that every contiguous split of it is a sequence through the lattice?
+    """Whether the graph is one path, so that all its contiguous splits are sequences in the lattice.
 
     Then all blocks wait for one another, and the least sum is a lower bound on the latency.
     """

@@ -17,7 +17,7 @@ from partitioner.methods.list_scheduling.task_arrays import (
 
 @njit(cache=True, nogil=True)
 def favourite_held(arrays: TaskArrays, state: PartialSchedule, child: int, d: int) -> bool:
-    """Is there no device where the child, which is ready, could start earlier than on this one?"""
+    """Whether the child, which is ready, could start on no device earlier than on this one."""
     if not fits(arrays, state, child, d):
         return False
     here = _start(arrays, state, child, d)
@@ -84,6 +84,6 @@ def _urgent_time(arrays: TaskArrays, state: PartialSchedule, v: int, now: float)
 
 @njit(cache=True, nogil=True)
 def _some_busy_takes_all(state: PartialSchedule, queues: Queues, now: float) -> bool:
-    """Is there a busy device that every group without a device fits on?"""
+    """Whether there is a busy device that every group without a device fits on."""
     roomy = (queues.ample < np.inf) & (queues.ample <= state.room)
     return bool(((state.end > now) & roomy).any())

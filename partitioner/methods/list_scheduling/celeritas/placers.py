@@ -99,7 +99,7 @@ def taken_apart(cluster: Ints, single: Bools) -> Ints:
     cluster
         Shape (n,): the cluster of every task, numbered in a topological order.
     single
-        Shape (n,): is the task to be alone? All of a cluster are, or none.
+        Shape (n,): whether the task is to be alone; all of a cluster are, or none.
     """
     key = np.column_stack((cluster, np.where(single, np.arange(len(cluster)), -1)))
     return np.unique(key, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)

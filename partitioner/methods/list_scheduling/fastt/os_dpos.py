@@ -68,7 +68,7 @@ def os_dpos(
     reserve
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
     expired
-        Is it time to stop?
+        Whether it is time to stop.
 
     Returns
     -------

@@ -87,10 +87,10 @@ class Capability:
     remedy
         What to install where it is missing.
     streams
-        Does it tell of solutions and bounds before it ends? One that does not loses what it has when
-        its process is stopped.
+        Whether it reports solutions and bounds before it ends. One that does not loses them when its
+        process is stopped.
     parallel
-        Can one solve use several cores?
+        Whether one solve can use several cores.
     licence
         Module and function that say how many rows and columns the licence at hand covers (None: no
         limit); empty where none is needed.

@@ -40,7 +40,7 @@ def solve(
     bound_in
         The bound that a line of the log states, if it states one.
     streams
-        Can the solver tell of solutions before it ends?
+        Whether the solver can report solutions before it ends.
 
     Raises
     ------

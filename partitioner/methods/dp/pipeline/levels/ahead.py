@@ -10,7 +10,7 @@ from partitioner.methods.dp.pipeline.levels.spans import may_span
 
 
 def looks_ahead(reached: Reached) -> bool:
-    """Is `bound_ahead` valid: does the largest load alone count, in one group after the other?"""
+    """Whether `bound_ahead` is valid: only the largest load counts, in one group after the other."""
     target = reached.target
     return reached.plain and not (
         reached.tied or target.summed or target.outside is None or may_span(reached)

@@ -112,7 +112,7 @@ class Chain:
                     yield from self._go_in_group(low, position, labels)
 
     def _hopeless(self, low: int, position: int) -> bool:
-        """Does a group that begins at an ideal lead to nothing better than what is known?"""
+        """Whether a group that begins at an ideal leads to nothing better than what is known."""
         if low == self.stretch.high or position >= self.stretch.end or not looks_ahead(self.reached):
             return False
         if (low, position) not in self.bounds:

@@ -33,7 +33,7 @@ class GroupLayout:
     slowdown
         Shape (L,): what a transfer out of a group of the level costs, times its cost.
     turned
-        Are positions counted from the end of the pipeline?
+        Whether positions are counted from the end of the pipeline.
     home
         Shape (n, 2): the first and last position with a device that a supernode is pinned to; the
         number of groups and -1 where it may be anywhere.
@@ -48,7 +48,7 @@ class GroupLayout:
 
     @property
     def bound(self) -> bool:
-        """Is anything pinned to a device?"""
+        """Whether anything is pinned to a device."""
         return bool((self.home[:, 1] >= 0).any())
 
     def at_home(self, first: int, end: int) -> Bools:

@@ -32,9 +32,9 @@ class Reached:
     slowdown
         Of links between its groups.
     tied
-        Does it matter which groups are used, not only how many?
+        Whether it matters which groups are used, not only how many.
     plain
-        Does only the value of a way through a group count?
+        Whether only the value of a way through a group counts.
     """
 
     def __init__(self, segments: Segments, stretch: Stretch, target: SearchTarget) -> None:
@@ -80,12 +80,12 @@ class Reached:
         return self.segments.mask(low, self.stretch.high) & at_home
 
     def at_home(self, low: int, high: int, first: int, end: int) -> bool:
-        """Is all between two ideals that is pinned to a device pinned to one of these groups?"""
+        """Whether all supernodes between two ideals that are pinned are pinned to these groups."""
         layout = self.segments.layout
         return not layout.bound or bool(layout.at_home(first, end)[self.segments.mask(low, high)].all())
 
     def beaten(self, high: int, position: int, value: float) -> bool:
-        """Do labels make useless whatever reaches an ideal with at least this value at a position?"""
+        """Whether labels dominate whatever reaches an ideal with at least this value at a position."""
         if not self.plain:
             return False
         found = self.value.get(high, {})
@@ -110,7 +110,7 @@ class Reached:
             self.step[high, new] = step
 
     def same(self, label: Label, wanted: Label) -> bool:
-        """Do two labels agree in all that counts?"""
+        """Whether two labels agree in all that counts."""
         counted = self.segments.followed or self.limits.all_devices
         return (
             label.position == wanted.position

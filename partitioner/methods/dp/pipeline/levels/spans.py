@@ -24,7 +24,7 @@ def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) 
 
 
 def may_span(reached: Reached) -> bool:
-    """May a stage have several whole groups at all?"""
+    """Whether a stage may have several whole groups."""
     kinds = int((reached.segments.layout.size > 0).sum())
     most = pipeline_of(reached.segments.problem).replicas
     return most > 1 and not (reached.limits.all_devices and kinds > 1)
