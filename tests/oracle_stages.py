@@ -72,9 +72,9 @@ def loads_of_stages(splits: Splits, devices: Devices, stages: list[Stage]) -> tu
     weights = splits.total(graph.parts[0] if graph.parts.any() else graph.size)
     for i, stage in enumerate(stages):
         kind, r = devices.kinds[stage.kind], len(stage.devices)
-        fare = kind.transfer_factor if kind.pays_communication else 0.0
-        into[:, i] *= fare
-        out[:, i] *= fare
+        factor = kind.transfer_factor if kind.pays_communication else 0.0
+        into[:, i] *= factor
+        out[:, i] *= factor
         if row_of(graph, kind) is not None:
             compute[:, i] = kind.time_factor * splits.time[:, row_of(graph, kind), i]
         if r > 1 and kind.bandwidth is not None:

@@ -107,7 +107,7 @@ def _with_levels(rng: np.random.Generator, devices: Devices) -> Devices:
 
 
 def _transfers(rng: np.random.Generator, count: int, contention: bool | None) -> Transfers:
-    """By fare, one line for all pairs, or one for each."""
+    """By the factors of the devices, one line for all pairs, or one for each."""
     shared = bool(rng.random() < 0.5) if contention is None else contention
     form = rng.random()
     if form < 0.4:

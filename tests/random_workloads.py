@@ -68,8 +68,8 @@ def _uneven(rng: np.random.Generator, kind: DeviceKind) -> DeviceKind:
         return kind
     times = str(rng.choice(KINDS)) if rng.random() < 0.4 else kind.row
     name = f"{kind.name}-new" if rng.random() < 0.3 else kind.name
-    factor, fare = rng.choice(FACTORS, 2).tolist()
-    return replace(kind, name=name, times=times, time_factor=factor, transfer_factor=fare)
+    time_factor, transfer_factor = rng.choice(FACTORS, 2).tolist()
+    return replace(kind, name=name, times=times, time_factor=time_factor, transfer_factor=transfer_factor)
 
 
 def _times(rng: np.random.Generator, n: int) -> dict[str, list[float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from partitioner.cli.argument import Argument, Section, flag, value
 from partitioner.workload.devices import COMMUNICATION_MODELS
-from partitioner.workload.pipeline_settings import SCHEDULES
+from partitioner.workload.in_flight import SCHEDULES
 
 OF_WORKLOAD = "of the workload"
 OF_PLAN = "of the plan, or else of the workload"

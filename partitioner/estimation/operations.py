@@ -90,7 +90,7 @@ def _distinct(name: str, values: object) -> list[Any]:
 
 
 def is_stable(before: OperationTimes, after: OperationTimes, tolerance: float = 0.05) -> bool:
-    """Has no mean time changed by more than this fraction, so that measuring may end?
+    """Whether no mean time has changed by more than this fraction, so that measuring may end.
 
     What is measured for the first time has changed.
 

@@ -18,7 +18,7 @@ def compute_times(placed: Placed) -> Floats:
     time = np.where(placed.row < 0, 0.0, graph.time[placed.row, np.arange(len(graph))])
     total = np.zeros((2, len(placed.names)))
     np.add.at(total, (graph.backward.astype(int), placed.device), time)
-    return total * placed.pace
+    return total * placed.time_factor
 
 
 def transfer_times(placed: Placed, slow: Slowness | None = None) -> tuple[Floats, Floats]:
@@ -45,7 +45,7 @@ def transfer_times(placed: Placed, slow: Slowness | None = None) -> tuple[Floats
     only_backward = np.ones(len(arrival), dtype=bool)
     np.logical_and.at(only_backward, which, graph.backward[user])
     np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count] * price[first])
-    return into * placed.fare, out * placed.fare
+    return into * placed.transfer_factor, out * placed.transfer_factor
 
 
 def tensors(graph: Graph) -> tuple[Ints, Floats]:

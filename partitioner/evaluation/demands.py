@@ -30,7 +30,7 @@ def demand_violations(
     placed, constraints, replicas
         The placement, what is demanded of it, and its replicas.
     chain
-        Is the split a chain?
+        Whether the split is a chain.
     order
         The stages in the order that the user gave, if any.
 

@@ -12,6 +12,7 @@ from partitioner.evaluation.order import read_order
 from partitioner.evaluation.placed import Placed, read_placement
 from partitioner.evaluation.replicas import Replicas, read_replicas, replica_names
 from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.terms import Terms
 from partitioner.workload.devices import Devices
@@ -41,7 +42,7 @@ def completed(
     constraints = terms.constraints
     if constraints is None or constraints.empty:
         return found
-    chain = terms.split in (None, "chain") and found.shape.name == "chain"
+    chain = found.shape.is_chain and (terms.split is None or is_ordered(terms.split))
     broken = demand_violations(placed, constraints, copies, chain, ordered)
     return replace(found, violations=found.violations + broken)
 

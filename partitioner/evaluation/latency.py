@@ -61,7 +61,7 @@ def latency_of(
     subgraphs
         Index of the subgraph of every node of an accelerator; None for the fewest there can be.
     limited_cpus
-        Is each CPU one core? Else there are as many as needed.
+        Whether each CPU is one core; else there are as many as needed.
 
     Raises
     ------

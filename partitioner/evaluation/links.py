@@ -12,7 +12,7 @@ from partitioner.workload.graph import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class StageLinks:
     """Which groups the stages reach into.
 
     Parameters
@@ -37,7 +37,7 @@ class Links:
         return found
 
 
-def links_of(placed: Placed, replicas: Replicas) -> Links:
+def links_of(placed: Placed, replicas: Replicas) -> StageLinks:
     """The groups of every stage."""
     devices = placed.devices
     index = [found[1] for name in placed.names if (found := devices.kind_of(name)) is not None]
@@ -47,16 +47,16 @@ def links_of(placed: Placed, replicas: Replicas) -> Links:
     first, last = group.copy(), group.copy()
     np.minimum.at(first.T, replicas.lead, group.T)
     np.maximum.at(last.T, replicas.lead, group.T)
-    return Links(np.array([level.slowdown for level in devices.levels]), first, last)
+    return StageLinks(np.array([level.slowdown for level in devices.levels]), first, last)
 
 
-def exchange_times(placed: Placed, replicas: Replicas, links: Links) -> Floats:
+def exchange_times(placed: Placed, replicas: Replicas, links: StageLinks) -> Floats:
     """Shape (devices,): what the exchange of weights among replicas takes a sample, on average.
 
     It is 0 for stages on one device and for kinds that need no exchange (paper, Appendix H.2).
     """
     kinds = placed.devices.kinds
-    pace = np.array([0.0 if kind.bandwidth is None else 1 / kind.bandwidth for kind in kinds])
+    seconds = np.array([0.0 if kind.bandwidth is None else 1 / kind.bandwidth for kind in kinds])
     weights = np.bincount(placed.device, placed.graph.weights, len(placed.names))
     stages, count = np.arange(len(placed.names)), replicas.count
-    return np.asarray(weights * pace[placed.kind] * (count - 1) / count * links.slow(stages, stages))
+    return np.asarray(weights * seconds[placed.kind] * (count - 1) / count * links.slow(stages, stages))

@@ -84,7 +84,7 @@ def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
 
 
 def _listing_flaws(graph: Graph, order: Any) -> list[Flaw]:
-    """Does it list every node once?"""
+    """Whether it lists every node once."""
     if isinstance(order, str) or not isinstance(order, Sequence | np.ndarray):
         return [Flaw(PLACE, "", shown(order), "must be a sequence of node ids")]
     unknown = [v for v in order if not isinstance(v, int | str | np.integer) or v not in graph.position]

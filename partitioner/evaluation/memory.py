@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.workload.graph import Floats
-from partitioner.workload.in_flight import Held, held
+from partitioner.workload.in_flight import Held, samples_in_flight
 
 
 def held_by_stage(
@@ -19,7 +19,7 @@ def held_by_stage(
     behind, found = 0, {}
     for stage in reversed(order):
         count = int(replicas.count[stage])
-        found[stage] = held(schedule, behind, count, microbatches)
+        found[stage] = samples_in_flight(schedule, behind, count, microbatches)
         behind += count
     return found
 

@@ -28,7 +28,7 @@ class Operators:
     rank
         For every node its place in a topological order.
     strict
-        Does every device run its nodes in that order? Else in the order in which they become ready.
+        Whether every device runs its nodes in that order; else in the order in which they become ready.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Operators:
 def _times(placed: Placed) -> list[float]:
     """What each node takes where it is; 0 where its kind has no times."""
     graph = placed.graph
-    time = graph.time[placed.row, np.arange(len(graph))] * placed.pace[placed.device]
+    time = graph.time[placed.row, np.arange(len(graph))] * placed.time_factor[placed.device]
     return [float(t) for t in np.where(placed.row >= 0, time, 0.0)]
 
 

@@ -32,7 +32,7 @@ def read_order(placed: Placed, order: Sequence[Any] | None) -> tuple[int, ...] |
 
 def order_violations(placed: Placed, shape: Shape, order: Sequence[int] | None) -> tuple[str, ...]:
     """Why the stages are no pipeline, or none in the order given; empty if they are."""
-    if shape.name != "chain":
+    if not shape.is_chain:
         return ("the split is no chain, so that its stages form no pipeline",)
     place = {stage: number for number, stage in enumerate(order or ())}
     arcs = np.unique(placed.device[chain_arcs(placed.graph, placed.device)], axis=0).tolist()
@@ -47,8 +47,8 @@ def in_order(placed: Placed, shape: Shape, order: Sequence[int] | None) -> tuple
     """The shape with the order that was given, and the positions of the stages in the order that holds."""
     if order is not None:
         names = tuple(placed.names[stage] for stage in order)
-        return (replace(shape, order=names) if shape.name == "chain" else shape), tuple(order)
-    if shape.name != "chain":
+        return (replace(shape, order=names) if shape.is_chain else shape), tuple(order)
+    if not shape.is_chain:
         return shape, tuple(np.unique(placed.device).tolist())
     number = {name: i for i, name in enumerate(placed.names)}
     return shape, tuple(number[name] for name in shape.order)

@@ -15,7 +15,7 @@ from partitioner.workload.graph import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Pipeline:
+class PlacedPipeline:
     """A placement as a pipeline; `order` are the positions of the stages' devices, first to last."""
 
     placed: Placed
@@ -26,7 +26,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True, eq=False)
-class Costs:
+class DeviceCosts:
     """What each device spends on a sample on average; replicas of a stage each take their share.
 
     Parameters
@@ -44,7 +44,7 @@ class Costs:
     transfer_out: Floats
 
 
-def costs_of(pipeline: Pipeline) -> Costs:
+def costs_of(pipeline: PlacedPipeline) -> DeviceCosts:
     """Average times by device: the stage's, shared by its replicas (paper, Appendices H.2 and H.3)."""
     placed, replicas = pipeline.placed, pipeline.replicas
     links = links_of(placed, replicas)
@@ -55,16 +55,18 @@ def costs_of(pipeline: Pipeline) -> Costs:
     added = placed.devices.synchronisation == "added"
     load = busy / count + sync if added else np.maximum(busy / count, sync)
     lead = replicas.lead
-    return Costs(load[lead], sync[lead], *(times[:, lead] / count[lead] for times in (compute, into, out)))
+    return DeviceCosts(
+        load[lead], sync[lead], *(times[:, lead] / count[lead] for times in (compute, into, out))
+    )
 
 
-def batch_time(pipeline: Pipeline, load: Floats) -> float:
+def batch_time(pipeline: PlacedPipeline, load: Floats) -> float:
     """The time of a batch that fills and drains the pipeline: all loads, then the largest for the rest."""
     assert pipeline.microbatches is not None
     return float(load[~pipeline.replicas.further].sum() + (pipeline.microbatches - 1) * load.max())
 
 
-def memory_of(pipeline: Pipeline) -> tuple[Floats, dict[int, str]]:
+def memory_of(pipeline: PlacedPipeline) -> tuple[Floats, dict[int, str]]:
     """Shape (devices,): what each device holds; and what there is to say of a stage's memory."""
     placed = pipeline.placed
     if pipeline.schedule is None:

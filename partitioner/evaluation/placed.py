@@ -41,16 +41,16 @@ class Placed:
 
     @property
     def pays(self) -> Bools:
-        """Shape (devices,): does the device pay for communication?"""
+        """Shape (devices,): whether the device pays for communication."""
         return np.array([self.devices.kinds[k].pays_communication for k in self.kind], dtype=bool)
 
     @property
-    def fare(self) -> Floats:
+    def transfer_factor(self) -> Floats:
         """Shape (devices,): what the device pays for a transfer that costs 1."""
-        return np.array([kind.fare for kind in self.devices.kinds])[self.kind]
+        return np.array([kind.effective_transfer_factor for kind in self.devices.kinds])[self.kind]
 
     @property
-    def pace(self) -> Floats:
+    def time_factor(self) -> Floats:
         """Shape (devices,): how many times the graph's times the device takes."""
         return np.array([kind.time_factor for kind in self.devices.kinds])[self.kind]
 

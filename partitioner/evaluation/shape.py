@@ -14,6 +14,22 @@ from partitioner.workload.graph import Graph
 SHAPES = ("chain", "convex", "free")
 
 
+def is_ordered(split: str) -> bool:
+    """Whether the parts of such a split stand in an order, as the stages of a pipeline do.
+
+    Examples
+    --------
+    >>> [split for split in SHAPES if is_ordered(split)]
+    ['chain']
+    """
+    return split == "chain"
+
+
+def is_contiguous(split: str) -> bool:
+    """Whether the forward parts of such a split must be contiguous without standing in an order."""
+    return split == "convex"
+
+
 @dataclass(frozen=True)
 class Shape:
     """What a placement looks like.
@@ -26,7 +42,7 @@ class Shape:
         orphaned backward node, stays or goes to a later device. Convex: the forward nodes of every
         device are contiguous (paper, Definition 3.1).
     forward_convex, backward_convex
-        Is every device's part contiguous, in the forward graph and in the backward graph?
+        Whether every device's part is contiguous, in the forward graph and in the backward graph.
     order
         The devices in use in the order of the chain; empty if it is none.
     torn_forward, torn_backward
@@ -39,6 +55,11 @@ class Shape:
     order: tuple[str, ...]
     torn_forward: tuple[str, ...]
     torn_backward: tuple[str, ...]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether the parts form a chain of stages."""
+        return self.name == "chain"
 
 
 def placement_shape(graph: Graph, device: NDArray[np.int64], names: Sequence[str]) -> Shape:

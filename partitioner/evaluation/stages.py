@@ -10,7 +10,7 @@ from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.frame import completed, device_loads, read_solution
 from partitioner.evaluation.notes import notes_on_levels, notes_on_memory, notes_on_microbatches
 from partitioner.evaluation.order import in_order, order_violations
-from partitioner.evaluation.pipeline import Pipeline, batch_time, costs_of, memory_of
+from partitioner.evaluation.pipeline import PlacedPipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.evaluation.result import Evaluation
@@ -70,7 +70,7 @@ def _pipeline(
 ) -> Evaluation:
     form = placement_shape(placed.graph, placed.device, placed.names)
     shape, order = in_order(placed, form, ordered)
-    pipeline = Pipeline(placed, copies, order, terms.schedule, terms.microbatches)
+    pipeline = PlacedPipeline(placed, copies, order, terms.schedule, terms.microbatches)
     costs, (memory, held) = costs_of(pipeline), memory_of(pipeline)
     value = batch_time(pipeline, costs.load) if batch else float(costs.load.max())
     piped = batch or ordered is not None or terms.schedule is not None or copies.further.any()

@@ -12,7 +12,7 @@ import numpy as np
 from partitioner.errors import Flaw, WorkloadError, shown
 from partitioner.files import path_name, read_json
 from partitioner.formats.record import Record, RuleBrokenError, amount, text, texts
-from partitioner.formats.timeline_rows import Row, filled, no_others, optional_count, read_row
+from partitioner.formats.timeline_rows import DeviceRow, filled, no_others, optional_count, read_row
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import FORMAT, Timeline
 
@@ -64,12 +64,12 @@ def _timeline(top: Record) -> Timeline:
     return timeline
 
 
-def _table(rows: list[Row], at_once: int | None) -> Table:
+def _table(rows: list[DeviceRow], at_once: int | None) -> Table:
     found = Table.from_rows({row.name: row.passes for row in rows})
     return Table(found.devices, found.start, found.stage, found.microbatch, found.direction, at_once)
 
 
-def _once(rows: list[Row], top: Record) -> None:
+def _once(rows: list[DeviceRow], top: Record) -> None:
     """Device names and passes are there once each."""
     names: set[str] = set()
     seen: set[str] = set()

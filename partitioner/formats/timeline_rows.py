@@ -22,7 +22,7 @@ LARGEST_COUNT = 2**31
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class DeviceRow:
     """One device of the file: what it ran, when, and what it held."""
 
     name: str
@@ -35,7 +35,7 @@ class Row:
     in_flight: int
 
 
-def read_row(data: Any, where: str, flaws: list[Flaw]) -> Row:
+def read_row(data: Any, where: str, flaws: list[Flaw]) -> DeviceRow:
     """Read what the device at a place of the file ran and held, noting every flaw."""
     record = Record(data, where, flaws)
     no_others(record, ROW_FIELDS)
@@ -47,7 +47,7 @@ def read_row(data: Any, where: str, flaws: list[Flaw]) -> Row:
     _check_times(record, begin, end)
     memory = _memory(record)
     limit = record.take("memory_limit", optional_amount, None)
-    return Row(
+    return DeviceRow(
         name=record.take("name", text, where),
         passes=passes,
         begin=begin,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from partitioner.problem.problem import Problem
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -18,21 +19,23 @@ SECONDS = 10.0  # for all attempts together
 LEAST = 0.1  # for one
 
 
-def why_infeasible(graph: Graph, devices: Devices, split: str, relief: tuple[str, ...] = ()) -> str:
+def why_infeasible(
+    graph: Graph, devices: Devices, problem: Problem, conflicting_constraints: tuple[str, ...] = ()
+) -> str:
     """Name what rules out every plan: demands, or the limit that simple sums can tell.
 
     Parameters
     ----------
     graph, devices
         The workload, fitted to the devices (:func:`partitioner.problem.fit.fit`).
-    split
-        The shape asked for.
-    relief
+    problem
+        Made of them, for the split asked for.
+    conflicting_constraints
         Demands without one of which there is a plan, see :func:`relieving`.
     """
-    what = "no chain of stages" if split == "chain" else f"no {split} split"
-    if relief:
-        return f"{what} obeys the limits; without {' or without '.join(relief)} there is one"
+    what = "no chain of stages" if problem.ordered else f"no {problem.split} split"
+    if conflicting_constraints:
+        return f"{what} obeys the limits; without {' or without '.join(conflicting_constraints)} there is one"
     room = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
     total = float(graph.size.sum())
     if total > room:
@@ -43,7 +46,7 @@ def why_infeasible(graph: Graph, devices: Devices, split: str, relief: tuple[str
         if kind.count and need > kind.count * kind.memory_limit:
             hold = kind.count * kind.memory_limit
             return f"memory: nodes that run on {kind.name} only take {need:,.6g}, these hold {hold:,.6g}"
-    if split == "chain":
+    if problem.ordered:
         return (
             f"{what} obeys the limits: each device takes at most one stage, within its memory "
             "and with nodes that it may run, and a colour class or a cycle of classes stays together"

@@ -45,7 +45,7 @@ class MethodInfo:
 
     @property
     def places_operators(self) -> bool:
-        """Is it a list scheduler, or like one?"""
+        """Whether it is a list scheduler, or like one."""
         return "operators" in self.features
 
     def splits_for(self, objective: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from partitioner.problem.problem import Problem
 
 
 def keeps_limits(problem: Problem, parts: Sequence[Part]) -> bool:
-    """Do the parts keep to the limits of the problem's pipeline, and pins to devices?"""
+    """Whether the parts keep to the limits of the problem's pipeline, and to pins to devices."""
     pipeline = problem.pipeline
     if pipeline is None:
         return True
@@ -28,7 +28,7 @@ def keeps_limits(problem: Problem, parts: Sequence[Part]) -> bool:
 
 
 def _is_sized(pipeline: Pipeline, part: Part) -> bool:
-    """Are its nodes and its layers neither too few nor too many?"""
+    """Whether its nodes and its layers are neither too few nor too many."""
     limits = pipeline.limits
     nodes = int(pipeline.nodes[part.nodes].sum())
     layers = len({layer for v in part.nodes.tolist() for layer in pipeline.layers.row(v).tolist()})
@@ -36,15 +36,15 @@ def _is_sized(pipeline: Pipeline, part: Part) -> bool:
 
 
 def _is_pinned(pipeline: Pipeline, part: Part) -> bool:
-    """Can the part have every device that one of its supernodes is pinned to?"""
+    """Whether the part can have every device that one of its supernodes is pinned to."""
     wanted = {index for v in part.nodes.tolist() for index in pipeline.pinned.row(v).tolist()}
     return len(wanted) <= part.replicas and (not part.devices or wanted <= set(part.devices))
 
 
 def _is_line(problem: Problem, pipeline: Pipeline, number: Ints) -> bool:
-    """Do only neighbours share edges? Parts of a chain are in order; others can be laid in lines."""
+    """Whether only neighbours share edges: parts of a chain in their order, others in any lines."""
     ends = number[pipeline.adjacent.owners()], number[pipeline.adjacent.items]
-    if problem.split == "chain":
+    if problem.ordered:
         return bool((np.abs(ends[0] - ends[1]) <= 1).all())
     lines: nx.Graph[int] = nx.Graph()
     lines.add_nodes_from(number.tolist())
@@ -53,7 +53,7 @@ def _is_line(problem: Problem, pipeline: Pipeline, number: Ints) -> bool:
 
 
 def is_hopeless(problem: Problem) -> bool:
-    """Are there too few supernodes or devices for the number of parts that the limits demand?"""
+    """Whether there are too few supernodes or devices for the number of parts that the limits demand."""
     if problem.pipeline is None:
         return False
     limits, devices = problem.pipeline.limits, int(problem.count.sum())

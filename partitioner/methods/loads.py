@@ -26,7 +26,7 @@ def part_loads(problem: Problem, parts: Sequence[Part]) -> Floats:
     kind = np.array([part.kind for part in parts], dtype=np.int64)
     number = part_numbers(parts, problem.n)
     busy = _processing(problem, kind, number)
-    into, out = _transfers(problem, number, len(parts)) * problem.fare[kind]
+    into, out = _transfers(problem, number, len(parts)) * problem.transfer_factor[kind]
     if problem.measure.passes == 1:
         busy, into, out = (each.sum(axis=0, keepdims=True) for each in (busy, into, out))
     if problem.communication == "sequential":

@@ -46,7 +46,7 @@ def part_numbers(parts: Sequence[Part], n: int) -> Ints:
 
 
 def meets(bound: float, value: float, gap: float = 0.0) -> bool:
-    """Is the bound within the gap of the value, rounding aside?"""
+    """Whether the bound is within the gap of the value, up to rounding."""
     return bound >= value * (1 - max(gap, 2 * ROUNDING))
 
 
@@ -166,7 +166,7 @@ class Settings:
         """
         if self.interruption.asked:
             raise CompilationStopped
-        self.tell(COMPILING, 0, 0, np.inf, 0.0)
+        self.report_progress(COMPILING, 0, 0, np.inf, 0.0)
 
     @property
     def stop_reason(self) -> str:
@@ -181,7 +181,7 @@ class Settings:
             return "optimal"
         return "gap" if meets(bound, value, self.gap) else self.stop_reason
 
-    def tell(self, phase: str, done: int, total: int, value: float, bound: float) -> None:
+    def report_progress(self, phase: str, done: int, total: int, value: float, bound: float) -> None:
         """Report progress to whoever listens."""
         if self.report is not None:
             seconds = time.perf_counter() - self.started

@@ -32,7 +32,7 @@ class Placer:
         or a function that is given a :class:`partitioner.methods.list_scheduling.choice.Choice` and returns
         the number of a device.
     insertion
-        May a task start in an idle slot between two others? Else only after the last one of its device.
+        Whether a task may start in an idle slot between two others; else only after its device's last one.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class Placing:
     refine
         Improve the placement by local search?
     reserve_memory
-        Does the first node of a colour class reserve memory for all of them? Else each takes its own.
+        Whether the first node of a colour class reserves memory for all of them; else each takes its own.
     grouper
         Baechi's: ``"coplace"`` keeps a node with its only successor; ``"none"``.
     fuse

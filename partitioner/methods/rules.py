@@ -15,7 +15,7 @@ from partitioner.problem.problem import Problem, Region
 
 
 def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
-    """Do the parts keep to counts, memory, allowed kinds, limits and the shape of the split?"""
+    """Whether the parts keep to counts, memory, allowed kinds, limits and the shape of the split."""
     number = part_numbers(parts, problem.n)
     kind = np.array([part.kind for part in parts], dtype=np.int64)
     enough = (np.bincount(kind, minlength=len(problem.count)) <= problem.count).all()
@@ -28,13 +28,13 @@ def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
 
 
 def _is_together(problem: Problem, number: Ints) -> bool:
-    """Is every group in one part? In what order its subgraphs run is not looked at."""
+    """Whether every group is in one part. The order in which its subgraphs run does not matter."""
     pairs = np.unique(np.stack((problem.group, number)), axis=1)
     return bool(pairs.shape[1] == problem.group.max(initial=-1) + 1)
 
 
 def _is_ordered(problem: Problem, number: Ints) -> bool:
-    """Does no edge of precedence lead to an earlier part?"""
+    """Whether no edge of precedence leads to an earlier part."""
     return bool((number[problem.successors.owners()] <= number[problem.successors.items]).all())
 
 
@@ -44,7 +44,7 @@ def _is_convex(problem: Problem, kind: Ints, number: Ints) -> bool:
 
 
 def _is_contiguous(region: Region, number: Ints, part: int) -> bool:
-    """Does no path leave the part and come back to it?"""
+    """Whether no path leaves the part and comes back to it."""
     inside = number[region.owner] == part
     leaving = region.edges[inside[region.edges[:, 0]]]
     outside = region.edges[~inside[region.edges].any(axis=1)]

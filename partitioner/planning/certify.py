@@ -9,6 +9,7 @@ import networkx as nx
 
 from partitioner.base.interruption import StopEvent
 from partitioner.errors import Flaw, WorkloadError
+from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.methods.method import Progress
 from partitioner.planning.evaluate import evaluate
@@ -21,7 +22,6 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import from_networkx
 from partitioner.workload.transfers import Transfers
 
-FOR_CHAINS = (None, "chain")
 PARTS = ("order", "subgraphs", "execution_order")
 
 
@@ -91,7 +91,11 @@ def certify(
     known = {
         "subgraphs": solution.subgraphs,
         "execution_order": solution.execution_order,
-        **({"replicas": solution.replicas or None, "order": solution.order} if made_as in FOR_CHAINS else {}),
+        **(
+            {"replicas": solution.replicas or None, "order": solution.order}
+            if made_as is None or is_ordered(made_as)
+            else {}
+        ),
     }
     given = {"subgraphs": subgraphs, "execution_order": execution_order, "transfers": transfers, **pipeline}
     given = {name: value for name, value in given.items() if value is not None}
@@ -122,7 +126,7 @@ def certify(
 
 def _asked(devices: Devices, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what plans to compare with are asked for: no solution's own parts but that replicas may be."""
-    asked = {name: value for name, value in given.items() if name not in PARTS}
-    if asked.pop("replicas", None):
-        asked["replicas"] = max(kind.count for kind in devices.kinds)
-    return asked
+    requested = {name: value for name, value in given.items() if name not in PARTS}
+    if requested.pop("replicas", None):
+        requested["replicas"] = max(kind.count for kind in devices.kinds)
+    return requested

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from partitioner.errors import OptionError, shown
+from partitioner.evaluation.shape import is_contiguous
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import Objective
 from partitioner.planning.options import DEFAULTS
 from partitioner.workload.devices import Devices
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """What a call asks for, as far as effects of options depend on it."""
 
     objective: Objective
@@ -41,12 +42,12 @@ class Effect:
     """
 
     where: str
-    holds: Callable[[Asked], bool]
+    holds: Callable[[Requested], bool]
     refused: bool = False
 
 
 def _methods(*names: str, refused: bool = False) -> Effect:
-    return Effect(f"method {', '.join(names)}", lambda asked: asked.method in names, refused)
+    return Effect(f"method {', '.join(names)}", lambda requested: requested.method in names, refused)
 
 
 PLACERS = tuple(info.name for info in METHODS.values() if info.places_operators)
@@ -76,7 +77,9 @@ STARTED = (
     "portfolio",
 )
 CONVEX = Effect(
-    "split 'convex'", lambda asked: asked.split == "convex" and "subgraphs" not in asked.objective.terms, True
+    "split 'convex'",
+    lambda requested: is_contiguous(requested.split) and "subgraphs" not in requested.objective.terms,
+    True,
 )
 
 EFFECTS = {
@@ -86,11 +89,12 @@ EFFECTS = {
     "contiguous_cpus": CONVEX,
     "contiguous_backward": CONVEX,
     "replicas": Effect(
-        "devices with several of a kind", lambda asked: any(kind.count > 1 for kind in asked.devices.kinds)
+        "devices with several of a kind",
+        lambda requested: any(kind.count > 1 for kind in requested.devices.kinds),
     ),
     "microbatches": Effect(
         "objective throughput, batch or makespan",
-        lambda asked: "microbatches" in asked.objective.terms,
+        lambda requested: "microbatches" in requested.objective.terms,
         True,
     ),
     "transfers": _methods(*PLACERS),
@@ -108,7 +112,7 @@ EFFECTS = {
 }
 
 
-def notes_on_options(given: Mapping[str, Any], asked: Asked) -> tuple[str, ...]:
+def notes_on_options(given: Mapping[str, Any], requested: Requested) -> tuple[str, ...]:
     """Return a note for every option that was given and has no effect, which does no harm.
 
     Defaults that are given count as not given.
@@ -121,14 +125,14 @@ def notes_on_options(given: Mapping[str, Any], asked: Asked) -> tuple[str, ...]:
     Examples
     --------
     >>> from partitioner.planning.objectives import THROUGHPUT
-    >>> asked = Asked(THROUGHPUT, "chain", "dp", Devices.accelerated(2))
-    >>> notes_on_options({"refine": False, "sct_threshold": 0.5}, asked)[0][:38]
+    >>> requested = Requested(THROUGHPUT, "chain", "dp", Devices.accelerated(2))
+    >>> notes_on_options({"refine": False, "sct_threshold": 0.5}, requested)[0][:38]
     'sct_threshold = 0.5 has no effect with'
     """
     words = {
-        name: f"{name} = {shown(given[name])} has no effect with {asked}, only with {EFFECTS[name].where}"
+        name: f"{name} = {shown(given[name])} has no effect with {requested}, only with {EFFECTS[name].where}"
         for name in given
-        if not has_effect(name, given[name], asked)
+        if not has_effect(name, given[name], requested)
     }
     for name in words:
         if EFFECTS[name].refused:
@@ -136,12 +140,12 @@ def notes_on_options(given: Mapping[str, Any], asked: Asked) -> tuple[str, ...]:
     return tuple(words.values())
 
 
-def known_options(given: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+def known_options(given: Mapping[str, Any], requested: Requested) -> dict[str, Any]:
     """Return the options without those that a method of a comparison would be refused for."""
-    return {name: value for name, value in given.items() if not _is_refused(name, value, asked)}
+    return {name: value for name, value in given.items() if not _is_refused(name, value, requested)}
 
 
-def check_options(given: Mapping[str, Any], runs: Sequence[Asked]) -> None:
+def check_options(given: Mapping[str, Any], runs: Sequence[Requested]) -> None:
     """Refuse options that every method of a comparison would be refused for.
 
     Raises
@@ -150,18 +154,18 @@ def check_options(given: Mapping[str, Any], runs: Sequence[Asked]) -> None:
         Naming the option, its value and where it has an effect.
     """
     for name, value in given.items():
-        if all(_is_refused(name, value, asked) for asked in runs):
+        if all(_is_refused(name, value, requested) for requested in runs):
             words = f"{name} = {shown(value)} has no effect on any method compared"
             raise OptionError(f"{words}, only with {EFFECTS[name].where}")
 
 
-def has_effect(name: str, value: Any, asked: Asked) -> bool:
+def has_effect(name: str, value: Any, requested: Requested) -> bool:
     """Whether an option changes what the call does, or has its default."""
-    return name not in EFFECTS or _is_default(name, value) or EFFECTS[name].holds(asked)
+    return name not in EFFECTS or _is_default(name, value) or EFFECTS[name].holds(requested)
 
 
-def _is_refused(name: str, value: Any, asked: Asked) -> bool:
-    return not has_effect(name, value, asked) and EFFECTS[name].refused
+def _is_refused(name: str, value: Any, requested: Requested) -> bool:
+    return not has_effect(name, value, requested) and EFFECTS[name].refused
 
 
 def _is_default(name: str, value: Any) -> bool:

@@ -16,7 +16,8 @@ from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import Objective
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import MAX_COUNT, Devices
-from partitioner.workload.pipeline_settings import HOLD_A_BATCH, SCHEDULES, Regime
+from partitioner.workload.in_flight import HOLD_A_BATCH, SCHEDULES
+from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.transfers import Transfers
 
 LONGEST = 10**9
@@ -160,7 +161,7 @@ def _regime(objective: Objective, given: Mapping[str, Any]) -> Regime:
     return Regime(**given)
 
 
-def check_fares(objective: Objective, devices: Devices) -> None:
+def check_transfer_factors(objective: Objective, devices: Devices) -> None:
     """Refuse factors of transfers where the objective knows none.
 
     Raises

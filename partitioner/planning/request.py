@@ -9,6 +9,7 @@ from typing import Any
 
 from partitioner.base.clock import Clock
 from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.terms import Terms
 from partitioner.methods.expand import Placement
@@ -110,7 +111,7 @@ class Request:
         solution = Solution(
             placement.device,
             replicas=placement.replicas,
-            order=placement.order if self.split == "chain" and "order" in terms else None,
+            order=placement.order if is_ordered(self.split) and "order" in terms else None,
             subgraphs=subgraphs,
             execution_order=placement.sequence if "execution_order" in terms else None,
         )
@@ -121,7 +122,7 @@ class Request:
         )
         return evaluated(self.objective, self.workload.graph, self.workload.devices, solution, under)
 
-    def relief(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
+    def conflicting_constraints(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
         """What finds the demands without one of which there is a plan."""
         method = self.info.load()
 

@@ -16,8 +16,8 @@ from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.planning.first_plan import find_first_plan
 from partitioner.planning.objectives import Objective
-from partitioner.planning.option_effects import Asked, has_effect, notes_on_options
-from partitioner.planning.options import check_fares, cores_for, read_options, split_for
+from partitioner.planning.option_effects import Requested, has_effect, notes_on_options
+from partitioner.planning.options import check_transfer_factors, cores_for, read_options, split_for
 from partitioner.planning.request import Request, plain
 from partitioner.planning.run_method import notes_on_kernels, run_method
 from partitioner.planning.verify import confirm, no_plan
@@ -55,18 +55,18 @@ def find_plan(
     workload = Workload(graph, devices)
     split = split_for(objective, split, method)
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
-    check_fares(objective, devices)
+    check_transfer_factors(objective, devices)
     features = options.regime.features(devices)
     automatic = objective.automatic(split, features)
     info = choose(method, objective.name, split, backend, features, automatic)
-    asked = Asked(objective, split, info.name, devices)
-    noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
+    requested = Requested(objective, split, info.name, devices)
+    noted = notes_on_options({**method_options, "warm_start": warm_start}, requested)
     cores, capped = cores_for(workers)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     request = Request(workload, objective, split, info, options, layer)
     problem = request.problem()
     incumbent, subgraph = start_from(problem, graph, devices, warm_start, options.regime)
-    if has_effect("warm_start", warm_start, asked):
+    if has_effect("warm_start", warm_start, requested):
         noted += unused_start(devices, split, warm_start, incumbent)
     first = partial(find_first_plan, request, problem, incumbent, subgraph)
     settings = Settings(
@@ -90,7 +90,9 @@ def find_plan(
     placement = expand(graph, devices, outcome)
     if placement is None:
         by_keyboard = settings.interruption.by_keyboard
-        raise no_plan(request.fitted(), devices, outcome, request.relief(settings), by_keyboard)
+        raise no_plan(
+            request.fitted(), devices, outcome, request.conflicting_constraints(settings), by_keyboard
+        )
     subgraphs = expand_subgraphs(graph, outcome)
     evaluation = request.evaluated(placement, subgraphs)
     confirm(evaluation, outcome, devices)
@@ -106,7 +108,7 @@ def find_plan(
         backend=outcome.backend or info.backends[0],
         runtime_seconds=time.perf_counter() - clock.started,
         devices=evaluation.loads,
-        stages=placement.order if split == "chain" else evaluation.shape.order,
+        stages=placement.order if problem.ordered else evaluation.shape.order,
         placement=placement.device,
         workload_sha256=workload.sha256,
         seed=seed,

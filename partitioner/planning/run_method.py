@@ -39,7 +39,7 @@ def run_method(
     with settings.interruption, METER.watched(settings.on_compile):
         known = first() if settings.deadline is not None or settings.expired else None
         if known is not None:
-            settings.tell("first plan", 0, 0, known.outcome.value, 0.0)
+            settings.report_progress("first plan", 0, 0, known.outcome.value, 0.0)
             settings = _with_time_to_evaluate(settings, known.seconds)
         outcome = _run(info, problem, settings, dispensable=known is not None)
     if outcome.infeasible or outcome.stop_reason not in ENDED_EARLY:

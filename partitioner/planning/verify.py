@@ -42,8 +42,8 @@ def misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str
     shape = evaluation.shape
     if problem.measure is Measure.ONE_SAMPLE:
         return ""  # its subgraphs are judged with the rules
-    if problem.split != "convex":
-        shaped = problem.split == "free" or shape.name == "chain"
+    if not problem.regions:
+        shaped = shape.is_chain or not problem.ordered
         return "" if shaped else f"{shape.name}, not {problem.split}"
     torn = {*shape.torn_forward, *(shape.torn_backward if len(problem.regions) > 1 else ())}
     bound = zip(devices.kinds, problem.contiguous.tolist(), strict=True)
@@ -56,7 +56,7 @@ def no_plan(
     graph: Graph,
     devices: Devices,
     outcome: Outcome,
-    relief: Callable[[], tuple[str, ...]] = tuple,
+    conflicting_constraints: Callable[[], tuple[str, ...]] = tuple,
     by_keyboard: bool = True,
 ) -> BaseException:
     """What to raise when a method found nothing.
@@ -67,7 +67,7 @@ def no_plan(
         The workload, fitted to the devices.
     outcome
         Of the method.
-    relief
+    conflicting_constraints
         Called if it is proven that there is no plan: finds demands without one of which there is.
     by_keyboard
         Whether it was Ctrl-C that interrupted the run, if it was interrupted.
@@ -75,6 +75,6 @@ def no_plan(
     if outcome.stop_reason == "interrupted" and by_keyboard:
         return KeyboardInterrupt()
     if outcome.infeasible:
-        return InfeasibleError(why_infeasible(graph, devices, outcome.problem.split, relief()))
+        return InfeasibleError(why_infeasible(graph, devices, outcome.problem, conflicting_constraints()))
     notes = "".join(f"; {note}" for note in outcome.notes)
     return NoPlanFound(f"no plan found ({outcome.stop_reason}){notes}")

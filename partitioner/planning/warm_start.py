@@ -34,7 +34,7 @@ def start_from(
     if 1 + max(map(len, start.replicas.values()), default=0) > regime.replicas:
         return None, None
     evaluation = _evaluated(problem, graph, devices, start, regime)
-    if not evaluation.feasible or (problem.split == "chain" and evaluation.shape.name != "chain"):
+    if not evaluation.feasible or (problem.ordered and not evaluation.shape.is_chain):
         return None, None
     order = evaluation.shape.order or [load.name for load in evaluation.loads if load.nodes]
     parts = parts_of(problem, graph, devices, start.placement, order, start.replicas)

@@ -115,7 +115,7 @@ def _group(
 
 
 def _side_by_side(timeline: Timeline) -> bool:
-    """Does a device ever do two things at once?"""
+    """Whether a device ever does two things at once."""
     busy = np.clip(timeline.end - timeline.begin, 0, None)
     total = np.bincount(timeline.table.row, busy.sum(axis=1), len(timeline.devices))
     return bool((total > timeline.busy * (1 + 1e-9)).any())

@@ -39,9 +39,9 @@ class Goal:
         (:func:`partitioner.problem.layers.whole_layers`) or by constraints
         (:func:`partitioner.problem.fit.companions`).
     contiguous_cpus
-        Must a convex split be contiguous on kinds that do not pay for transfers too?
+        Whether a convex split must be contiguous also on kinds that do not pay for transfers.
     contiguous_backward
-        Must the backward part of a convex split be contiguous too?
+        Whether the backward part of a convex split must be contiguous too.
     subgraphs
         For latency: how many subgraphs of each pass an accelerator may hold.
     extension
@@ -95,7 +95,9 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     if goal.measure is not Measure.LAST_OPERATOR:
         return replace(_contracted(graph, devices, group, goal), tasks=tasks)
     problem = flow_of(graph, devices, group, goal.subgraphs, order, tensors=False)
-    return replace(problem, measure=goal.measure, split=goal.split, tasks=tasks)
+    return replace(
+        problem, measure=goal.measure, split=goal.split, ordered=goal.split == "chain", tasks=tasks
+    )
 
 
 def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
@@ -116,6 +118,7 @@ def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Prob
     return replace(
         problem,
         split=goal.split,
+        ordered=False,
         regions=tuple(region_of(graph, member, b) for b in passes) if goal.split == "convex" else (),
         contiguous=problem.pays | goal.contiguous_cpus,
         chain=chain,
@@ -190,7 +193,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
         member=member,
         count=np.array([min(kind.count, most) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
-        fare=np.array([kind.fare for kind in devices.kinds]),
+        transfer_factor=np.array([kind.effective_transfer_factor for kind in devices.kinds]),
         communication=devices.communication,
         relaxed_size=groups.relaxed_size[kept],
         relaxed_allowed=groups.relaxed_allowed[:, kept] & ~torn,

@@ -22,7 +22,7 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
     demands
         Pins and prohibitions narrow `allowed`.
     by_schedule
-        Does memory depend on a schedule? Then gradients and the state of the optimizer count with
+        Whether memory depends on a schedule. Then gradients and the state of the optimizer count with
         `size`; else every part does, once.
 
     Returns

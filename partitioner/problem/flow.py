@@ -29,7 +29,7 @@ def flow_of(
     order
         Shape (N,): positions of the nodes, producers before consumers.
     tensors
-        Are the nets needed? Else there are none.
+        Whether the nets are needed; else there are none.
     """
     member = np.argsort(order)
     count = len(order)
@@ -46,12 +46,13 @@ def flow_of(
         member=member,
         count=np.array([min(kind.count, count) for kind in devices.kinds], dtype=np.int64),
         memory=np.array([kind.memory_limit for kind in devices.kinds]),
-        fare=np.array([kind.fare for kind in devices.kinds]),
+        transfer_factor=np.array([kind.effective_transfer_factor for kind in devices.kinds]),
         communication=devices.communication,
         relaxed_size=size,
         relaxed_allowed=allowed,
         measure=Measure.ONE_SAMPLE,
         split="convex",
+        ordered=False,
         backward=graph.backward[order],
         group=np.unique(group[order], return_inverse=True)[1],
         subgraphs=subgraphs,

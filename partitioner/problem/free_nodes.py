@@ -20,7 +20,7 @@ def merge_free_nodes(groups: Groups, roomy: bool, lossless: bool) -> None:
     groups
         Changed in place.
     roomy
-        Does the whole graph fit any device?
+        Whether the whole graph fits any device.
     lossless
         Merge only where no optimum and no feasible plan can be lost.
     """
@@ -44,7 +44,7 @@ def _is_leaf(groups: Groups, g: int) -> bool:
 
 
 def _is_safe(groups: Groups, leaf: int, host: int, roomy: bool) -> bool:
-    """Can nothing be lost if they merge, apart from what earlier merges have put at risk?"""
+    """Whether nothing can be lost if they merge, apart from what earlier merges have put at risk."""
     runs = bool((groups.relaxed_allowed[:, leaf] | ~groups.relaxed_allowed[:, host]).all())
     return runs and (roomy or groups.relaxed_size[leaf] == 0)
 

@@ -11,7 +11,7 @@ from partitioner.problem.precedence import distinct
 from partitioner.workload.constraints import Range
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
-from partitioner.workload.in_flight import held as stash
+from partitioner.workload.in_flight import samples_in_flight as stash
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import Demands
 
@@ -19,7 +19,7 @@ UNLIMITED = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Limits:
+class PipelineLimits:
     """What every stage, and all of them together, must keep to.
 
     Parameters
@@ -29,7 +29,7 @@ class Limits:
     stages
         How many stages there must be, 0 for any number.
     all_devices, neighbours
-        Must every device be used? May only neighbouring stages exchange tensors?
+        Whether every device must be used. Whether only neighbouring stages may exchange tensors.
     """
 
     nodes: tuple[int, int] = (1, UNLIMITED)
@@ -67,7 +67,7 @@ class Pipeline:
     bandwidth
         Shape (K,): of the exchange of weights, infinity where it takes no time.
     added
-        Does the exchange follow the work? Else both overlap.
+        Whether the exchange follows the work; else both overlap.
     group
         Shape (L, K): devices of each kind in a group of each level, the smallest groups first.
     slowdown
@@ -93,7 +93,7 @@ class Pipeline:
     replicas: int = 1
     schedule: str | None = None
     microbatches: int | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: PipelineLimits = field(default_factory=PipelineLimits)
 
     def merged(self, block: Ints, count: int) -> Pipeline:
         """The same of `count` blocks of supernodes; `block` has shape (n,)."""
@@ -133,7 +133,7 @@ class Extension:
         return _limits(self.regime).rigid
 
     def needs_all(self, devices: Devices) -> bool:
-        """Can more devices be of use than there are supernodes, or does it matter which they are?"""
+        """Whether more devices than supernodes can be of use, or it matters which they are."""
         shared = self.regime.replicas > 1 or self.regime.constraints.use_all_devices
         return shared or bool(devices.levels)
 
@@ -147,7 +147,7 @@ class Extension:
         return np.bincount(group, self.demands.device >= 0, groups) > 0
 
     def weightless(self, devices: Devices) -> bool:
-        """Does it take replicas no time to exchange weights?"""
+        """Whether it takes replicas no time to exchange weights."""
         return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
 
     def most_held(self, graph: Graph, devices: Devices) -> float:
@@ -176,7 +176,7 @@ class Extension:
         pipeline = self.pipeline(light, devices, member, count)
         weights = _sums(member, np.where(heavy, graph.weights, 0.0), count)
         none = np.zeros(0, dtype=np.int64)
-        return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=Limits())
+        return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=PipelineLimits())
 
 
 def _pipeline(
@@ -214,9 +214,9 @@ def _sums(member: Ints, values: Floats, count: int) -> Floats:
     return np.bincount(member, values, count).astype(np.float64)
 
 
-def _limits(regime: Regime) -> Limits:
+def _limits(regime: Regime) -> PipelineLimits:
     demanded = regime.constraints
-    return Limits(
+    return PipelineLimits(
         nodes=_range(demanded.nodes_per_stage, 1),
         layers=_range(demanded.layers_per_stage, 0),
         stages=demanded.stages or 0,

@@ -67,7 +67,7 @@ class Problem:
     size
         Shape (n,): memory.
     allowed
-        Shape (K, n): may every member run on the kind?
+        Shape (K, n): whether every member may run on the kind.
     successors, predecessors
         Precedence: a chain of stages never leads from a supernode back to an earlier one. Empty
         where the split need not be a chain.
@@ -75,7 +75,7 @@ class Problem:
         The tensors between supernodes.
     member
         Shape (N,): the supernode of every original node.
-    count, memory, fare
+    count, memory, transfer_factor
         Shape (K,): devices of each kind, their memory (infinity without limit), and what they pay
         for a transfer that costs 1, 0 if they do not pay.
     communication
@@ -87,10 +87,12 @@ class Problem:
         The same graph with all free nodes merged, at that risk; None where nothing is left to merge.
     measure, split
         What is asked for, see :func:`partitioner.solve`.
+    ordered
+        Whether the parts stand in an order: stages of a chain.
     regions
         The graphs in which parts must be contiguous; empty unless the split is convex.
     contiguous
-        Shape (K,): must the parts on devices of that kind be contiguous?
+        Shape (K,): whether the parts on devices of that kind must be contiguous.
     chain
         The same graph contracted for chains, as a start for other splits; None for chains.
     backward, group
@@ -119,13 +121,14 @@ class Problem:
     member: Ints
     count: Ints
     memory: Floats
-    fare: Floats
+    transfer_factor: Floats
     communication: str
     relaxed_size: Floats
     relaxed_allowed: Bools
     coarser: Problem | None = None
     measure: Measure = Measure.LARGEST_LOAD
     split: str = "chain"
+    ordered: bool = True
     regions: tuple[Region, ...] = ()
     contiguous: Bools = field(default_factory=lambda: np.ones(0, dtype=bool))
     chain: Problem | None = None
@@ -144,8 +147,8 @@ class Problem:
 
     @property
     def pays(self) -> Bools:
-        """Shape (K,): does a device of the kind pay for transfers?"""
-        return self.fare > 0
+        """Shape (K,): whether a device of the kind pays for transfers."""
+        return self.transfer_factor > 0
 
     @property
     def copies(self) -> Ints:

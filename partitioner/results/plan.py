@@ -151,7 +151,7 @@ class Plan:
         optimal = "optimal" if self.statistics.get(ANY_DEVICES, self.bound) >= self.bound else AMONG
         proof = optimal if self.status == "optimal" else nearness(self.value, self.bound)
         by_operator = self.execution_order is not None
-        unit = unit_of(self.objective if by_operator or self.objective != "makespan" else "batch")
+        unit = unit_of(self.objective, pipelined=not by_operator)
         return (
             f"{self.objective}, {self.split} split: {self.value:.6g} per {unit}, {proof}\n"
             f"lower bound {self.bound:.6g}; method {self.method} ({self.backend}), "

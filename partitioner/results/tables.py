@@ -24,7 +24,8 @@ WIDE = 128
 NARROWEST = 80
 WIDEST = 1_000_000
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
-UNITS = {"batch": "batch", "makespan": "step"}
+UNITS = {"batch": "batch", "makespan": "step"}  # others: a sample
+PIPELINE_UNITS = {"batch": "batch", "makespan": "batch"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
@@ -89,9 +90,15 @@ def columns(width: int | None) -> int:
     return shutil.get_terminal_size().columns if width is None else min(width, WIDEST)
 
 
-def unit_of(objective: str) -> str:
-    """Return what the objective's value is the time of; a makespan without a pipeline is that of a step."""
-    return UNITS.get(objective, "sample")
+def unit_of(objective: str, pipelined: bool = False) -> str:
+    """Return what the objective's value is the time of; with `pipelined` stages run batches.
+
+    Examples
+    --------
+    >>> unit_of("throughput"), unit_of("makespan"), unit_of("makespan", pipelined=True)
+    ('sample', 'step', 'batch')
+    """
+    return (PIPELINE_UNITS if pipelined else UNITS).get(objective, "sample")
 
 
 def fullness(device: DeviceLoad) -> str:

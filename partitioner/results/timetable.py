@@ -17,7 +17,7 @@ NARROW, WIDE = 28, 64
 
 
 @dataclass(frozen=True)
-class Row:
+class TimetableRow:
     """Positions of entries in one line of the table: one subgraph, or CPU nodes in a row."""
 
     places: range
@@ -46,12 +46,12 @@ def timetable(schedule: Schedule, wide: bool) -> Table:
     return table
 
 
-def _rows(schedule: Schedule) -> list[Row]:
+def _rows(schedule: Schedule) -> list[TimetableRow]:
     critical = set(schedule.critical_path)
     first, rows = 0, []
     for place in range(1, len(schedule.entries) + 1):
         if place == len(schedule.entries) or not _merge(schedule.entries[place - 1], schedule.entries[place]):
-            rows.append(Row(range(first, place), not critical.isdisjoint(range(first, place))))
+            rows.append(TimetableRow(range(first, place), not critical.isdisjoint(range(first, place))))
             first = place
     return rows
 
@@ -60,7 +60,7 @@ def _merge(before: Run, after: Run) -> bool:
     return before.index is None and after.index is None
 
 
-def _cells(schedule: Schedule, row: Row, line: dict[int, int], wide: bool) -> list[Text]:
+def _cells(schedule: Schedule, row: TimetableRow, line: dict[int, int], wide: bool) -> list[Text]:
     runs = [schedule.entries[place] for place in row.places]
     leading = next((place for place in schedule.critical_path if place in row.places), row.places[0])
     waits_for = schedule.entries[leading].waits_for

@@ -1,4 +1,4 @@
-"""Is a table a schedule of these passes, and does its memory suffice?"""
+"""Whether a pass table is a schedule of these passes, and whether its memory suffices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(
     memory_limit
         Shape (devices of the table,): what each may hold; None to leave memory out.
     versions
-        Does every sample in flight keep its weights?
+        Whether every sample in flight keeps its weights.
     """
     count = table.microbatches if microbatches is None else microbatches
     found = _devices(table, passes)

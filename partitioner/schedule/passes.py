@@ -77,7 +77,7 @@ class Passes:
 
     @property
     def trains(self) -> bool:
-        """Is there a backward pass?"""
+        """Whether there is a backward pass."""
         return bool((self.direction != FORWARD).any())
 
     @property

@@ -34,7 +34,7 @@ def pieces_of(placed: Placed, shape: Shape, order: tuple[int, ...] | None) -> Pi
 
     Between pieces dependencies never lead back, so that each can run without interruption.
     """
-    if shape.name == "chain":
+    if shape.is_chain:
         given = order if order is not None else tuple(placed.names.index(name) for name in shape.order)
         if _mirrored(placed, given) and not order_violations(placed, shape, given):
             return _stages(placed, given)
@@ -48,7 +48,7 @@ def pieces_of(placed: Placed, shape: Shape, order: tuple[int, ...] | None) -> Pi
 
 
 def _mirrored(placed: Placed, order: tuple[int, ...]) -> bool:
-    """Does no edge of the backward pass lead to a later stage?"""
+    """Whether no edge of the backward pass leads to a later stage."""
     place = np.zeros(len(placed.names), dtype=np.int64)
     place[list(order)] = np.arange(len(order))
     edges = placed.graph.edges[placed.graph.backward[placed.graph.edges].all(axis=1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.evaluation.costs import tensors
-from partitioner.evaluation.links import Links, exchange_times, links_of
+from partitioner.evaluation.links import StageLinks, exchange_times, links_of
 from partitioner.evaluation.notes import notes_on_replicas
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
@@ -19,7 +19,7 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
     """One pass for each piece.
 
     A tensor is fetched once by a device, by the first of its pieces that uses it (which later ones wait
-    for), and leaves with the piece that makes it, at the pace of its slowest link. With ``"direct"`` links
+    for), and leaves with the piece that makes it, at the speed of its slowest link. With ``"direct"`` links
     nothing leaves: only who receives is busy.
     """
     device, count = pieces.device, len(pieces.device)
@@ -61,10 +61,10 @@ def _sums(where: Ints, amount: Floats, count: int) -> Floats:
 def _compute(placed: Placed, pieces: Pieces) -> Floats:
     graph = placed.graph
     time = np.where(placed.row < 0, 0.0, graph.time[placed.row, np.arange(len(graph))])
-    return np.asarray(np.bincount(pieces.home, time, len(pieces.device)) * placed.pace[pieces.device])
+    return np.asarray(np.bincount(pieces.home, time, len(pieces.device)) * placed.time_factor[pieces.device])
 
 
-def _transfers(placed: Placed, links: Links, pieces: Pieces) -> tuple[Floats, Floats, Ints]:
+def _transfers(placed: Placed, links: StageLinks, pieces: Pieces) -> tuple[Floats, Floats, Ints]:
     """Transfers in and out of every piece; pairs of pieces, the second using what the first fetched."""
     graph, device, home, count = placed.graph, placed.device, pieces.home, len(pieces.device)
     tensor, cost = tensors(graph)
@@ -76,13 +76,13 @@ def _transfers(placed: Placed, links: Links, pieces: Pieces) -> tuple[Floats, Fl
     slowest, source = np.zeros(len(sent)), np.zeros(len(sent), dtype=np.int64)
     np.maximum.at(slowest, which, price)
     source[which] = maker
-    out = np.bincount(home[source], slowest, count) * placed.fare[pieces.device]
+    out = np.bincount(home[source], slowest, count) * placed.transfer_factor[pieces.device]
     arrival, which = np.unique(tensor * len(placed.names) + device[user], return_inverse=True)
     first = np.full(len(arrival), count, dtype=np.int64)
     np.minimum.at(first, which, home[user])
-    fare = np.zeros(len(arrival))
-    fare[which] = price
-    into = np.bincount(first, fare, count) * placed.fare[pieces.device]
+    transfer_factor = np.zeros(len(arrival))
+    transfer_factor[which] = price
+    into = np.bincount(first, transfer_factor, count) * placed.transfer_factor[pieces.device]
     return into, out, np.stack((first[which], home[user]), axis=1)
 
 

@@ -36,9 +36,9 @@ class Constraints:
     stages
         How many stages there must be, not counting replicas; None for any number.
     use_all_devices
-        Must every device be used?
+        Whether every device must be used.
     neighbours_only
-        May only neighbouring stages exchange tensors, so that no edge leads over a stage?
+        Whether only neighbouring stages may exchange tensors, so that no edge leads over a stage.
 
     Raises
     ------

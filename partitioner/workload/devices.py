@@ -61,7 +61,7 @@ class DeviceKind:
         return self.name if self.times is None else self.times
 
     @property
-    def fare(self) -> float:
+    def effective_transfer_factor(self) -> float:
         """What a device pays for a transfer that costs 1; 0 if it does not pay."""
         return self.transfer_factor if self.pays_communication else 0.0
 

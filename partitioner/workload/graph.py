@@ -62,7 +62,7 @@ class Graph:
     time
         Shape (kinds, n): processing time of each node on each kind, in the unit of `cost`.
     allowed
-        Shape (kinds, n): may the node run on the kind?
+        Shape (kinds, n): whether the node may run on the kind.
     size
         Shape (n,): memory each node takes on its device, in the unit of the devices' memory.
     backward

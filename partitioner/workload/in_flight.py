@@ -10,6 +10,7 @@ from partitioner.errors import OptionError, one_of, shown
 from partitioner.workload.devices import MAX_COUNT
 
 SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")
+HOLD_A_BATCH = ("gpipe",)  # schedules that hold all samples of a batch
 RULES = (*SCHEDULES, "zb-h1", "zb-h2", "pipedream", "interleaved")
 WHOLE = f"must be an integer of at least 1 and at most {MANY:,}"
 
@@ -85,7 +86,7 @@ def stash(
     behind = sum(devices[stage + 1 :])
     if schedule != "interleaved":
         _require("chunks", chunks, is_count(chunks, 1, 1), f"must be 1 for schedule {shown(schedule)}")
-        return held(schedule, behind, devices[stage], microbatches)
+        return samples_in_flight(schedule, behind, devices[stage], microbatches)
     _require("chunks", chunks, is_count(chunks) and chunks > 1, "must be an integer of at least 2")
     group = stages if group is None else group
     _require("group", group, is_count(group), WHOLE)
@@ -96,7 +97,7 @@ def stash(
     return Held(in_flight, 1)
 
 
-def held(schedule: str, behind: int, replicas: int = 1, microbatches: int | None = None) -> Held:
+def samples_in_flight(schedule: str, behind: int, replicas: int = 1, microbatches: int | None = None) -> Held:
     """What each of `replicas` devices of a stage holds if later stages have `behind` devices.
 
     Every schedule of :func:`stash` but ``"interleaved"``.
@@ -108,7 +109,7 @@ def held(schedule: str, behind: int, replicas: int = 1, microbatches: int | None
 
     Examples
     --------
-    >>> held("1f1b", behind=3, replicas=2)
+    >>> samples_in_flight("1f1b", behind=3, replicas=2)
     Held(activations=3, weights=1)
     """
     check_schedule(schedule, microbatches, RULES[:-1])
@@ -117,7 +118,7 @@ def held(schedule: str, behind: int, replicas: int = 1, microbatches: int | None
     if schedule in ("1f1b_async", "pipedream"):
         versions = later + (schedule == "1f1b_async")
         return Held(versions, versions)
-    if schedule == "gpipe":
+    if schedule in HOLD_A_BATCH:
         assert share is not None
         return Held(share, 1)
     in_flight = {"inference": 1, "1f1b": later + 1, "zb-h1": later + 1, "zb-h2": 2 * later + 1}[schedule]
@@ -135,7 +136,7 @@ def check_schedule(schedule: object, microbatches: object = None, known: Sequenc
     sound = schedule is not None and is_one_of(schedule, known)
     _require("schedule", schedule, sound, f"must be {one_of(schedule, known)}")
     if microbatches is None:
-        _require("microbatches", None, schedule != "gpipe", "schedule 'gpipe' needs it")
+        _require("microbatches", None, schedule not in HOLD_A_BATCH, f"schedule {schedule!r} needs it")
     else:
         _require("microbatches", microbatches, is_count(microbatches), WHOLE)
 

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import Devices
 
-HOLD_A_BATCH = ("gpipe",)  # schedules that hold all samples of a batch
-SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")
-
 
 @dataclass(frozen=True)
 class Regime:

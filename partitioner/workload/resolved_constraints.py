@@ -22,7 +22,7 @@ class Demands:
     Parameters
     ----------
     may
-        Shape (kinds of devices, n): is the kind left open by pins and prohibitions?
+        Shape (kinds of devices, n): whether pins and prohibitions leave the kind open.
     device
         Shape (n,): position in `Devices.names` of the device that the node is pinned to, or -1.
     together

@@ -29,12 +29,13 @@ class Transfers:
     slope
         A factor for the cost of the edge (its bytes, where costs are bytes): one for all pairs of devices,
         or a square of them in the order of `Devices.names`. None: what the dearer end of the link pays
-        (`DeviceKind.fare`), times the slowdown of the level it crosses; between devices that do not pay, 0.
+        (`DeviceKind.effective_transfer_factor`), times the slowdown of the level it crosses; 0
+        between devices that do not pay.
     intercept
         What every transfer takes beside: one for all pairs, or a square.
     contention
-        Has each device one channel, on which it sends or receives one tensor at a time? Else transfers do
-        not hinder one another.
+        Whether each device has one channel, on which it sends or receives one tensor at a time; else
+        transfers do not delay one another.
 
     Raises
     ------
@@ -119,8 +120,10 @@ def _square(name: str, given: float | Matrix, devices: Devices) -> Floats:
 
 def _usual(devices: Devices) -> Floats:
     """What the dearer end pays, times the slowdown of the link."""
-    fare = np.repeat([kind.fare for kind in devices.kinds], [kind.count for kind in devices.kinds])
-    return np.asarray(np.maximum.outer(fare, fare) * _slowdown(devices))
+    transfer_factor = np.repeat(
+        [kind.effective_transfer_factor for kind in devices.kinds], [kind.count for kind in devices.kinds]
+    )
+    return np.asarray(np.maximum.outer(transfer_factor, transfer_factor) * _slowdown(devices))
 
 
 def _slowdown(devices: Devices) -> Floats:

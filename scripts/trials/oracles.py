@@ -18,8 +18,8 @@ sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 import numpy as np
 
 from partitioner.methods.ip import solve as ip
-from partitioner.methods.solvers.worker_pool import Crew
-from tests.methods.inline_crew import InlineCrew
+from partitioner.methods.solvers.worker_pool import WorkerPool
+from tests.methods.inline_worker_pool import InlineWorkerPool
 from trials.campaign import Campaign, Trial, campaign_parser
 from trials.question import tried
 from trials.questions import chains, latencies, limits, pipelines, splits
@@ -65,8 +65,8 @@ def answer(name: str, seed: int) -> tuple[str, str, str, str, tuple[float, float
     """The fields of a trial, for :mod:`trials.worker`."""
     clocks = time.perf_counter(), time.process_time()
     rng = np.random.default_rng(seed)
-    crew = Crew if rng.random() < IN_PROCESSES else InlineCrew
-    with patch.object(ip, "Crew", crew):
+    pool = WorkerPool if rng.random() < IN_PROCESSES else InlineWorkerPool
+    with patch.object(ip, "WorkerPool", pool):
         found = trial(name, rng, command_of(name, seed))
     seconds = time.perf_counter() - clocks[0], time.process_time() - clocks[1]
     return found.row, found.outcome, found.wrong, found.paste, seconds

@@ -17,7 +17,7 @@ from unittest.mock import patch
 sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
 
 from partitioner.methods.ip import solve as ip
-from tests.methods.inline_crew import InlineCrew
+from tests.methods.inline_worker_pool import InlineWorkerPool
 from tests.relations import QUICK, SOLVED, compared
 from trials.campaign import Campaign, Trial, campaign_parser
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     wanted = names if options.only is None else [options.only]
     campaign = Campaign(options.cases * len(wanted))
-    with patch.object(ip, "Crew", InlineCrew):
+    with patch.object(ip, "WorkerPool", InlineWorkerPool):
         return campaign.run(
             trial for name in wanted for trial in islice(trials(name, options.seed), options.cases)
         )

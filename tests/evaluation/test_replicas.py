@@ -67,7 +67,7 @@ def test_links_between_servers_are_slow() -> None:
     assert [entry.load for entry in spread.loads[:2]] == [(12 + 9) / 2 + 6 / 2 * 3, 2 + 9]
 
 
-def test_a_tensor_leaves_once_at_the_pace_of_its_slowest_link() -> None:
+def test_a_tensor_leaves_once_at_the_speed_of_its_slowest_link() -> None:
     graph = Graph.from_arrays({"gpu": [0.0] * 3}, [(0, 1), (0, 2)], 1.0)
     devices = Devices((DeviceKind("gpu", 4),), levels=(Level("server", {"gpu": 2}, 5.0),))
     found = evaluate(graph, devices, {0: "gpu0", 1: "gpu1", 2: "gpu2"})

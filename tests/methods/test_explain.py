@@ -8,6 +8,7 @@ import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, solve
 from partitioner.methods.explain import relieving, why_infeasible
+from partitioner.problem.contract import contract
 from partitioner.workload.pipeline_settings import Regime
 
 GRAPH = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
@@ -16,7 +17,7 @@ PINS = {0: "accelerator0", 1: "accelerator1"}
 
 @pytest.mark.parametrize("split", ["chain", "free"])
 @pytest.mark.parametrize(
-    ("demands", "relief"),
+    ("demands", "conflicting_constraints"),
     [
         ({"stages": 4}, "stages = 4"),
         ({"stages": 4, "use_all_devices": True}, "stages = 4"),
@@ -24,11 +25,13 @@ PINS = {0: "accelerator0", 1: "accelerator1"}
         ({"pin": PINS, "together": [[0, 1]], "stages": 2}, "pin of 0: 'accelerator0' or without pin of 1"),
     ],
 )
-def test_the_error_names_what_to_leave_out(split: str, demands: dict[str, Any], relief: str) -> None:
+def test_the_error_names_what_to_leave_out(
+    split: str, demands: dict[str, Any], conflicting_constraints: str
+) -> None:
     """Each demand is left out in turn, by solving again."""
     with pytest.raises(InfeasibleError) as caught:
         solve(GRAPH, Devices.accelerated(3), split=split, constraints=Constraints(**demands))
-    assert f"obeys the limits; without {relief}" in str(caught.value)
+    assert f"obeys the limits; without {conflicting_constraints}" in str(caught.value)
 
 
 def test_all_together_are_named_where_no_single_one_is_to_blame() -> None:
@@ -62,7 +65,9 @@ def test_memory_of_a_kind_is_found_by_sums() -> None:
     times = {"gpu": [1.0, 1.0], "cpu": [1.0, 1.0]}
     graph = Graph.from_arrays(times, size=3.0, allowed={"gpu": [True, True], "cpu": [False, False]})
     devices = Devices((DeviceKind("gpu", 1, memory=4.0), DeviceKind("cpu", 1)))
-    assert why_infeasible(graph, devices, "chain").startswith("memory: nodes that run on gpu only take 6")
+    assert why_infeasible(graph, devices, contract(graph, devices)).startswith(
+        "memory: nodes that run on gpu only take 6"
+    )
 
 
 def test_a_schedule_may_be_to_blame() -> None:

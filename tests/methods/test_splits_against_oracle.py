@@ -15,7 +15,7 @@ import pytest
 from partitioner import InfeasibleError, Plan, solve
 from partitioner.methods.ip import solve as ip
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
-from tests.methods.inline_crew import InlineCrew, used
+from tests.methods.inline_worker_pool import InlineWorkerPool, used
 from tests.oracle import best_values
 from tests.random_problems import Case, cases
 
@@ -29,7 +29,7 @@ PRECISION = 1e-6  # a solver proves no closer than this
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run solvers in this process."""
-    monkeypatch.setattr(ip, "Crew", InlineCrew)
+    monkeypatch.setattr(ip, "WorkerPool", InlineWorkerPool)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def unaided(inline: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave finding and proving to the solver: no first plan, no bound but zero."""
     monkeypatch.setattr(ip, "find_start", lambda *known: None)
     monkeypatch.setattr(ip, "relax", lambda problem: SimpleNamespace(bound=0.0))
-    monkeypatch.setattr(ip, "squeeze", lambda *known: None)
+    monkeypatch.setattr(ip, "tighten", lambda *known: None)
 
 
 def solved(case: Case, split: str, backend: str) -> Plan | None:

@@ -24,7 +24,7 @@ from partitioner import (
 from partitioner.cli.command_line import main
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import OPERATORS
-from partitioner.planning.option_effects import EFFECTS, Asked, has_effect
+from partitioner.planning.option_effects import EFFECTS, Requested, has_effect
 from partitioner.planning.options import DEFAULTS
 from partitioner.schedule import simulate
 
@@ -102,7 +102,7 @@ def test_options_of_a_method_stand_without_a_word(name: str, objective: str, met
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_of_the_table_is_there(method: str) -> None:
     """`refine` means something to list schedulers alone."""
-    asked = Asked(OPERATORS, "free", method, DEVICES)
+    asked = Requested(OPERATORS, "free", method, DEVICES)
     listed = METHODS[method].places_operators and method not in ("scotch", "metis")
     assert has_effect("refine", True, asked) == listed
 

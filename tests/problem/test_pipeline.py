@@ -8,7 +8,7 @@ import pytest
 from partitioner import Constraints, DeviceKind, Devices, Graph, Level
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.fit import fit
-from partitioner.problem.pipeline import UNLIMITED, Extension, Limits, Pipeline
+from partitioner.problem.pipeline import UNLIMITED, Extension, Pipeline, PipelineLimits
 from partitioner.problem.problem import Problem
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
@@ -67,15 +67,15 @@ def test_devices_as_arrays() -> None:
 @pytest.mark.parametrize(
     ("constraints", "limits", "rigid"),
     [
-        (Constraints(), Limits(), False),
-        (Constraints(nodes_per_stage=(None, 3)), Limits(nodes=(1, 3)), True),
-        (Constraints(layers_per_stage=(2, None)), Limits(layers=(2, UNLIMITED)), True),
-        (Constraints(stages=2), Limits(stages=2), True),
-        (Constraints(use_all_devices=True), Limits(all_devices=True), True),
-        (Constraints(neighbours_only=True), Limits(neighbours=True), False),
+        (Constraints(), PipelineLimits(), False),
+        (Constraints(nodes_per_stage=(None, 3)), PipelineLimits(nodes=(1, 3)), True),
+        (Constraints(layers_per_stage=(2, None)), PipelineLimits(layers=(2, UNLIMITED)), True),
+        (Constraints(stages=2), PipelineLimits(stages=2), True),
+        (Constraints(use_all_devices=True), PipelineLimits(all_devices=True), True),
+        (Constraints(neighbours_only=True), PipelineLimits(neighbours=True), False),
     ],
 )
-def test_limits(constraints: Constraints, limits: Limits, rigid: bool) -> None:
+def test_limits(constraints: Constraints, limits: PipelineLimits, rigid: bool) -> None:
     """Where stages count even without time, no node is merged away."""
     problem, pipeline = extended(Regime(constraints=constraints))
     assert pipeline.limits == limits and limits.rigid == rigid

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from partitioner import OptionError
-from partitioner.workload.in_flight import RULES, SCHEDULES, Held, held, stash
+from partitioner.workload.in_flight import RULES, SCHEDULES, Held, samples_in_flight, stash
 
 STAGES = [(stage, stages) for stages in range(1, 17) for stage in range(stages)]
 CASES = [(stage, stages, batch) for stage, stages in STAGES for batch in range(1, 65)]
@@ -131,10 +131,10 @@ def test_versions_do_not_depend_on_a_batch() -> None:
 
 
 def test_the_low_form_takes_the_devices_behind() -> None:
-    assert held("1f1b", 5, 2) == Held(4, 1)
-    assert held("1f1b", 5, 2, 5) == Held(3, 1)
-    assert held("gpipe", 5, 2, 5) == Held(3, 1)
-    assert held("1f1b_async", 5, 2, 5) == Held(4, 4)
+    assert samples_in_flight("1f1b", 5, 2) == Held(4, 1)
+    assert samples_in_flight("1f1b", 5, 2, 5) == Held(3, 1)
+    assert samples_in_flight("gpipe", 5, 2, 5) == Held(3, 1)
+    assert samples_in_flight("1f1b_async", 5, 2, 5) == Held(4, 4)
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_what_means_nothing_is_refused(arguments: tuple[Any, ...], options: Any,
 
 def test_the_low_form_does_not_know_interleaved() -> None:
     with pytest.raises(OptionError, match="schedule = 'interleaved'"):
-        held(RULES[-1], 0)
+        samples_in_flight(RULES[-1], 0)

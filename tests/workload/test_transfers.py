@@ -112,7 +112,9 @@ def test_by_default_the_dearer_end_pays_times_the_slowdown_of_the_outermost_leve
                     for level in devices.levels
                     if i // level.size(kind.name) != j // level.size(other.name)
                 ]
-                fare = max(kind.fare, other.fare) * (crossed[-1] if crossed else 1.0)
-                assert slope[a, b] == (0.0 if a == b else fare)
+                factor = max(kind.effective_transfer_factor, other.effective_transfer_factor) * (
+                    crossed[-1] if crossed else 1.0
+                )
+                assert slope[a, b] == (0.0 if a == b else factor)
                 slowed += bool(crossed)
     assert slowed > 1000

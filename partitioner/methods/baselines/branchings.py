@@ -22,7 +22,7 @@ def branchings(successors: Rows, idle: NDArray[np.bool_]) -> Ints:
     successors
         The precedence of `n` supernodes.
     idle
-        Shape (n,): does the supernode take no time on any device?
+        Shape (n,): whether the supernode takes no time on any device.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.local_search.method import outcome_of
-from partitioner.methods.local_search.rounds import Search
+from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_debt
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.problem.problem import Problem
@@ -24,10 +24,10 @@ def solve_baseline(problem: Problem, settings: Settings) -> Outcome:
     bound = relax(problem).bound
     if np.isinf(bound):
         return no_split(problem)
-    search = Search(problem, settings.seed)
+    search = LocalSearch(problem, settings.seed)
     for number in range(RESTARTS):
         search.state.place[:] = search.fresh_place()
-        settings.tell("local search", number, RESTARTS, search.value, bound)
+        settings.report_progress("local search", number, RESTARTS, search.value, bound)
         while not settings.expired and not descend(search.model, search.state, TRIALS):
             pass
         search.keep(search.state.place)
@@ -46,13 +46,13 @@ def descend(model, state, budget):
         True if no single move improves; False if `budget` moves were tried before.
     """
     refresh(model, state)
-    time, size, lump, allowed = model.time, model.size, model.lump, model.allowed
+    time, size, violation_scale, allowed = model.time, model.size, model.violation_scale, model.allowed
     net_start, net, cost, made = model.net_start, model.net, model.cost, model.made
     communication, passes = model.communication, model.passes
     place, inside, ledger = state.place, state.inside, state.ledger
     n, devices = len(place), len(ledger)
     for d in range(devices):
-        rate(ledger, d, communication, passes, 1.0, lump, 0)
+        rate(ledger, d, communication, passes, 1.0, violation_scale, 0)
     (least, owed), tried = value_and_debt(ledger), 0
     while tried < budget:
         best, to = -1, -1
@@ -61,17 +61,19 @@ def descend(model, state, budget):
             for step in range(1, devices + 1):
                 a, b = place[v], (home + step) % devices
                 shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
-                rate(ledger, a, communication, passes, 1.0, lump, 0)
-                rate(ledger, b, communication, passes, 1.0, lump, 0)
-                value, debt = value_and_debt(ledger)
-                closer = debt < owed - ROUNDING or (debt < owed + ROUNDING and value < least * (1 - ROUNDING))
+                rate(ledger, a, communication, passes, 1.0, violation_scale, 0)
+                rate(ledger, b, communication, passes, 1.0, violation_scale, 0)
+                value, violation = value_and_debt(ledger)
+                closer = violation < owed - ROUNDING or (
+                    violation < owed + ROUNDING and value < least * (1 - ROUNDING)
+                )
                 if closer and b != home:
-                    least, owed, best, to = value, debt, v, b
+                    least, owed, best, to = value, violation, v, b
         tried += n * devices
         if best < 0:
             return True
         a = place[best]
         shift(best, to, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
-        rate(ledger, a, communication, passes, 1.0, lump, 0)
-        rate(ledger, to, communication, passes, 1.0, lump, 0)
+        rate(ledger, a, communication, passes, 1.0, violation_scale, 0)
+        rate(ledger, to, communication, passes, 1.0, violation_scale, 0)
     return False

@@ -12,7 +12,7 @@ from partitioner.problem.arrays import Floats, Ints
 Ints32 = NDArray[np.int32]
 
 
-class Model(NamedTuple):
+class StageModel(NamedTuple):
     """What a stage costs: K kinds, n supernodes, E nets.
 
     Parameters
@@ -21,7 +21,7 @@ class Model(NamedTuple):
         Shape (K, n): time, infinity where not allowed.
     size, memory
         Shapes (n,) and (K,).
-    fare, communication
+    transfer_factor, communication
         Shape (K,): what a kind pays for a transfer of cost 1; and the model's number.
     net_start, net
         The nets of every supernode, as rows.
@@ -32,7 +32,7 @@ class Model(NamedTuple):
     work: Floats
     size: Floats
     memory: Floats
-    fare: Floats
+    transfer_factor: Floats
     communication: int
     net_start: Ints
     net: Ints
@@ -41,7 +41,7 @@ class Model(NamedTuple):
     source: Ints
 
 
-class Search(NamedTuple):
+class ChainSearchSpec(NamedTuple):
     """What the sweep looks for: S states (vectors of used devices), I ideals.
 
     Parameters
@@ -75,7 +75,7 @@ class Search(NamedTuple):
     easiest: Ints32
 
 
-class Table(NamedTuple):
+class ChainTable(NamedTuple):
     """The table of the dynamic program, shape (I, S) each.
 
     Parameters

@@ -8,9 +8,9 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
-from partitioner.methods.dp.linear import PLAIN, LinearSearch, Model, best_linear
+from partitioner.methods.dp.linear import PLAIN, ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.search import Bracket
-from partitioner.methods.dp.table import Ground, state_bytes
+from partitioner.methods.dp.table import ChainTables, state_bytes
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.problem import Problem
 
@@ -44,14 +44,14 @@ def _search(
     linear: LinearSearch,
     settings: Settings,
 ) -> Outcome:
-    bracket = Bracket(Ground(problem, relaxation, lattice), settings, relaxation.bound, linear.value)
+    bracket = Bracket(ChainTables(problem, relaxation, lattice), settings, relaxation.bound, linear.value)
     near = linear.value <= NEAR * relaxation.bound
     bracket.narrow(from_top=np.isfinite(linear.value) and not near)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if not problem.lossless:
-        ground = Ground(problem.relaxed(), relaxation, lattice)
-        below = Bracket(ground, settings, relaxation.bound, bracket.value)
+        tables = ChainTables(problem.relaxed(), relaxation, lattice)
+        below = Bracket(tables, settings, relaxation.bound, bracket.value)
         below.narrow(from_top=True)
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     return Outcome(
@@ -87,13 +87,13 @@ def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def lattice_within(problem: Problem, settings: Settings, model: Model = PLAIN) -> Lattice | None:
+def lattice_within(problem: Problem, settings: Settings, model: ChainModel = PLAIN) -> Lattice | None:
     """The lattice of all ideals; None if it does not fit the memory budget."""
     limit = _max_ideals(problem, settings, model)
     return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit)
 
 
-def too_many(problem: Problem, settings: Settings, model: Model = PLAIN) -> str:
+def too_many(problem: Problem, settings: Settings, model: ChainModel = PLAIN) -> str:
     """A note for users that the lattice does not fit the memory budget."""
     return (
         f"more than {_max_ideals(problem, settings, model):,} ideals, which is what the memory budget of "
@@ -101,7 +101,7 @@ def too_many(problem: Problem, settings: Settings, model: Model = PLAIN) -> str:
     )
 
 
-def _max_ideals(problem: Problem, settings: Settings, model: Model) -> int:
+def _max_ideals(problem: Problem, settings: Settings, model: ChainModel) -> int:
     """How many ideals the budget holds: for each its states, its covers and 50 bytes beside."""
     each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
     limit = settings.memory_budget // each

@@ -40,7 +40,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     parent, added = lattice.parent, lattice.added
     work, sizes, memory = model.work, model.size, model.memory
-    fare, communication = model.fare, model.communication
+    transfer_factor, communication = model.transfer_factor, model.communication
     net_start, net_of = model.net_start, model.net
     pins, cost, source = model.pins, model.cost, model.source
     threshold, floor, following = search.threshold, search.floor, search.following
@@ -90,7 +90,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
             for k in range(kinds):
                 compute[depth + 1, k] = compute[depth, k] + work[k, v]
                 load[k], bound = stage_load(
-                    compute[depth + 1, k], transfer[depth + 1], fare[k], communication
+                    compute[depth + 1, k], transfer[depth + 1], transfer_factor[k], communication
                 )
                 if size[depth + 1] > memory[k]:
                     load[k] = np.inf
@@ -215,14 +215,18 @@ def _undo(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def stage_load(busy, transfer, fare, communication):  # type: ignore[no-untyped-def]
+def stage_load(busy, transfer, transfer_factor, communication):  # type: ignore[no-untyped-def]
     """The stage's load, and a bound that no larger stage from the same start goes below.
 
     Processing and the nets with a pin before the stage and one inside it only grow.
     """
-    if fare == 0.0:
+    if transfer_factor == 0.0:
         return busy, busy
-    into, out, stay = fare * transfer[0], fare * transfer[1], fare * transfer[2]
+    into, out, stay = (
+        transfer_factor * transfer[0],
+        transfer_factor * transfer[1],
+        transfer_factor * transfer[2],
+    )
     if communication == SEQUENTIAL:
         return busy + into + out, busy + stay
     if communication == OVERLAPPED:

@@ -27,12 +27,12 @@ STEP_BUDGET = 600_000_000
 
 
 @dataclass(frozen=True)
-class Model:
+class ChainModel:
     """What a chain is judged by.
 
     Parameters
     ----------
-    ground
+    tables
         What tables over a lattice are filled on.
     bracket
         The search for the best chain of a lattice.
@@ -44,15 +44,15 @@ class Model:
         Bytes that a table takes for each ideal.
     """
 
-    ground: Callable[[Problem, Relaxation, Lattice], Any]
+    tables: Callable[[Problem, Relaxation, Lattice], Any]
     bracket: Callable[[Any, Settings, float, float], Bracket]
     value: Callable[[Problem, Sequence[Part]], float]
     bound: Callable[[Problem, Relaxation], float]
     state_bytes: Callable[[Problem], int]
 
 
-PLAIN = Model(
-    ground=table.Ground,
+PLAIN = ChainModel(
+    tables=table.ChainTables,
     bracket=Bracket,
     value=value_of,
     bound=lambda _, relaxation: relaxation.bound,
@@ -89,7 +89,7 @@ class LinearSearch:
     """
 
     def __init__(
-        self, problem: Problem, relaxation: Relaxation, settings: Settings, model: Model = PLAIN
+        self, problem: Problem, relaxation: Relaxation, settings: Settings, model: ChainModel = PLAIN
     ) -> None:
         self.problem, self.relaxation, self.settings, self.model = problem, relaxation, settings, model
         self.bound = model.bound(problem, relaxation)
@@ -116,8 +116,8 @@ class LinearSearch:
             problem, order = merged(problem, block), np.arange(int(block.max()) + 1)
             weight: Floats = np.bincount(block, relaxation.weight).astype(np.float64)
             relaxation = replace(relaxation, weight=weight)
-        ground = self.model.ground(problem, relaxation, chain_lattice(order))
-        bracket = self.model.bracket(ground, self.settings, self.bound, self.value)
+        tables = self.model.tables(problem, relaxation, chain_lattice(order))
+        bracket = self.model.bracket(tables, self.settings, self.bound, self.value)
         bracket.narrow(from_top=np.isfinite(self.value))
         self.orders += 1
         self.steps += bracket.steps
@@ -125,7 +125,7 @@ class LinearSearch:
             return False
         self.value = bracket.value
         self.stages = bracket.stages if block is None else split_blocks(bracket.stages, block)
-        self.settings.tell("orders", self.orders, 0, self.value, self.bound)
+        self.settings.report_progress("orders", self.orders, 0, self.value, self.bound)
         return True
 
     def outcome(self, note: str = "") -> Outcome:
@@ -148,7 +148,7 @@ class LinearSearch:
 
 
 def best_linear(
-    problem: Problem, relaxation: Relaxation, settings: Settings, model: Model = PLAIN
+    problem: Problem, relaxation: Relaxation, settings: Settings, model: ChainModel = PLAIN
 ) -> LinearSearch:
     """Try the starting orders, then refine until as many attempts in a row have failed."""
     search = LinearSearch(problem, relaxation, settings, model)
@@ -194,7 +194,7 @@ def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) 
     return order[np.argsort(stage[order], kind="stable")]
 
 
-def _affordable(problem: Problem, relaxation: Relaxation, budget: int, model: Model) -> Problem:
+def _affordable(problem: Problem, relaxation: Relaxation, budget: int, model: ChainModel) -> Problem:
     """The problem with so few devices that a table over one order fits the budget, slow ones first.
 
     Where every device must be used, none is left out.

@@ -29,7 +29,7 @@ HURRY = 600_000  # steps that may be taken after the deadline where no chain is 
 
 
 class Filling(Protocol):
-    """A table that is being filled, see :class:`partitioner.methods.dp.table.Filling`."""
+    """A table that is being filled, see :class:`partitioner.methods.dp.table.ChainFilling`."""
 
     ideal: int
     steps: int
@@ -43,7 +43,7 @@ class Filling(Protocol):
         ...
 
 
-class Ground(Protocol):
+class LatticeTables(Protocol):
     """A lattice on which tables can be filled."""
 
     @property
@@ -70,7 +70,7 @@ class Bracket:
 
     Parameters
     ----------
-    ground
+    tables
         The problem and the lattice.
     settings
         Deadline, step limit and listener.
@@ -82,7 +82,7 @@ class Bracket:
         Steps walked up the lattice.
     """
 
-    ground: Ground
+    tables: LatticeTables
     settings: Settings
     bound: float
     value: float = np.inf
@@ -154,12 +154,12 @@ class Bracket:
         return True
 
     def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Part]] | None:
-        found = self._filled(self.ground.filling(threshold, floor), limit)
+        found = self._filled(self.tables.filling(threshold, floor), limit)
         return found if found is not None and found[0] < self.value else None  # not by rounding
 
     def _filled(self, filling: Filling, limit: int | None = None) -> tuple[float, list[Part]] | None:
         """Fill the table, in no more than `limit` steps."""
-        before, last = self.steps, self.ground.lattice.size - 1
+        before, last = self.steps, self.tables.lattice.size - 1
         while filling.ideal < last:
             if self.settings.expired:
                 raise Stopped
@@ -170,7 +170,7 @@ class Bracket:
             if limit is not None and filling.ideal < last and filling.steps > limit:
                 raise _Costly
             done = min(filling.ideal, last)  # nothing goes on from the last ideal
-            self.settings.tell("ideals", done, last, self.value, self.bound)
+            self.settings.report_progress("ideals", done, last, self.value, self.bound)
         return filling.best()
 
     def _advance(self, filling: Filling, most: int) -> None:
@@ -185,10 +185,10 @@ class Bracket:
         """Where the time is over and no chain is known, take what one filling of few steps finds."""
         if not self.settings.expired or np.isfinite(self.value):
             return
-        filling = self.ground.filling(UNLIMITED, 0.0)
+        filling = self.tables.filling(UNLIMITED, 0.0)
         filling.advance(HURRY)
         self.steps += filling.steps
-        found = filling.best() if filling.ideal >= self.ground.lattice.size - 1 else None
+        found = filling.best() if filling.ideal >= self.tables.lattice.size - 1 else None
         if found is not None:
             self.value, self.stages = found
 

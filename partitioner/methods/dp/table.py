@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp.arrays import Model, Search, Table
+from partitioner.methods.dp.arrays import ChainSearchSpec, ChainTable, StageModel
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.kernel import sweep
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
@@ -30,7 +30,7 @@ def state_bytes(problem: Problem) -> int:
     return BYTES_PER_STATE * state_count(problem)
 
 
-class Ground:
+class ChainTables:
     """All that the fillings over one lattice have in common.
 
     Parameters
@@ -55,23 +55,23 @@ class Ground:
         after = problem.successors
         self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
 
-    def filling(self, threshold: float, floor: float) -> Filling:
+    def filling(self, threshold: float, floor: float) -> ChainFilling:
         """An empty table for a threshold, in which largest loads up to the floor are not told apart."""
-        return Filling(self, threshold, floor)
+        return ChainFilling(self, threshold, floor)
 
-    def clipped(self, threshold: float) -> Model:
+    def clipped(self, threshold: float) -> StageModel:
         """The model for a threshold: a cost that is too large for any stage is as good as twice it.
 
         A cost of many orders of magnitude, such as one that stands for "never", would leave its
         rounding behind when it is taken away again.
         """
-        cheapest = self.problem.fare[self.problem.pays].min(initial=1.0)
+        cheapest = self.problem.transfer_factor[self.problem.pays].min(initial=1.0)
         return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold / cheapest))
 
-    def search(self, threshold: float, floor: float) -> Search:
+    def search(self, threshold: float, floor: float) -> ChainSearchSpec:
         """What a filling looks for."""
         capacity = self.relaxation.capacity(threshold, self.left, self.problem.memory)
-        return Search(
+        return ChainSearchSpec(
             threshold=threshold,
             floor=floor,
             following=self.following,
@@ -83,12 +83,12 @@ class Ground:
         )
 
 
-class Filling:
+class ChainFilling:
     """A table over the ideals of a lattice, filled from the empty ideal up.
 
     Parameters
     ----------
-    ground
+    tables
         The problem and the lattice.
     threshold
         Only chains in which no load exceeds it are found.
@@ -103,12 +103,12 @@ class Filling:
         Steps walked up the lattice so far.
     """
 
-    def __init__(self, ground: Ground, threshold: float, floor: float) -> None:
-        self.ground = ground
-        self.search = ground.search(threshold, floor)
-        self.model = ground.clipped(threshold)
-        shape = ground.lattice.size, len(ground.left)
-        self.table = Table(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8))
+    def __init__(self, tables: ChainTables, threshold: float, floor: float) -> None:
+        self.tables = tables
+        self.search = tables.search(threshold, floor)
+        self.model = tables.clipped(threshold)
+        shape = tables.lattice.size, len(tables.left)
+        self.table = ChainTable(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8))
         self.table.value[0, 0] = 0.0
         self.ideal = 0
         self.steps = 0
@@ -116,7 +116,7 @@ class Filling:
     def advance(self, budget: int) -> None:
         """Walk on for about `budget` steps."""
         self.ideal, steps = sweep(
-            self.ground.lattice, self.model, self.search, self.table, self.ideal, budget
+            self.tables.lattice, self.model, self.search, self.table, self.ideal, budget
         )
         self.steps += steps
 
@@ -125,23 +125,23 @@ class Filling:
         state = int(self.table.value[-1].argmin())
         if np.isinf(self.table.value[-1, state]):
             return None
-        stages, ideal = [], self.ground.lattice.size - 1
+        stages, ideal = [], self.tables.lattice.size - 1
         while ideal:
             kind = int(self.table.kind[ideal, state])
             before = int(self.table.origin[ideal, state])
-            stages.append(Part(kind, self.ground.lattice.difference(ideal, before)))
+            stages.append(Part(kind, self.tables.lattice.difference(ideal, before)))
             ideal = before
-            state -= int(self.ground.stride[kind])
-        return value_of(self.ground.problem, stages), stages[::-1]
+            state -= int(self.tables.stride[kind])
+        return value_of(self.tables.problem, stages), stages[::-1]
 
 
-def _model(problem: Problem) -> Model:
+def _model(problem: Problem) -> StageModel:
     nets = problem.nets
-    return Model(
+    return StageModel(
         work=problem.work(),
         size=problem.size,
         memory=problem.memory,
-        fare=problem.fare,
+        transfer_factor=problem.transfer_factor,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         net_start=nets.of_node.start,
         net=nets.of_node.items,
@@ -165,9 +165,9 @@ def growth_of(problem: Problem) -> Floats:
     fresh = np.bincount(owner, cost * ~_has_earlier_pin(problem, owner), problem.n)
     work = problem.work()
     gain = work if problem.communication == "sequential" else np.zeros_like(work)
-    fare = problem.fare[:, None]
-    harmless = (gain >= fare * fresh).all(axis=0)
-    growth = np.where(harmless, work + fare * total, np.inf)
+    transfer_factor = problem.transfer_factor[:, None]
+    harmless = (gain >= transfer_factor * fresh).all(axis=0)
+    growth = np.where(harmless, work + transfer_factor * total, np.inf)
     return np.asarray(growth)
 
 

@@ -40,7 +40,7 @@ def candidates(problem: Problem) -> Iterator[Outcome]:
     chain = problem if problem.chain is None else problem.chain
     outcomes = [_outcome(problem, chain, parts) for parts in (*_single(chain), *_cut(chain))]
     yield from sorted(outcomes, key=lambda outcome: outcome.value)
-    if problem.split != "chain":
+    if not problem.ordered:
         kind = device_kinds(problem)
         place = packed(problem.work()[kind], problem.size, problem.memory[kind])
         yield from [] if place is None else [_outcome(problem, problem, _parts(kind, place))]
@@ -112,7 +112,7 @@ def _outcome(problem: Problem, chain: Problem, parts: Parts) -> Outcome:
         place[problem.member] = node
         moved = [replace(part, nodes=np.flatnonzero(place == i)) for i, part in enumerate(parts)]
         return _found(problem, moved, 0.0)
-    value = pipeline_value if chain.pipeline is not None and problem.split == "chain" else value_of
+    value = pipeline_value if chain.pipeline is not None and problem.ordered else value_of
     return _found(chain, parts, value(chain, parts))
 
 

@@ -51,7 +51,7 @@ class Line:
         Shape (n + 1,): memory of the items before each place.
     barred
         Shape (K, n + 1): the first place from each on that the class may not run, n if there is none.
-    count, memory, fare
+    count, memory, transfer_factor
         Shape (K,): devices of each class, memory of each, and what a transfer of cost 1 costs it.
     overlapped
         Whether transfers run beside the processing, so that a load is the larger of both.
@@ -67,7 +67,7 @@ class Line:
     barred: Ints
     count: Ints
     memory: Floats
-    fare: Floats
+    transfer_factor: Floats
     overlapped: bool
     touching: Pins
     ending: Pins
@@ -86,10 +86,10 @@ class Line:
     def loads(self, k: int, begin: int, end: int) -> Floats:
         """Shape (end - begin,): the load of a device of class `k` from `begin` up to each place."""
         busy: Floats = self.elapsed[k, begin + 1 : end + 1] - self.elapsed[k, begin]
-        if not self.fare[k]:
+        if not self.transfer_factor[k]:
             return busy
         cut = self.touching.sums(begin, end, before=True) - self.ending.sums(begin, end, before=False)
-        cost = self.fare[k] * cut
+        cost = self.transfer_factor[k] * cut
         return np.asarray(np.maximum(busy, cost) if self.overlapped else busy + cost)
 
 
@@ -98,7 +98,7 @@ def line_of(problem: Problem, order: Ints) -> Line:
     pins = problem.nets.pins
     touching, ending = visits(np.argsort(order)[pins.items], pins.owners(), problem.n, problem.nets.cost)
     overlapped = problem.communication == "overlapped"
-    devices = problem.count, problem.memory, problem.fare
+    devices = problem.count, problem.memory, problem.transfer_factor
     return _line(problem.work()[:, order], problem.size[order], order, devices, overlapped, touching, ending)
 
 

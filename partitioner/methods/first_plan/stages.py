@@ -11,7 +11,7 @@ from partitioner.problem.arrays import Floats, Ints, Rows
 from partitioner.problem.pipeline import UNLIMITED, Pipeline
 from partitioner.problem.problem import Problem
 from partitioner.workload.graph import Bools
-from partitioner.workload.in_flight import held
+from partitioner.workload.in_flight import samples_in_flight
 
 FEWER = 0.7  # of the devices that were tried before
 
@@ -71,7 +71,7 @@ class StageRules:
         pipeline = self.pipeline
         need = self.size[begin + 1 : end + 1] - self.size[begin]
         if pipeline.schedule is not None:
-            kept = held(pipeline.schedule, behind, 1, pipeline.microbatches)
+            kept = samples_in_flight(pipeline.schedule, behind, 1, pipeline.microbatches)
             need = need + kept.weights * (self.parameters[begin + 1 : end + 1] - self.parameters[begin])
             need += kept.activations * (self.activations[begin + 1 : end + 1] - self.activations[begin])
             need += np.maximum.accumulate(self.workspace[begin:end])

@@ -17,7 +17,7 @@ from partitioner.problem.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Formulation:
+class PlacementProgram:
     """A task as a program, with the columns that say where supernodes are.
 
     Parameters
@@ -55,7 +55,7 @@ class Formulation:
         return parts_on(self.task.device_kinds, there.argmax(axis=1))
 
 
-def formulate(task: Task) -> Formulation:
+def formulate(task: Task) -> PlacementProgram:
     """State the integer program (paper, Figure 7, with nets in place of edges)."""
     builder = Builder()
     v = add_variables(builder, task)
@@ -68,4 +68,4 @@ def formulate(task: Task) -> Formulation:
     constraints.range_of_sum(builder, v, task)
     constraints.contiguity(builder, v)
     limits(builder, v)
-    return Formulation(task, builder.program(v.load), v.x)
+    return PlacementProgram(task, builder.program(v.load), v.x)

@@ -6,19 +6,19 @@ from contextlib import closing
 
 from partitioner.methods.baselines.single_device import solve_single
 from partitioner.methods.bounds.relaxation import Relaxation, relax
-from partitioner.methods.ip.formulate import Formulation, formulate
+from partitioner.methods.ip.formulate import PlacementProgram, formulate
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.ip.squeeze import cover, squeeze
 from partitioner.methods.ip.start import find_start
 from partitioner.methods.ip.steps import squeeze_in_turns
 from partitioner.methods.ip.task import Task
+from partitioner.methods.ip.tighten import cover, tighten
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.limits import is_hopeless
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import candidates, pick
-from partitioner.methods.solvers.race import Lane, Race, is_worth_while, lanes_of
-from partitioner.methods.solvers.worker_pool import Crew
+from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, is_worth_while, slots_of
+from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.problem import Problem
 
 HURRY = 10.0  # seconds: with less the first plan comes before all else
@@ -45,24 +45,24 @@ def solve_ip(problem: Problem, settings: Settings) -> Outcome:
     hurried = settings.clock.left < HURRY
     if hurried:
         find_start(search)
-    with closing(Crew()) as crew:
-        race = Race(search, crew, _lanes(search), _stated)
+    with closing(WorkerPool()) as pool:
+        portfolio = SolverPortfolio(search, pool, _slots(search), _stated)
         if settings.workers > 1 and not search.over:
-            race.begin()
+            portfolio.begin()
         if not hurried:
             find_start(search)
         if not search.over:
-            (squeeze if problem.pipeline is None else cover)(search, relaxation)
-        race.run()
-        race.end()
+            (tighten if problem.pipeline is None else cover)(search, relaxation)
+        portfolio.run()
+        portfolio.end()
     if search.best is None and settings.expired:
         for parts in filter(None, [solve_single(problem, settings).parts]):
             search.offer(parts)
-    return search.outcome("+".join(search.words) or race.backend)
+    return search.outcome("+".join(search.words) or portfolio.backend)
 
 
-def _lanes(search: SplitSearch) -> list[Lane]:
-    """Return lanes for the backends; none where there is no time to state the program."""
+def _slots(search: SplitSearch) -> list[Slot]:
+    """Return slots for the backends; none where there is no time to state the program."""
     settings, problem = search.settings, search.problem
     left = settings.clock.left
     pins = len(problem.nets.pins.items) * int(problem.count.sum())
@@ -74,7 +74,7 @@ def _lanes(search: SplitSearch) -> list[Lane]:
     task = search.task()
     backends, note = pick(settings.backend, formulate(task).program)
     search.notes += [note] if note else []
-    return lanes_of(backends, settings.workers, settings.seed, searches=not task.in_line)
+    return slots_of(backends, settings.workers, settings.seed, searches=not task.in_line)
 
 
 def _solve_in_turns(search: SplitSearch, relaxation: Relaxation) -> Outcome:
@@ -84,10 +84,10 @@ def _solve_in_turns(search: SplitSearch, relaxation: Relaxation) -> Outcome:
     search.notes += [note] if note else []
     find_start(search)
     (squeeze_in_turns if search.problem.pipeline is None else cover)(search, relaxation)
-    with closing(Crew()) as crew:
-        Turns(search, crew, list(backends), _stated, not task.in_line).run()
+    with closing(WorkerPool()) as pool:
+        Turns(search, pool, list(backends), _stated, not task.in_line).run()
     return search.outcome("+".join(search.words) or backends[0].name)
 
 
-def _stated(task: Task, backend: Capability) -> Formulation:
+def _stated(task: Task, backend: Capability) -> PlacementProgram:
     return formulate(task)

@@ -27,7 +27,7 @@ class SplitSearch(Search[Sequence[Part]]):
 
     covers: tuple[tuple[int, Ints], ...] = ()
 
-    def worth(self, solution: Sequence[Part]) -> float:
+    def plan_value(self, solution: Sequence[Part]) -> float:
         """The objective; infinity if the parts break a rule. What is no improvement need not be checked."""
         value = value_of(self.problem, solution)
         return value if value >= self.value or obeys(self.problem, solution) else np.inf

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.ip.squeeze import PROGRESS
-from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE
-from partitioner.methods.local_search.rounds import Search as Annealing
+from partitioner.methods.ip.tighten import PROGRESS
+from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch
 
 STEPS = 40  # of the covering bound in a turn
 ROUNDS = 2  # first rounds of annealing in a turn
@@ -20,7 +19,7 @@ def squeeze_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound in turn until they meet, or neither has moved for some turns."""
     problem = search.problem
     covering = Covering(problem, relaxation)
-    annealing = Annealing(problem, search.settings.seed)
+    annealing = LocalSearch(problem, search.settings.seed)
     if search.best is not None:
         annealing.offer(search.best)
     idle = 0
@@ -34,7 +33,7 @@ def squeeze_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
         idle = 0 if moved else idle + 1
 
 
-def _goes_on(search: SplitSearch, annealing: Annealing) -> Callable[[], bool]:
+def _goes_on(search: SplitSearch, annealing: LocalSearch) -> Callable[[], bool]:
     floor = search.bound / (1 - search.gap)
     return lambda: not search.settings.expired and min(search.value, annealing.value) > floor
 

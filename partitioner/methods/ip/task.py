@@ -60,7 +60,7 @@ class Task:
     @property
     def scale(self) -> float:
         """The time that becomes 1 in the program: solvers have absolute tolerances."""
-        times = self.problem.time.max(initial=0.0), self.fares().max(initial=0.0)
+        times = self.problem.time.max(initial=0.0), self.transfer_times().max(initial=0.0)
         known = (self.cutoff, self.bound, *times)
         return next((float(each) for each in known if 0 < each < np.inf), 1.0)
 
@@ -69,17 +69,17 @@ class Task:
         time = np.minimum(self.problem.time, self.scale * HUGE) / self.scale
         return replace(self.problem, time=time)
 
-    def fares(self) -> Floats:
+    def transfer_times(self) -> Floats:
         """Shape (nets, K): what the transfer of a net costs a device of each kind."""
-        return np.asarray(self.problem.nets.cost[:, None] * self.problem.fare)
+        return np.asarray(self.problem.nets.cost[:, None] * self.problem.transfer_factor)
 
-    def scaled_fares(self) -> Floats:
-        """As :meth:`fares`, in the program's unit."""
-        return np.minimum(self.fares(), self.scale * HUGE) / self.scale
+    def scaled_transfer_times(self) -> Floats:
+        """As :meth:`transfer_times`, in the program's unit."""
+        return np.minimum(self.transfer_times(), self.scale * HUGE) / self.scale
 
     def whole(self) -> Mask:
         """Shape (nets, K): the nets that a kind may not cut, as one transfer exceeds the cutoff."""
-        return np.asarray(self.fares() > self.cutoff)
+        return np.asarray(self.transfer_times() > self.cutoff)
 
     def open(self) -> Mask:
         """Shape (n, devices): may the supernode be on the device?

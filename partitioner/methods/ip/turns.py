@@ -1,6 +1,6 @@
 """Solvers one after another, each ended by its own count of work: the same run on every machine.
 
-What :mod:`partitioner.methods.solvers.race` does by the clock and side by side is done here in a fixed
+What :mod:`partitioner.methods.solvers.portfolio` does by the clock and side by side is done here in a fixed
 order. Only the answer of a solve counts, not what it tells on its way.
 """
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.methods.solvers.backends.backend import Answer, Capability, Limits
+from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits
 from partitioner.methods.solvers.messages import Job, News
 from partitioner.methods.solvers.neighbourhood import Neighbourhoods
-from partitioner.methods.solvers.race import LOOK, SEARCH_GAP, Statement, unscaled
+from partitioner.methods.solvers.portfolio import LOOK, SEARCH_GAP, Statement, unscaled
 from partitioner.methods.solvers.search import PRECISION, Search
-from partitioner.methods.solvers.worker_pool import Crew, Worker
+from partitioner.methods.solvers.worker_pool import Worker, WorkerPool
 
 FIRST_EFFORT = 200  # nodes of the first proof; each further round has twice as many
 SEARCH_EFFORT = 200  # nodes of a neighbourhood
@@ -31,8 +31,8 @@ class Turns:
 
     Parameters
     ----------
-    search, crew, state
-        As for :class:`partitioner.methods.solvers.race.Race`.
+    search, pool, state
+        As for :class:`partitioner.methods.solvers.portfolio.SolverPortfolio`.
     backends
         Taken in turn.
     searches
@@ -42,7 +42,7 @@ class Turns:
     """
 
     search: Search[Any]
-    crew: Crew
+    pool: WorkerPool
     backends: list[Capability]
     state: Callable[[Any, Capability], Statement]
     searches: bool = True
@@ -91,13 +91,13 @@ class Turns:
 
     def _answer(self, statement: Statement, backend: Capability, gap: float, effort: int) -> Answer | None:
         """What a solver finds, offered to the search; None if the run must end before that."""
-        limits = Limits(None, gap, self.search.settings.seed, 1, effort)
+        limits = SolverLimits(None, gap, self.search.settings.seed, 1, effort)
         if self.worker is None or not self.worker.alive:
-            self.worker = self.crew.hire()
-        self.worker.give(Job(backend.place, statement.payload, limits))
+            self.worker = self.pool.start()
+        self.worker.submit(Job(backend.place, statement.payload, limits))
         message: Answer | News | None = None
         while not isinstance(message, Answer) and not self.search.settings.expired:
-            event = self.crew.next(LOOK)
+            event = self.pool.next(LOOK)
             if event is not None and event.worker is self.worker:
                 message = event.message if event.message.values is not None else message
                 message = event.message if isinstance(event.message, Answer) else message

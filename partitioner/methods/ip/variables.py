@@ -55,7 +55,7 @@ class Variables:
     device_kind
         Shape (devices,).
     x
-        Shape (n, devices): is the supernode on the device? (binary)
+        Shape (n, devices): whether the supernode is on the device (binary).
     load
         Shape (passes,): the largest load, or the largest of each pass.
     touch
@@ -82,7 +82,7 @@ def add_variables(builder: Builder, task: Task) -> Variables:
     passes = problem.measure.passes
     lower = task.bound / task.scale * (1 - 1e-9) if passes == 1 else 0.0
     load = builder.variables(passes, task.cutoff / task.scale, lower=lower)
-    cost = np.where(task.whole(), 0.0, task.scaled_fares())[:, kind]
+    cost = np.where(task.whole(), 0.0, task.scaled_transfer_times())[:, kind]
     touch = _touches(builder, problem, may, cost)
     bound = np.flatnonzero(problem.contiguous[kind]) if problem.regions else np.zeros(0, dtype=np.int64)
     before = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partitioner.methods.latency.layout import Layout, one_subgraph_each, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, one_subgraph_each, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Settings, meets, no_split
@@ -58,7 +58,7 @@ def file_order(problem: Problem) -> list[int]:
     return order
 
 
-def fill(problem: Problem, order: Sequence[int]) -> Layout | None:
+def fill(problem: Problem, order: Sequence[int]) -> SubgraphLayout | None:
     """Place supernodes in a topological order; None if some fit nowhere.
 
     Where a supernode is beyond the accelerators left, or may not run on them, it goes to a CPU. What

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from partitioner.methods.latency.layout import Layout, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
 from partitioner.methods.latency.program.scheduling import ScheduleTask
 from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome
 from partitioner.methods.solvers.search import Search
 
 
-class LayoutSearch(Search[Layout]):
+class LayoutSearch(Search[SubgraphLayout]):
     """A search for a layout."""
 
-    def worth(self, solution: Layout) -> float:
+    def plan_value(self, solution: SubgraphLayout) -> float:
         """The latency; infinity if the layout breaks a rule."""
         return latency(self.problem, solution) if obeys(self.problem, solution) else float("inf")
 

@@ -14,7 +14,7 @@ from partitioner.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class SubgraphLayout:
     """A split for latency.
 
     Parameters
@@ -30,13 +30,18 @@ class Layout:
     slot: Ints
 
 
-def one_subgraph_each(place: Ints) -> Layout:
+def one_subgraph_each(place: Ints) -> SubgraphLayout:
     """The layout in which every device holds a single subgraph of each pass."""
-    return Layout(place, np.zeros_like(place))
+    return SubgraphLayout(place, np.zeros_like(place))
 
 
 def outcome_of(
-    problem: Problem, layout: Layout | None, value: float, bound: float, stop_reason: str, **words: Any
+    problem: Problem,
+    layout: SubgraphLayout | None,
+    value: float,
+    bound: float,
+    stop_reason: str,
+    **words: Any,
 ) -> Outcome:
     """What a method for latency returns; `words` are further fields of the outcome."""
     if layout is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.dp.exact import solve_exact
-from partitioner.methods.latency.layout import Layout, one_subgraph_each, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, one_subgraph_each, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Part, Settings
@@ -24,7 +24,7 @@ def solve_max_load(problem: Problem, settings: Settings) -> Outcome:
     return outcome_of(problem, layout, value, bound, stop, notes=chain.notes, statistics=chain.statistics)
 
 
-def layout_of_chain(problem: Problem, chain: Outcome) -> Layout | None:
+def layout_of_chain(problem: Problem, chain: Outcome) -> SubgraphLayout | None:
     """The stages of a chain as subgraphs; None if they break a rule of the problem."""
     assert chain.parts is not None
     member = chain.problem.member[np.argsort(problem.member)]

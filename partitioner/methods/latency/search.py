@@ -10,9 +10,9 @@ import numpy as np
 
 from partitioner.methods.latency.greedy import file_order, fill
 from partitioner.methods.latency.kernel.anneal import anneal
-from partitioner.methods.latency.kernel.arrays import Control
+from partitioner.methods.latency.kernel.arrays import LatencyControl
 from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.local_search.lengths import Length
 from partitioner.problem.orders import depth_first
@@ -29,7 +29,7 @@ STRICT = 0.02
 MIXES = np.cumsum([[0.3, 0.2, 0.2, 0.15, 0.05], [0.15, 0.3, 0.3, 0.15, 0.05]], axis=1)
 
 
-class Search:
+class LatencySearch:
     """A search in progress.
 
     Parameters
@@ -52,18 +52,18 @@ class Search:
         self.model = model_of(problem, problem.subgraphs)
         self.bits = self.random.integers(1, 2**63, 1, dtype=np.uint64)
         self.value: float = np.inf
-        self.layout: Layout | None = None
+        self.layout: SubgraphLayout | None = None
         self.moves = self.rounds = 0
         self._length = Length(MOVES_PER_NODE * problem.n)
         visits = problem.n + len(problem.successors.items)  # of each move
         self.chunk = min(CHUNK, max(1, VISITS // max(1, visits)))
 
-    def offer(self, layout: Layout) -> None:
+    def offer(self, layout: SubgraphLayout) -> None:
         """Keep a layout if it obeys the rules and is best so far."""
         if obeys(self.problem, layout):
             value = latency(self.problem, layout)
             if value < self.value:
-                self.value, self.layout = value, Layout(layout.place, ranked(self.problem, layout))
+                self.value, self.layout = value, SubgraphLayout(layout.place, ranked(self.problem, layout))
 
     def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
         """Round after round while `go_on` says so, up to a limit on the moves."""
@@ -79,7 +79,7 @@ class Search:
             self.rounds += 1
             self._length.learn(self.value < before)
 
-    def _round(self, start: Layout, warm: float, limit: int, go_on: Callable[[], bool]) -> None:
+    def _round(self, start: SubgraphLayout, warm: float, limit: int, go_on: Callable[[], bool]) -> None:
         """Cool down from `warm` to `COLD`, with an energy and a mix of moves at random."""
         self.offer(start)
         model, state, scratch = self.model, state_of(self.model, start), scratch_of(self.model)
@@ -89,7 +89,7 @@ class Search:
         best, value = np.stack([state.place, state.unit]), np.array([self.value])
         while self.moves < end and go_on():
             temperature = scale * warm * (COLD / warm) ** ((self.moves - begin) / self._length.moves)
-            control = Control(temperature, strict * scale, tie)
+            control = LatencyControl(temperature, strict * scale, tie)
             budget = min(self.chunk, end - self.moves)
             anneal(model, state, scratch, control, mix, self.bits, best, value, budget)
             self.moves += budget
@@ -99,7 +99,7 @@ class Search:
                 self.offer(layout_of(model, best[0], best[1]))
                 value[0] = self.value
 
-    def _fresh(self) -> Layout | None:
+    def _fresh(self) -> SubgraphLayout | None:
         """A greedy split along an order at random; with too much memory if there is no other."""
         chain = self.problem.chain
         assert chain is not None

@@ -15,18 +15,18 @@ from partitioner.methods.ip.turns import Turns
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.greedy import file_order, fill
 from partitioner.methods.latency.known import LayoutSearch
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.program.formulate import formulate
 from partitioner.methods.latency.program.scheduling import ScheduleTask
-from partitioner.methods.latency.search import Search as Annealing
+from partitioner.methods.latency.search import LatencySearch
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import places_of
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, candidates, pick
-from partitioner.methods.solvers.race import SLICE, Lane, Race, Statement
-from partitioner.methods.solvers.worker_pool import Crew
+from partitioner.methods.solvers.portfolio import SLICE, Slot, SolverPortfolio, Statement
+from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.problem import Problem
 
 CPSAT = "cpsat"
@@ -53,29 +53,29 @@ def solve_latency(problem: Problem, settings: Settings) -> Outcome:
         search.raise_bound(bound_of(problem, settings))
         if search.over:
             return search.outcome(quick)
-        annealing = Annealing(problem, settings.seed)
+        annealing = LatencySearch(problem, settings.seed)
         for layout in _starts(search, annealing):
             search.offer(layout)
             if search.over:
                 return search.outcome(quick)
-        _race(search, annealing)
+        _portfolio(search, annealing)
     return search.outcome("+".join(search.words) or quick)
 
 
-def _starts(search: LayoutSearch, annealing: Annealing) -> Iterator[Layout]:
+def _starts(search: LayoutSearch, annealing: LatencySearch) -> Iterator[SubgraphLayout]:
     """What was given, the greedy split, a local search, and the best sequence of blocks."""
     problem, settings = search.problem, search.settings
     if settings.incumbent is not None and settings.incumbent_subgraph is not None:
-        yield Layout(places_of(problem, settings.incumbent), settings.incumbent_subgraph)
+        yield SubgraphLayout(places_of(problem, settings.incumbent), settings.incumbent_subgraph)
     greedy = fill(problem, file_order(problem))
     yield from [greedy] if greedy is not None else []
     yield from _annealed(search, annealing, POLISH * problem.n)
     sequence = solve_sequence(problem, within(settings, SHARE, LONGEST))
     if sequence.parts is not None and sequence.subgraph is not None:
-        yield Layout(places_of(problem, sequence.parts), sequence.subgraph)
+        yield SubgraphLayout(places_of(problem, sequence.parts), sequence.subgraph)
 
 
-def _annealed(search: LayoutSearch, annealing: Annealing, seconds: float) -> Iterator[Layout]:
+def _annealed(search: LayoutSearch, annealing: LatencySearch, seconds: float) -> Iterator[SubgraphLayout]:
     fixed = search.settings.deterministic
     clock, limit = (Clock(), annealing.moves + MOVES * search.problem.n) if fixed else (Clock(seconds), None)
     if search.best is not None:
@@ -84,12 +84,12 @@ def _annealed(search: LayoutSearch, annealing: Annealing, seconds: float) -> Ite
     yield from [annealing.layout] if annealing.layout is not None else []
 
 
-def _goes_on(search: LayoutSearch, annealing: Annealing) -> bool:
+def _goes_on(search: LayoutSearch, annealing: LatencySearch) -> bool:
     floor = search.bound / (1 - search.gap)
     return not search.settings.expired and min(search.value, annealing.value) > floor
 
 
-def _race(search: LayoutSearch, annealing: Annealing) -> None:
+def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
     """Solvers prove or find, while a thread goes on with the local search if there is a core for it."""
     settings = search.settings
     if _seconds_to_state(search.problem) > STATING * settings.clock.left:
@@ -104,20 +104,20 @@ def _race(search: LayoutSearch, annealing: Annealing) -> None:
         return
     beside = settings.workers > 1
     threads = max(1, settings.workers - beside) if backends[0].parallel else 1
-    lanes = [Lane(backends, threads, SLICE, settings.seed, searches=False)]
+    slots = [Slot(backends, threads, SLICE, settings.seed, searches=False)]
     if search.best is not None:
         annealing.offer(search.best)
     done: list[bool] = []
-    with closing(Crew()) as crew, ThreadPoolExecutor(1) as pool:
-        race = Race(search, crew, lanes, _stated)
+    with closing(WorkerPool()) as pool, ThreadPoolExecutor(1) as executor:
+        portfolio = SolverPortfolio(search, pool, slots, _stated)
         if beside:
-            pool.submit(annealing.run, lambda: not done and _goes_on(search, annealing))
+            executor.submit(annealing.run, lambda: not done and _goes_on(search, annealing))
         try:
-            while not search.over and race.step():
+            while not search.over and portfolio.step():
                 _take(search, annealing)
         finally:
             done.append(True)
-        race.end()
+        portfolio.end()
     _take(search, annealing)
 
 
@@ -127,18 +127,18 @@ def _seconds_to_state(problem: Problem) -> float:
     return float(places * (problem.n + len(problem.successors.items) + len(problem.nets.pins.items)) / STATED)
 
 
-def _in_turns(search: LayoutSearch, annealing: Annealing, backends: list[Capability]) -> None:
+def _in_turns(search: LayoutSearch, annealing: LatencySearch, backends: list[Capability]) -> None:
     """Solvers and local search one after another, none of which ends by the clock."""
 
     def anneal() -> None:
         for layout in _annealed(search, annealing, 0.0):
             search.offer(layout)
 
-    with closing(Crew()) as crew:
-        Turns(search, crew, backends, _stated, searches=False, between=anneal).run()
+    with closing(WorkerPool()) as pool:
+        Turns(search, pool, backends, _stated, searches=False, between=anneal).run()
 
 
-def _take(search: LayoutSearch, annealing: Annealing) -> None:
+def _take(search: LayoutSearch, annealing: LatencySearch) -> None:
     if annealing.layout is not None and annealing.value < search.value:
         search.offer(annealing.layout)
 

@@ -23,7 +23,7 @@ class Choice:
     task
         The number of the one to be placed.
     fits
-        Shape (D,): may it go there, by its group, the memory that is left, and its kinds? At least one does.
+        Shape (D,): whether it may go there, by its group, the memory that is left and its kinds; one is True.
     start, finish
         Shape (D,): when it would start and finish there; infinity where it does not fit.
     previous

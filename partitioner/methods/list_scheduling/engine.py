@@ -10,14 +10,14 @@ from partitioner.base.compiled import njit
 from partitioner.errors import OptionError, shown
 from partitioner.methods.list_scheduling.choice import CHOOSERS, EARLIEST_START, FILL, Choice
 from partitioner.methods.list_scheduling.found import Found, portions
-from partitioner.methods.list_scheduling.ground import (
+from partitioner.methods.list_scheduling.task_arrays import (
     FIRST,
     NOWHERE,
-    Ground,
-    State,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
     book,
     fits,
-    ground_of,
     new_state,
     start_times,
 )
@@ -50,7 +50,7 @@ def place_in_order(
         ``"earliest_start"`` or ``"fill"`` (one device after another, never back), the lowest device among
         equals; or a function of a :class:`partitioner.methods.list_scheduling.choice.Choice`.
     insertion, reserve
-        See :class:`partitioner.methods.list_scheduling.ground.Ground`.
+        See :class:`partitioner.methods.list_scheduling.task_arrays.TaskArrays`.
     settings
         Say how much time there is.
 
@@ -66,19 +66,19 @@ def place_in_order(
     OutOfTimeError
         If the run should end before all tasks are placed.
     """
-    ground, state = ground_of(tasks, reserve, insertion), new_state(tasks)
+    arrays, state = arrays_of(tasks, reserve, insertion), new_state(tasks)
     previous = FIRST
     for portion in portions(tasks.n, settings):
         if isinstance(choose, str):
-            previous = _place_all(ground, state, order[portion], CHOOSERS[choose], previous)
+            previous = _place_all(arrays, state, order[portion], CHOOSERS[choose], previous)
         else:
-            previous = _place_by(tasks, ground, state, order[portion], choose, previous)
+            previous = _place_by(tasks, arrays, state, order[portion], choose, previous)
         if previous == NOWHERE:
             return None
     return found(state)
 
 
-def found(state: State) -> Found:
+def found(state: PartialSchedule) -> Found:
     """What a state in which everything is placed amounts to.
 
     A task without time comes before one that starts at the same moment.
@@ -88,13 +88,18 @@ def found(state: State) -> Found:
 
 
 def _place_by(
-    tasks: Tasks, ground: Ground, state: State, order: Ints, choose: Callable[[Choice], int], previous: int
+    tasks: Tasks,
+    arrays: TaskArrays,
+    state: PartialSchedule,
+    order: Ints,
+    choose: Callable[[Choice], int],
+    previous: int,
 ) -> int:
     """Ask a function of the user's for every device: the last one; ``NOWHERE`` if some task fits nowhere."""
     previous = int(previous)
     for v in order.tolist():
         start = np.empty(len(tasks.limit))
-        start_times(ground, state, v, start)
+        start_times(arrays, state, v, start)
         fitting = np.isfinite(start)
         if not fitting.any():
             return NOWHERE
@@ -107,47 +112,47 @@ def _place_by(
         ):
             rule = f"must return the number of a device on which task {v} fits"
             raise OptionError(f"choose of placer returned {shown(d)}: {rule}")
-        book(ground, state, v, int(d))
+        book(arrays, state, v, int(d))
         previous = int(d)
     return previous
 
 
 @njit(cache=True, nogil=True)
-def _place_all(ground: Ground, state: State, order: Ints, rule: int, previous: int) -> int:
+def _place_all(arrays: TaskArrays, state: PartialSchedule, order: Ints, rule: int, previous: int) -> int:
     """Place tasks by a rule of the engine's: the highest device so far; ``NOWHERE`` if some fits nowhere."""
     start = np.empty(len(state.room))
     for v in order:
         d = (
-            _next_fit(ground, state, v, previous)
+            _next_fit(arrays, state, v, previous)
             if rule == FILL
-            else _earliest(ground, state, v, rule, start)
+            else _earliest(arrays, state, v, rule, start)
         )
         if d == NOWHERE:
             return NOWHERE
-        book(ground, state, v, d)
+        book(arrays, state, v, d)
         previous = max(previous, d)
     return previous
 
 
 @njit(cache=True, nogil=True)
-def _earliest(ground: Ground, state: State, v: int, rule: int, start: Floats) -> int:
+def _earliest(arrays: TaskArrays, state: PartialSchedule, v: int, rule: int, start: Floats) -> int:
     """The device on which the task finishes, or starts, first; `start` has shape (D,) and is overwritten."""
-    start_times(ground, state, v, start)
+    start_times(arrays, state, v, start)
     best, chosen = np.inf, NOWHERE
     for d in range(len(start)):
-        time = start[d] if rule == EARLIEST_START else start[d] + ground.time[d, v]
+        time = start[d] if rule == EARLIEST_START else start[d] + arrays.time[d, v]
         if time < best:
             best, chosen = time, d
     return chosen
 
 
 @njit(cache=True, nogil=True)
-def _next_fit(ground: Ground, state: State, v: int, current: int) -> int:
+def _next_fit(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> int:
     """The device of its group, or the first one from the current one on that it fits on."""
-    home = state.home[ground.group[v]]
+    home = state.home[arrays.group[v]]
     if home != NOWHERE:
-        return home if fits(ground, state, v, home) else NOWHERE
+        return home if fits(arrays, state, v, home) else NOWHERE
     for d in range(current, len(state.room)):
-        if fits(ground, state, v, d):
+        if fits(arrays, state, v, d):
             return d
     return NOWHERE

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import PlaceTasks
-from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
+from partitioner.methods.list_scheduling.plan_value import bound_of, improved, plan_value
 from partitioner.methods.method import Method, Outcome, OutOfTimeError, Settings, no_split, out_of_time
 from partitioner.problem.problem import Problem
 
@@ -38,7 +38,7 @@ class ListMethod:
             found, impossible = place_within_memory(problem.tasks, settings)
             if found is None:
                 return no_room(problem, settings, bound, impossible)
-        value = improved if settings.placing.refine else worth
+        value = improved if settings.placing.refine else plan_value
         return value(problem, settings, found, bound)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.method import Settings
-from partitioner.methods.solvers.backends.backend import Answer, Limits
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
 from partitioner.methods.solvers.backends.guard import guarded
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
@@ -23,13 +23,13 @@ def packed(tasks: Tasks, settings: Settings) -> tuple[Ints | None, bool]:
     pairs = int(tasks.group_allowed.sum())
     if settings.expired or pairs > LARGEST:
         return None, False
-    answer = guarded(lambda: _solved(tasks, Limits(settings.seconds_left, seed=settings.seed)))
+    answer = guarded(lambda: _solved(tasks, SolverLimits(settings.seconds_left, seed=settings.seed)))
     if answer.values is None:
         return None, answer.stop == "infeasible"
     return (answer.values, False) if tasks.hold(answer.values[tasks.group]) else (None, False)
 
 
-def _solved(tasks: Tasks, limits: Limits) -> Answer:
+def _solved(tasks: Tasks, limits: SolverLimits) -> Answer:
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()

@@ -13,8 +13,8 @@ from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import PORTION, Found
 from partitioner.methods.list_scheduling.method import ListMethod, no_room
+from partitioner.methods.list_scheduling.plan_value import bound_of, improved, plan_value
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
-from partitioner.methods.list_scheduling.worth import bound_of, improved, worth
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, meets, no_split, out_of_time
 from partitioner.methods.places import places_of
 from partitioner.methods.registry import METHODS
@@ -39,7 +39,7 @@ def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
     tried: list[str] = []
     for name, found in chain(_given(problem, settings), _placements(tasks, settings)):
         tried.append(name)
-        value = worth(problem, settings, found, bound).value
+        value = plan_value(problem, settings, found, bound).value
         if best is None or value < best[0]:
             best = value, name, found
         if meets(bound, best[0], settings.gap):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.list_scheduling.ground import (
+from partitioner.methods.list_scheduling.task_arrays import (
     NOWHERE,
-    Ground,
-    State,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
     arrives,
-    ground_of,
     new_state,
 )
 from partitioner.problem.arrays import Floats, Ints
@@ -27,7 +27,7 @@ def finish_times(tasks: Tasks, device: Ints, order: Ints) -> Floats:
     return as_run(tasks, device, order)[1].finish
 
 
-def as_run(tasks: Tasks, device: Ints, order: Ints) -> tuple[Ground, State]:
+def as_run(tasks: Tasks, device: Ints, order: Ints) -> tuple[TaskArrays, PartialSchedule]:
     """A placement as it runs.
 
     A task starts when the one before it on its device has ended and its inputs have arrived. Tensors leave
@@ -41,13 +41,13 @@ def as_run(tasks: Tasks, device: Ints, order: Ints) -> tuple[Ground, State]:
     device, order
         As in :class:`partitioner.methods.list_scheduling.found.Found`.
     """
-    ground, state = ground_of(tasks), new_state(tasks)
+    arrays, state = arrays_of(tasks), new_state(tasks)
     state.device[:] = device
     if tasks.contention:
-        run_eagerly(ground, state, order, *_queues(device, order, len(tasks.limit)))
+        run_eagerly(arrays, state, order, *_queues(device, order, len(tasks.limit)))
     else:
-        _run(ground, state, order)
-    return ground, state
+        _run(arrays, state, order)
+    return arrays, state
 
 
 def _queues(device: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
@@ -61,24 +61,24 @@ def _queues(device: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 @njit(cache=True, nogil=True)
-def _run(ground: Ground, state: State, order: Ints) -> None:
+def _run(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> None:
     """Without contention: one task after another, in the order given."""
     for v in order:
         d = state.device[v]
         begin = state.end[d]
-        for e in range(ground.before_start[v], ground.before_start[v + 1]):
-            begin = max(begin, arrives(ground, state, ground.before[e], ground.before_tensor[e], d))
+        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+            begin = max(begin, arrives(arrays, state, arrays.before[e], arrays.before_tensor[e], d))
         state.start[v] = begin
-        state.finish[v] = state.end[d] = begin + ground.time[d, v]
+        state.finish[v] = state.end[d] = begin + arrays.time[d, v]
 
 
 @njit(cache=True, nogil=True)
-def run_eagerly(ground: Ground, state: State, order: Ints, following: Ints, head: Ints) -> None:
+def run_eagerly(arrays: TaskArrays, state: PartialSchedule, order: Ints, following: Ints, head: Ints) -> None:
     """With contention: from one end of a task to the next, the first in the order among equal ones.
 
     Parameters
     ----------
-    ground, state
+    arrays, state
         The tasks, and a state in which all are placed, nothing was sent, and channels are free.
     order
         As in :func:`finish_times`.
@@ -86,10 +86,10 @@ def run_eagerly(ground: Ground, state: State, order: Ints, following: Ints, head
         The queues of the devices; `head` is changed.
     """
     device, start, finish, end = state.device, state.start, state.finish, state.end
-    arrival, channel, time = state.arrival, state.channel, ground.time
-    before_start, before, before_tensor = ground.before_start, ground.before, ground.before_tensor
-    after_start, after, after_tensor = ground.after_start, ground.after, ground.after_tensor
-    slope, intercept, cost = ground.slope, ground.intercept, ground.cost
+    arrival, channel, time = state.arrival, state.channel, arrays.time
+    before_start, before, before_tensor = arrays.before_start, arrays.before, arrays.before_tensor
+    after_start, after, after_tensor = arrays.after_start, arrays.after, arrays.after_tensor
+    slope, intercept, cost = arrays.slope, arrays.intercept, arrays.cost
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
     missing = before_start[1:] - before_start[:-1]

@@ -14,7 +14,7 @@ HELD, WRONG, DEBT, ROOM, FARE = 10, 11, 12, 13, 14
 COLUMNS = 15
 
 
-class Model(NamedTuple):
+class PlacementModel(NamedTuple):
     """What places cost: n supernodes, D devices, E nets, P pins, m nodes of regions.
 
     Parameters
@@ -23,11 +23,11 @@ class Model(NamedTuple):
         Shape (n, D, 2): processing time by pass; the second pass is idle unless `passes` is 2.
     size
         Shape (n,): memory.
-    lump
+    violation_scale
         Mean memory of a supernode, the unit of what is above a device's room.
     allowed
-        Shape (n, D): may the supernode run there?
-    room, fare, contiguous
+        Shape (n, D): whether the supernode may run there.
+    room, transfer_factor, contiguous
         Shape (D,): the device's memory, what it pays for a transfer of cost 1, and whether its share must
         be contiguous.
     net_start, net
@@ -47,10 +47,10 @@ class Model(NamedTuple):
 
     time: Floats
     size: Floats
-    lump: float
+    violation_scale: float
     allowed: NDArray[np.bool_]
     room: Floats
-    fare: Floats
+    transfer_factor: Floats
     contiguous: NDArray[np.bool_]
     net_start: Ints
     net: Ints
@@ -65,7 +65,7 @@ class Model(NamedTuple):
     passes: int
 
 
-class State(NamedTuple):
+class PlacementState(NamedTuple):
     """Where everything is, and what follows from it.
 
     Parameters
@@ -86,7 +86,7 @@ class State(NamedTuple):
     ledger: Floats
 
 
-class Control(NamedTuple):
+class AnnealingControl(NamedTuple):
     """How to anneal; all but `doublings` in units of the largest load.
 
     Parameters

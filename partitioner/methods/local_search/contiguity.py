@@ -9,7 +9,7 @@ from partitioner.base.compiled import njit
 
 @njit(cache=True)
 def leaves_and_returns(stamp, touched, contiguous, place, owner, before_start, before, away):
-    """Does a path leave a device and come back to it, of those that were touched and must not?
+    """Whether a path leaves one of the devices that were touched and comes back, which it must not.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def anneal(model, state, control, mix, rng, best, budget):
         The shifts made.
     """
     scale = max(refresh(model, state), 1e-300)
-    time, size, lump, allowed = model.time, model.size, model.lump, model.allowed
+    time, size, violation_scale, allowed = model.time, model.size, model.violation_scale, model.allowed
     net_start, net, pin_start, pin = model.net_start, model.net, model.pin_start, model.pin
     cost, made, communication, passes = model.cost, model.made, model.communication, model.passes
     contiguous, owner, before_start, before = model.contiguous, model.owner, model.before_start, model.before
@@ -53,7 +53,7 @@ def anneal(model, state, control, mix, rng, best, budget):
     attach, mark, touched = np.zeros(n), np.zeros(n, np.int64), np.zeros(devices, np.int64)
     away, held = np.zeros(len(owner), np.bool_), np.empty(devices)
     for d in range(devices):
-        rate(ledger, d, communication, passes, scale, lump, doublings)
+        rate(ledger, d, communication, passes, scale, violation_scale, doublings)
     energy = energy_of(ledger, passes, scale, strict, tie, doublings)
     shifts, stamp = 0, 0
     while shifts < budget:
@@ -72,7 +72,7 @@ def anneal(model, state, control, mix, rng, best, budget):
             if any_prefix or i == moves - 1:
                 for d in range(devices):
                     if touched[d] == stamp:
-                        rate(ledger, d, communication, passes, scale, lump, doublings)
+                        rate(ledger, d, communication, passes, scale, violation_scale, doublings)
                 fresh = energy_of(ledger, passes, scale, strict, tie, doublings)
                 if fresh < target:
                     target, kept = fresh, i + 1
@@ -94,11 +94,11 @@ def anneal(model, state, control, mix, rng, best, budget):
         if last < moves:
             for d in range(devices):
                 if touched[d] == stamp:
-                    rate(ledger, d, communication, passes, scale, lump, doublings)
+                    rate(ledger, d, communication, passes, scale, violation_scale, doublings)
         if accepted:
             energy = target
-            value, debt = value_and_debt(ledger)
-            if value < best[n] * (1 - ROUNDING) and debt <= ROUNDING:
+            value, violation = value_and_debt(ledger)
+            if value < best[n] * (1 - ROUNDING) and violation <= ROUNDING:
                 held[:] = 0.0
                 for v in range(n):
                     held[place[v]] += size[v]

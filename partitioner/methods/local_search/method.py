@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, Search
+from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.problem import Problem
 
@@ -17,7 +17,7 @@ def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
     bound = relax(problem).bound
     if np.isinf(bound):
         return no_split(problem)
-    search = Search(problem, settings.seed)
+    search = LocalSearch(problem, settings.seed)
     if settings.incumbent is not None:
         search.offer(settings.incumbent)
     limit = ROUNDS * SHIFTS_PER_NODE * problem.n if settings.deadline is None else None
@@ -25,7 +25,7 @@ def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
     return outcome_of(search, settings, bound)
 
 
-def outcome_of(search: Search, settings: Settings, bound: float) -> Outcome:
+def outcome_of(search: LocalSearch, settings: Settings, bound: float) -> Outcome:
     """What a search has come to."""
     value = search.value
     stop = settings.ended(bound, value)
@@ -33,6 +33,6 @@ def outcome_of(search: Search, settings: Settings, bound: float) -> Outcome:
     return Outcome(search.problem, search.parts, value, min(bound, value), stop, statistics=statistics)
 
 
-def _goes_on(search: Search, settings: Settings, bound: float, limit: int | None) -> bool:
-    settings.tell("local search", search.shifts, limit or 0, search.value, bound)
+def _goes_on(search: LocalSearch, settings: Settings, bound: float, limit: int | None) -> bool:
+    settings.report_progress("local search", search.shifts, limit or 0, search.value, bound)
     return not (meets(bound, search.value, settings.gap) or settings.expired)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from partitioner.methods.local_search.arrays import COLUMNS, Model, State
+from partitioner.methods.local_search.arrays import COLUMNS, PlacementModel, PlacementState
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.problem import Problem
@@ -14,19 +14,19 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 LARGEST_COST = 1e3
 
 
-def model_of(problem: Problem) -> Model:
+def model_of(problem: Problem) -> PlacementModel:
     """The problem as the compiled search reads it."""
     kind, nets = device_kinds(problem), problem.nets
     by_pin = np.argsort(nets.pins.items, kind="stable")
     owner, before_start, before = _ordered_regions(problem)
     time = _times(problem)
-    return Model(
+    return PlacementModel(
         time=np.ascontiguousarray(time[kind].transpose(2, 0, 1)),
         size=problem.size,
-        lump=max(float(problem.size.mean()), 1e-300),
+        violation_scale=max(float(problem.size.mean()), 1e-300),
         allowed=np.ascontiguousarray(problem.allowed[kind].T),
         room=problem.memory[kind],
-        fare=problem.fare[kind],
+        transfer_factor=problem.transfer_factor[kind],
         contiguous=problem.contiguous[kind] if problem.regions else np.zeros(len(kind), dtype=bool),
         net_start=nets.of_node.start,
         net=np.stack((nets.pins.owners()[by_pin], nets.read[by_pin]), axis=1),
@@ -42,10 +42,10 @@ def model_of(problem: Problem) -> Model:
     )
 
 
-def new_state(model: Model) -> State:
+def new_state(model: PlacementModel) -> PlacementState:
     """A state in which nothing is counted yet."""
     nets, devices = len(model.cost), len(model.room)
-    return State(
+    return PlacementState(
         place=np.zeros(len(model.size), dtype=np.int64),
         inside=np.zeros((nets, devices, 2), dtype=np.int32),
         ledger=np.zeros((devices, COLUMNS)),
@@ -64,7 +64,7 @@ def _times(problem: Problem) -> Floats:
 
 def _clipped(cost: Floats, time: Floats, problem: Problem) -> Floats:
     """Costs without those so large that their rounding would swamp the rest when they are taken away."""
-    most = float(time.max(axis=0).sum()) / problem.fare[problem.pays].min(initial=1.0)
+    most = float(time.max(axis=0).sum()) / problem.transfer_factor[problem.pays].min(initial=1.0)
     return np.minimum(cost, LARGEST_COST * most) if most > 0 else cost
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.arrays import DEBT, Control
+from partitioner.methods.local_search.arrays import DEBT, AnnealingControl
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.lengths import Length
@@ -34,7 +34,7 @@ POLISH = 2
 LARGE = 20_000
 
 
-class Search:
+class LocalSearch:
     """A search in progress.
 
     Parameters
@@ -108,7 +108,7 @@ class Search:
         mix, strict = self.random.choice(MIXES), STRICT
         while self.shifts < end and go_on():
             temperature = warm * (COLD / warm) ** ((self.shifts - begin) / length)
-            control = Control(temperature, strict, tie, doublings)
+            control = AnnealingControl(temperature, strict, tie, doublings)
             budget = min(self._chunk, end - self.shifts)
             self.shifts += anneal(self.model, self.state, control, mix, self.bits, self._best, budget)
             if self.problem.n * len(self.model.room) < LARGE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from partitioner.base.clock import Clock
-from partitioner.methods.local_search.rounds import Search
+from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.problem import Problem
 
@@ -45,7 +45,7 @@ def improve(
         The value and the parts, never worse than a feasible start; None if none were found that obey
         the limits.
     """
-    search = Search(problem, seed)
+    search = LocalSearch(problem, seed)
     if start is not None:
         search.offer(start)
     clock = Clock(seconds)

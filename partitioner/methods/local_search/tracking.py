@@ -36,7 +36,7 @@ def refresh(model, state):
     inside[:] = 0
     ledger[:] = 0.0
     ledger[:, ROOM] = model.room
-    ledger[:, FARE] = model.fare
+    ledger[:, FARE] = model.transfer_factor
     for v in range(len(place)):
         d = place[v]
         ledger[d, HELD] += model.size[v]
@@ -67,10 +67,10 @@ def refresh(model, state):
 @njit(cache=True, inline="always")
 def load_of(ledger, d, w, communication):
     """The load of device `d` in pass `w`, of its processing and its transfers."""
-    busy, fare = ledger[d, BUSY + w], ledger[d, FARE]
-    if fare == 0.0:
+    busy, transfer_factor = ledger[d, BUSY + w], ledger[d, FARE]
+    if transfer_factor == 0.0:
         return busy
-    into, out = fare * ledger[d, INTO + w], fare * ledger[d, OUT + w]
+    into, out = transfer_factor * ledger[d, INTO + w], transfer_factor * ledger[d, OUT + w]
     if communication == SEQUENTIAL:
         return busy + into + out
     if communication == OVERLAPPED:
@@ -79,8 +79,8 @@ def load_of(ledger, d, w, communication):
 
 
 @njit(cache=True, inline="always")
-def rate(ledger, d, communication, passes, scale, lump, doublings):
-    """Update the load of device `d`, its score and its debt."""
+def rate(ledger, d, communication, passes, scale, violation_scale, doublings):
+    """Update the load of device `d`, its score and its violation."""
     for w in range(passes):
         load = load_of(ledger, d, w, communication)
         ledger[d, LOAD + w] = load
@@ -88,7 +88,7 @@ def rate(ledger, d, communication, passes, scale, lump, doublings):
         for _ in range(doublings):
             x *= x
         ledger[d, SCORE + w] = x
-    ledger[d, DEBT] = ledger[d, WRONG] + max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / lump
+    ledger[d, DEBT] = ledger[d, WRONG] + max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / violation_scale
 
 
 @njit(cache=True, inline="always")
@@ -103,21 +103,21 @@ def energy_of(ledger, passes, scale, strict, tie, doublings):
         for _ in range(doublings):
             powers = np.sqrt(powers)
         energy += powers * scale + tie * loads
-    debt = 0.0
+    violation = 0.0
     for d in range(len(ledger)):
-        debt += ledger[d, DEBT]
-    return energy + strict * scale * debt
+        violation += ledger[d, DEBT]
+    return energy + strict * scale * violation
 
 
 @njit(cache=True, inline="always")
 def value_and_debt(ledger):
     """The objective, and what is owed to the limits."""
-    first, second, debt = 0.0, 0.0, 0.0
+    first, second, violation = 0.0, 0.0, 0.0
     for d in range(len(ledger)):
         first = max(first, ledger[d, LOAD])
         second = max(second, ledger[d, LOAD + 1])
-        debt += ledger[d, DEBT]
-    return first + second, debt
+        violation += ledger[d, DEBT]
+    return first + second, violation
 
 
 @njit(cache=True, inline="always")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.backends.backend import SolverLimits
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,7 +14,7 @@ class Job:
 
     solver: str
     payload: Any
-    limits: Limits
+    limits: SolverLimits
 
 
 @dataclass(frozen=True, eq=False)

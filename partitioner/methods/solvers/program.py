@@ -19,9 +19,9 @@ class Program:
     lower, upper, cost
         Shape (columns,).
     integer
-        Shape (columns,): must the variable be whole?
+        Shape (columns,): whether the variable must be whole.
     implied
-        Shape (columns,): may the variable be taken as whole without loss?
+        Shape (columns,): whether the variable may be taken as whole without loss.
     entry
         For each row of A the columns that it has.
     factor

@@ -78,7 +78,7 @@ class Search(Generic[Solution]):
         """True once the run should end."""
         return self.closed or self.settings.expired
 
-    def worth(self, solution: Solution) -> float:
+    def plan_value(self, solution: Solution) -> float:
         """The value of a solution; infinity if it breaks a rule."""
         raise NotImplementedError
 
@@ -92,7 +92,7 @@ class Search(Generic[Solution]):
 
     def offer(self, solution: Solution) -> bool:
         """Keep a solution if it obeys the rules and is better than the best one; say whether it is."""
-        value = self.worth(solution)
+        value = self.plan_value(solution)
         if value >= self.value:
             return False
         self.value, self.best = value, solution
@@ -110,7 +110,7 @@ class Search(Generic[Solution]):
 
     def report(self) -> None:
         """Tell whoever listens."""
-        self.settings.tell("integer program", 0, 0, self.value, self.bound)
+        self.settings.report_progress("integer program", 0, 0, self.value, self.bound)
 
     def outcome(self, backend: str = "") -> Outcome:
         """What the run found."""

@@ -1,6 +1,6 @@
 """The worker processes of a run: started when needed, killed at once.
 
-Nothing here keeps the caller waiting but :meth:`Crew.next` and :meth:`Crew.close`: processes are started,
+Only :meth:`WorkerPool.next` and :meth:`WorkerPool.close` keep the caller waiting: processes are started,
 given their jobs and ended by threads, in which no signal handler of the user's can raise.
 """
 
@@ -51,8 +51,8 @@ class Worker:
         self.alive = True
         self.threads: list[threading.Thread] = []
 
-    def give(self, job: Job) -> None:
-        """Queue a job; a worker that has ended says so by an event."""
+    def submit(self, job: Job) -> None:
+        """Queue a job; that a worker has ended is an event."""
         self.jobs.put(job)
 
     def start(self) -> None:
@@ -110,26 +110,26 @@ class Worker:
         self.events.put(Event(self, Answer("failed", native=why)))
 
 
-class Crew:
-    """Workers and the queue of what they tell; all are killed when it is closed, or forgotten."""
+class WorkerPool:
+    """Workers and the queue of their events; all are killed when the pool is closed or collected."""
 
     def __init__(self) -> None:
         self.events: queue.Queue[Event] = queue.Queue()
-        self.hired: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
+        self.queued: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
         self.keeper: threading.Thread | None = None
-        weakref.finalize(self, self.hired.put, None)
+        weakref.finalize(self, self.queued.put, None)
 
-    def hire(self) -> Worker:
-        """A new worker, whose process starts soon."""
+    def start(self) -> Worker:
+        """Return a new worker; a thread starts its process."""
         if self.keeper is None:
-            self.keeper = threading.Thread(target=_keep, args=(self.hired,), daemon=True)
+            self.keeper = threading.Thread(target=_keep, args=(self.queued,), daemon=True)
             self.keeper.start()
         worker = Worker(self.events)
-        self.hired.put(worker)
+        self.queued.put(worker)
         return worker
 
     def next(self, seconds: float) -> Event | None:
-        """The next event; None if there is none within `seconds`."""
+        """Return the next event; None if there is none within `seconds`."""
         try:
             return self.events.get(timeout=seconds) if seconds > 0 else self.events.get_nowait()
         except queue.Empty:
@@ -137,15 +137,15 @@ class Crew:
 
     def close(self) -> None:
         """Kill all workers, and wait until they have ended."""
-        self.hired.put(None)
+        self.queued.put(None)
         if self.keeper is not None and self.keeper.ident is not None:
             self.keeper.join()
 
 
-def _keep(hired: queue.SimpleQueue[Worker | None]) -> None:
+def _keep(queued: queue.SimpleQueue[Worker | None]) -> None:
     """Start one worker after the other, and end all of them at the end of the queue."""
     workers = []
-    while (worker := hired.get()) is not None:
+    while (worker := queued.get()) is not None:
         workers.append(worker)
         worker.start()
     for worker in workers:

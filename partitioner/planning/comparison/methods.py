@@ -17,8 +17,8 @@ from partitioner.methods.method import Progress
 from partitioner.planning.comparison.method_table import compared_table
 from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, backends_of, run_method, runs_of
 from partitioner.planning.objectives import OPERATORS, objective_of
-from partitioner.planning.option_effects import Asked, check_options, known_options
-from partitioner.planning.options import check_fares, read_options
+from partitioner.planning.option_effects import Requested, check_options, known_options
+from partitioner.planning.options import check_transfer_factors, read_options
 from partitioner.planning.verify import TOLERANCE
 from partitioner.results.tables import unit_of
 from partitioner.workload.devices import Devices
@@ -179,14 +179,14 @@ def compare_methods(
     require_text(backend=backend)
     interruption = Interruption(stop)
     read_options(wanted, time_limit, gap, seed, workers, method_options)
-    check_fares(wanted, devices)
+    check_transfer_factors(wanted, devices)
     if wanted is OPERATORS:
         with_pass_order(graph)  # refuses, once, what every method would refuse
     runs = runs_of(wanted, split, methods, "placer" in method_options)
     backends = backends_of([name for name, _ in runs], backend)
     given = {"time_limit": time_limit, "gap": gap, "seed": seed, "workers": workers, "stop": stop}
     given |= method_options
-    check_options(method_options, [Asked(wanted, shape, name, devices) for name, shape in runs])
+    check_options(method_options, [Requested(wanted, shape, name, devices) for name, shape in runs])
     found: list[Compared] = []
     for number, (name, shape) in enumerate(runs, 1):
         if any(_interrupted(one) for one in found) or interruption.asked:
@@ -194,7 +194,7 @@ def compare_methods(
             continue
         tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
         extra = {"on_progress": tell, "backend": backends[name]}
-        options = known_options({**given, **extra}, Asked(wanted, shape, name, devices))
+        options = known_options({**given, **extra}, Requested(wanted, shape, name, devices))
         found.append(run_method(graph, devices, objective, name, shape, options))
     cut = any(_interrupted(one) for one in found) and not interruption.asked
     if cut and all(one.plan is None for one in found):

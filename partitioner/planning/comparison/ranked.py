@@ -31,7 +31,7 @@ class Ranked:
 
     @property
     def feasible(self) -> bool:
-        """Can it be used?"""
+        """Whether it can be used."""
         return not self.against
 
     @property

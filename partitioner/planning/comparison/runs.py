@@ -20,7 +20,7 @@ from partitioner.errors import (
     shown,
 )
 from partitioner.evaluation.result import DeviceLoad
-from partitioner.evaluation.shape import SHAPES
+from partitioner.evaluation.shape import SHAPES, is_ordered
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
@@ -32,7 +32,6 @@ from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
 INFEASIBLE, NO_PLAN, CANNOT_RUN, BUG, NOT_RUN = "infeasible", "no plan", "cannot run", "bug", "not run"
-CHAIN = SHAPES[0]
 AGAINST = {
     InfeasibleError: INFEASIBLE,
     NoPlanFound: NO_PLAN,
@@ -127,8 +126,8 @@ def _splits(info: MethodInfo, objective: Objective, split: str | None, named: bo
     known = [shape for shape in SHAPES if shape in able and asked in (None, shape)]
     if objective.name not in info.objectives or not known:
         return (split_for(objective, split),) if named else ()
-    if known[0] == CHAIN:
-        return (CHAIN,)
+    if is_ordered(known[0]):
+        return (known[0],)
     return (known[-1],) if info.places_operators else tuple(known)
 
 

@@ -91,9 +91,9 @@ class Ranking:
         for count in counts:
             limits = replace(regime.constraints, stages=count)
             if not self.expired:
-                asked = self._timed(given | {"constraints": limits})
+                requested = self._timed(given | {"constraints": limits})
                 with suppress(InfeasibleError, NoPlanFound):
-                    self.take(find_plan(self.graph, self.devices, BATCH, **asked))
+                    self.take(find_plan(self.graph, self.devices, BATCH, **requested))
         return bound
 
     def refine(self, problem: Problem) -> None:

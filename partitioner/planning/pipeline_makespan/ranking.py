@@ -15,7 +15,7 @@ from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress, Settings, meets
 from partitioner.methods.registry import METHODS, choose
 from partitioner.planning.objectives import THROUGHPUT, Objective
-from partitioner.planning.option_effects import Asked, notes_on_options
+from partitioner.planning.option_effects import Requested, notes_on_options
 from partitioner.planning.options import read_options
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking
 from partitioner.planning.request import Request, plain
@@ -61,8 +61,8 @@ def solve_makespan(
         raise OptionError(f"method {method} runs one step operator by operator: schedule means nothing to it")
     split, features = split or objective.splits[0], regime.features(devices)
     info = choose(method, objective.name, split, backend, features, objective.method)
-    asked = Asked(objective, split, info.name, devices)
-    noted = notes_on_options({**method_options, "warm_start": warm_start}, asked)
+    requested = Requested(objective, split, info.name, devices)
+    noted = notes_on_options({**method_options, "warm_start": warm_start}, requested)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     interruption = Interruption(stop)
     settings = Settings(

@@ -16,11 +16,11 @@ class Dimension:
     name
         Part of the sub-operations' ids; not empty.
     divides_input
-        Does each get its share of the inputs? Else all of them.
+        Whether each gets its share of the inputs; else all of them.
     divides_parameters
-        Does each hold its share of the parameters? Else a copy of them.
+        Whether each holds its share of the parameters; else a copy of them.
     divides_output
-        Does each make its share of the output? Else a partial result of full size.
+        Whether each makes its share of the output; else a partial result of full size.
 
     Raises
     ------

@@ -40,7 +40,7 @@ class Splitter:
 
     @cached_property
     def has_parts(self) -> bool:
-        """Does the graph tell parameters from other memory?"""
+        """Whether the graph tells parameters from other memory."""
         return bool(self.graph.parts.any())
 
     def shares(self, node: int, dimensions: Iterable[Dimension], most: int) -> dict[Choice, Share]:

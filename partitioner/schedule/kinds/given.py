@@ -26,7 +26,7 @@ class Given:
 
     @property
     def halves(self) -> bool:
-        """Does it run the backward pass in two halves?"""
+        """Whether it runs the backward pass in two halves."""
         return bool((self.rows.direction >= INPUT).any())
 
     def table(self, passes: Passes, microbatches: int) -> Table:

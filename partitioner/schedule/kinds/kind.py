@@ -18,15 +18,15 @@ class Kind(Protocol):
 
     @property
     def trains(self) -> bool | None:
-        """Is it for graphs with a backward pass, for those without, or (None) for both?"""
+        """Whether it is for graphs with a backward pass, for those without, or (None) for both."""
 
     @property
     def halves(self) -> bool:
-        """Does it run the backward pass in two halves?"""
+        """Whether it runs the backward pass in two halves."""
 
     @property
     def versions(self) -> bool:
-        """Does every sample on its way keep the weights that it began with?"""
+        """Whether every sample in flight keeps the weights that it began with."""
 
     def table(self, passes: Passes, microbatches: int) -> Table:
         """What each device runs, in which order.

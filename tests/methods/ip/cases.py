@@ -11,7 +11,7 @@ from partitioner import Devices, Graph
 from partitioner.methods.loads import value_of
 from partitioner.methods.places import parts_at
 from partitioner.methods.rules import obeys
-from partitioner.methods.solvers.backends.backend import Answer, Capability, Limits, Tell
+from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits, Tell
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
 from partitioner.methods.solvers.program import Program
 from partitioner.problem.contract import Goal, contract
@@ -49,17 +49,17 @@ def misbehaving(function: str) -> Capability:
     return Capability(function, f"{__name__}:{function}", (), "")
 
 
-def raises(program: Program, limits: Limits, tell: Tell) -> Answer:
+def raises(program: Program, limits: SolverLimits, report_progress: Tell) -> Answer:
     """A solver with a defect."""
     raise RuntimeError("no such pivot")
 
 
-def dies(program: Program, limits: Limits, tell: Tell) -> Answer:
+def dies(program: Program, limits: SolverLimits, report_progress: Tell) -> Answer:
     """A solver that takes its process with it."""
     os._exit(3)
 
 
-def babbles(program: Program, limits: Limits, tell: Tell) -> Answer:
+def babbles(program: Program, limits: SolverLimits, report_progress: Tell) -> Answer:
     """A solver that prints to standard output and claims half of all variables to be one."""
     os.write(1, b"noise")
     return Answer("optimal", np.arange(program.columns, dtype=np.float64) % 2, 0.0, "done")

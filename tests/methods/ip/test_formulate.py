@@ -13,7 +13,7 @@ from partitioner.methods.ip.task import Task
 from partitioner.methods.loads import value_of
 from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys
-from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
 from partitioner.methods.solvers.program import Program
 from tests.methods.ip.cases import PRESENT, best_value, problem_of
@@ -23,7 +23,7 @@ from tests.random_problems import cases
 def solved(task: Task, backend: str) -> tuple[str, float, float]:
     """Why the backend stopped, the value of its parts (infinity without), and its bound."""
     form = formulate(task)
-    answer = imported(BACKENDS[backend].place)(form.program, Limits(), lambda values, bound: None)
+    answer = imported(BACKENDS[backend].place)(form.program, SolverLimits(), lambda values, bound: None)
     bound = answer.bound * task.scale
     if answer.values is None:
         return answer.stop, np.inf, bound

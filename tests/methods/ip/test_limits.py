@@ -10,7 +10,7 @@ import pytest
 
 from partitioner import Constraints, InfeasibleError, WorkloadError, solve
 from partitioner.methods.ip import solve as ip
-from tests.methods.inline_crew import InlineCrew
+from tests.methods.inline_worker_pool import InlineWorkerPool
 from tests.oracle import best_values
 from tests.random_limits import FIELDS, random_constraints, with_layers
 from tests.random_problems import Case, cases
@@ -23,7 +23,7 @@ CHUNK, FEW = 100, 40
 @pytest.fixture(autouse=True)
 def unaided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave finding and proving to a solver in this process: no first plan, no bound but zero."""
-    monkeypatch.setattr(ip, "Crew", InlineCrew)
+    monkeypatch.setattr(ip, "WorkerPool", InlineWorkerPool)
     monkeypatch.setattr(ip, "find_start", lambda *known: None)
     monkeypatch.setattr(ip, "relax", lambda problem: SimpleNamespace(bound=0.0, weight=np.ones(problem.n)))
     monkeypatch.setattr(ip, "cover", lambda *known: None)

@@ -7,11 +7,11 @@ import pytest
 
 from partitioner import Devices, Graph
 from partitioner.methods.latency.bounds.bound import bound_of
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.program.formulate import formulate
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.method import Settings
-from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.backends.scip import solve_scip
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
@@ -19,10 +19,10 @@ from partitioner.problem.problem import Problem
 from tests.oracle_latency import best_latency, latency
 from tests.random_workloads import random_workload
 
-LIMITS = Limits(30.0)
+LIMITS = SolverLimits(30.0)
 
 
-def by_program(problem: Problem, cutoff: float = np.inf) -> tuple[Layout | None, float]:
+def by_program(problem: Problem, cutoff: float = np.inf) -> tuple[SubgraphLayout | None, float]:
     """The layout that SCIP finds, and its bound."""
     form = formulate(problem, cutoff)
     answer = solve_scip(form.program, LIMITS, lambda values, bound: None)
@@ -31,7 +31,7 @@ def by_program(problem: Problem, cutoff: float = np.inf) -> tuple[Layout | None,
     return found, answer.bound * form.unit
 
 
-def by_schedule(problem: Problem, cutoff: float = np.inf) -> tuple[Layout | None, float]:
+def by_schedule(problem: Problem, cutoff: float = np.inf) -> tuple[SubgraphLayout | None, float]:
     """The layout that CP-SAT finds, and its bound."""
     answer = solve_schedule(ScheduleTask(problem, cutoff), LIMITS, lambda layout, bound: None)
     assert answer.stop in ("optimal", "infeasible")

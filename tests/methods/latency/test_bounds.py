@@ -15,7 +15,7 @@ from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.method import Settings
-from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 from tests.near_serial import near_serial_workload
@@ -38,7 +38,7 @@ def test_bounds_on_graphs_that_are_nearly_series(monkeypatch: pytest.MonkeyPatch
     for seed in range(24):
         graph, devices = near_serial_workload(np.random.default_rng(seed))
         problem = contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1 + seed % 2))
-        answer = solve_schedule(ScheduleTask(problem, np.inf), Limits(10.0), lambda layout, bound: None)
+        answer = solve_schedule(ScheduleTask(problem, np.inf), SolverLimits(10.0), lambda layout, bound: None)
         if answer.stop == "optimal" and answer.values is not None:
             value = latency(graph, devices, problem, answer.values)
             bound = bound_of(problem, Settings())

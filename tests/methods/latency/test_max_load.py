@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.max_load import solve_max_load
 from partitioner.methods.method import Settings
 from partitioner.methods.places import places_of
@@ -20,7 +20,7 @@ def test_max_load_splits_are_feasible() -> None:
             assert np.isinf(outcome.value), seed
             continue
         assert outcome.subgraph is not None
-        layout = Layout(places_of(problem, outcome.parts), outcome.subgraph)
+        layout = SubgraphLayout(places_of(problem, outcome.parts), outcome.subgraph)
         verdict = judged(graph, devices, problem, layout)
         assert verdict.feasible, (seed, verdict.violations)
         assert outcome.value == pytest.approx(verdict.value, rel=1e-9, abs=1e-9), seed

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner import DeviceKind, Devices, Graph
-from partitioner.methods.latency.layout import Layout, one_subgraph_each
+from partitioner.methods.latency.layout import SubgraphLayout, one_subgraph_each
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
-from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 
@@ -22,10 +22,10 @@ PROBLEM = contract(
 
 
 def test_the_start_is_taken_and_news_is_told() -> None:
-    told: list[tuple[Layout | None, float]] = []
+    told: list[tuple[SubgraphLayout | None, float]] = []
     start = one_subgraph_each(np.array([0, 0, 1, 1]))
     task = ScheduleTask(PROBLEM, 7.0, 4.0, start)
-    answer = solve_schedule(task, Limits(10.0), lambda layout, bound: told.append((layout, bound)))
+    answer = solve_schedule(task, SolverLimits(10.0), lambda layout, bound: told.append((layout, bound)))
     assert answer.stop == "optimal"
     assert answer.values is not None
     assert answer.values.place.tolist() == [0, 0, 1, 1]
@@ -34,7 +34,7 @@ def test_the_start_is_taken_and_news_is_told() -> None:
 
 
 def test_nothing_is_found_below_the_optimum() -> None:
-    answer = solve_schedule(ScheduleTask(PROBLEM, 5.9), Limits(10.0), lambda layout, bound: None)
+    answer = solve_schedule(ScheduleTask(PROBLEM, 5.9), SolverLimits(10.0), lambda layout, bound: None)
     assert answer.stop == "infeasible"
     assert answer.values is None
     assert answer.bound == np.inf

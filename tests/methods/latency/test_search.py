@@ -10,11 +10,11 @@ import pytest
 
 from partitioner import load
 from partitioner.methods.latency.kernel.anneal import anneal
-from partitioner.methods.latency.kernel.arrays import Control, State
+from partitioner.methods.latency.kernel.arrays import LatencyControl, LatencyState
 from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
 from partitioner.methods.latency.kernel.tracking import refresh
-from partitioner.methods.latency.layout import Layout
-from partitioner.methods.latency.search import MIXES, Search
+from partitioner.methods.latency.layout import SubgraphLayout
+from partitioner.methods.latency.search import MIXES, LatencySearch
 from partitioner.methods.latency.search_method import solve_latency_search
 from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.method import Settings
@@ -32,7 +32,7 @@ def test_books_are_kept() -> None:
     looked = 0
     for seed, _, _, problem in random_problems(0, 150):
         start = random_layout(problem, np.random.default_rng(seed))
-        start = Layout(start.place, ranked(problem, start))
+        start = SubgraphLayout(start.place, ranked(problem, start))
         rules = start.slot.max() < problem.subgraphs and together(problem, start)
         if not rules or np.isinf(latency(problem, start)):
             continue
@@ -40,7 +40,7 @@ def test_books_are_kept() -> None:
         state, scratch = state_of(model, start), scratch_of(model)
         best, value = np.stack([state.place, state.unit]), np.array([np.inf])
         bits = np.array([seed + 1], dtype=np.uint64)
-        anneal(model, state, scratch, Control(1.0, 1.0, 0.01), MIXES[0], bits, best, value, MOVES)
+        anneal(model, state, scratch, LatencyControl(1.0, 1.0, 0.01), MIXES[0], bits, best, value, MOVES)
         before = books(state)
         refresh(model, state)
         assert np.allclose(before, books(state), atol=1e-9), seed
@@ -53,12 +53,12 @@ def test_books_are_kept() -> None:
     assert looked > 40, looked
 
 
-def books(state: State) -> Floats:
+def books(state: LatencyState) -> Floats:
     """All that is kept, in a row."""
     return np.concatenate([state.ledger.ravel(), state.inside.ravel(), state.held, state.outer])
 
 
-def together(problem: Problem, layout: Layout) -> bool:
+def together(problem: Problem, layout: SubgraphLayout) -> bool:
     """Are groups on one device, and all nodes where they may run?"""
     pairs = {(int(g), int(d)) for g, d in zip(problem.group, layout.place, strict=True)}
     allowed = problem.allowed[device_kinds(problem)[layout.place], np.arange(problem.n)]
@@ -68,7 +68,7 @@ def together(problem: Problem, layout: Layout) -> bool:
 def test_search_is_no_worse_than_what_it_is_offered() -> None:
     found = 0
     for seed, graph, devices, problem in random_problems(300, 120):
-        search = Search(problem, seed)
+        search = LatencySearch(problem, seed)
         start = random_layout(problem, np.random.default_rng(seed))
         search.offer(start)
         offered = search.value
@@ -88,7 +88,7 @@ def best_of_all(problem: Problem) -> float:
     devices, slots = len(device_kinds(problem)), problem.subgraphs
     best = np.inf
     for seats in product(range(devices * slots), repeat=problem.n):
-        layout = Layout(np.array(seats) // slots, np.array(seats) % slots)
+        layout = SubgraphLayout(np.array(seats) // slots, np.array(seats) % slots)
         if obeys(problem, layout):
             best = min(best, latency(problem, layout))
     return best
@@ -111,7 +111,7 @@ def test_as_good_as_the_published_integer_program(published: Path, name: str, pr
     """The paper's column IP (Table 4), from the greedy split in seconds."""
     workload = load(published / "latency" / f"{name}_inference.json")
     problem = latency_problem(workload.graph, workload.devices)
-    search = Search(problem, 0)
+    search = LatencySearch(problem, 0)
     search.run(lambda: search.value > printed + 0.005, 600_000)
     assert search.layout is not None
     verdict = judged(workload.graph, workload.devices, problem, search.layout)

@@ -12,7 +12,7 @@ from partitioner import Devices, Graph, evaluate
 from partitioner.methods.dp.ideals import ideal_lattice
 from partitioner.methods.latency.sequence.chains import coarsened, sequenced
 from partitioner.methods.latency.sequence.method import solve_sequence
-from partitioner.methods.latency.sequence.sequence_table import SequenceTable, ground_of, states_of
+from partitioner.methods.latency.sequence.sequence_table import SequenceTable, sequence_model_of, states_of
 from partitioner.methods.method import Settings
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
@@ -34,7 +34,7 @@ def test_the_least_sum_is_that_of_all_chains_of_ideals(first: int) -> None:
         lattice = ideal_lattice(chain, 10_000, 100_000)
         assert lattice is not None
         states = states_of(case[2], 1, 10_000)
-        table = SequenceTable(ground_of(case[2], chain, member, Settings()), lattice, states, np.inf)
+        table = SequenceTable(sequence_model_of(case[2], chain, member, Settings()), lattice, states, np.inf)
         table.fill(Settings(), 10**9)
         found = min((total for total, _ in table.totals()), default=np.inf)
         assert found == pytest.approx(least_sum(case[2], chain, member.tolist()), rel=1e-9), seed

@@ -26,7 +26,7 @@ from partitioner.formats.plan_record import load_record, resolved
 from partitioner.methods.latency import solve as latency
 from partitioner.methods.registry import METHODS
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
-from tests.methods.inline_crew import InlineCrew
+from tests.methods.inline_worker_pool import InlineWorkerPool
 from tests.oracle_latency import best_latency
 from tests.random_workloads import random_workload
 
@@ -64,7 +64,7 @@ def check(seed: int, most_nodes: int, backend: str) -> bool:
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run solvers in this process."""
-    monkeypatch.setattr(latency, "Crew", InlineCrew)
+    monkeypatch.setattr(latency, "WorkerPool", InlineWorkerPool)
 
 
 @pytest.fixture

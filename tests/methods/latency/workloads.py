@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner import Devices, Evaluation, Graph, WorkloadError, evaluate
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
@@ -33,7 +33,7 @@ def random_problems(
             continue
 
 
-def random_layout(problem: Problem, rng: np.random.Generator) -> Layout:
+def random_layout(problem: Problem, rng: np.random.Generator) -> SubgraphLayout:
     """Anything from runs of the order to any devices and slots at all, groups together or not."""
     devices = len(device_kinds(problem))
     slots = problem.subgraphs + int(rng.random() < 0.2)
@@ -46,10 +46,10 @@ def random_layout(problem: Problem, rng: np.random.Generator) -> Layout:
         place, slot = rng.integers(devices, size=problem.n), rng.integers(slots, size=problem.n)
     if rng.random() < 0.6:
         place = place[np.unique(problem.group, return_index=True)[1]][problem.group]
-    return Layout(place, slot)
+    return SubgraphLayout(place, slot)
 
 
-def judged(graph: Graph, devices: Devices, problem: Problem, layout: Layout) -> Evaluation:
+def judged(graph: Graph, devices: Devices, problem: Problem, layout: SubgraphLayout) -> Evaluation:
     """What the evaluator says of a layout."""
     capped = replace(devices, kinds=tuple(
         replace(kind, count=int(count)) for kind, count in zip(devices.kinds, problem.count, strict=True)

@@ -11,7 +11,7 @@ from partitioner import DeviceKind, Devices, Graph, Transfers
 from partitioner.methods.list_scheduling.choice import CHOOSERS
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import State, book, ground_of, new_state
+from partitioner.methods.list_scheduling.task_arrays import PartialSchedule, arrays_of, book, new_state
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.problem.arrays import Ints
 from partitioner.problem.contract import Goal, contract
@@ -28,11 +28,13 @@ def placed(case: Case, found: Found) -> list[str]:
     return [name[node] for node in case.graph.ids]
 
 
-def booked(case: Case, order: Ints, found: Found, insertion: bool = True, reserve: bool = True) -> State:
+def booked(
+    case: Case, order: Ints, found: Found, insertion: bool = True, reserve: bool = True
+) -> PartialSchedule:
     """The times at which the engine has every task run: its devices, booked in the order it was given."""
-    ground, state = ground_of(case.tasks, reserve, insertion), new_state(case.tasks)
+    arrays, state = arrays_of(case.tasks, reserve, insertion), new_state(case.tasks)
     for v in order.tolist():
-        book(ground, state, v, int(found.device[v]))
+        book(arrays, state, v, int(found.device[v]))
     assert found.estimate == state.finish.max(initial=0.0)
     return state
 

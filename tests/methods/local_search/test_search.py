@@ -10,7 +10,7 @@ import pytest
 from partitioner import WorkloadError
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.arrays import SCORE, Control
+from partitioner.methods.local_search.arrays import SCORE, AnnealingControl
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.model import model_of, new_state
 from partitioner.methods.local_search.rounds import MIXES
@@ -59,7 +59,7 @@ def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
         state = new_state(model)
         best = np.full(problem.n + 1, np.inf)
         bits = np.array([seed + 1], dtype=np.uint64)
-        anneal(model, state, Control(0.3, 0.3, 0.01, 4), MIXES[0], bits, best, MOVES)
+        anneal(model, state, AnnealingControl(0.3, 0.3, 0.01, 4), MIXES[0], bits, best, MOVES)
         ledger, inside = state.ledger.copy(), state.inside.copy()
         refresh(model, state)
         assert np.allclose(ledger[:, :SCORE], state.ledger[:, :SCORE], rtol=1e-9, atol=1e-9), seed

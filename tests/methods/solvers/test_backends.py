@@ -12,7 +12,7 @@ from partitioner.methods.imported import imported
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.task import Task
 from partitioner.methods.solvers.backends import catalogue
-from partitioner.methods.solvers.backends.backend import Answer, Limits
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, pick
 from partitioner.methods.solvers.program import Builder, Program
 from tests.methods.ip.cases import PRESENT, hard_graph, problem_of
@@ -32,7 +32,7 @@ def large_program() -> Program:
     return builder.program(columns[:1])
 
 
-def run(name: str, program: Program, limits: Limits) -> tuple[Answer, list[float]]:
+def run(name: str, program: Program, limits: SolverLimits) -> tuple[Answer, list[float]]:
     """The answer, and the bounds told before it."""
     bounds: list[float] = []
     solver = imported(BACKENDS[name].place)
@@ -43,7 +43,7 @@ def run(name: str, program: Program, limits: Limits) -> tuple[Answer, list[float
 def test_time_limit_with_a_solution(name: str) -> None:
     """Both axes: the limit stopped it, and it holds a solution and a bound below it."""
     program = hard_program(4)
-    answer, told = run(name, program, Limits(seconds=2.0))
+    answer, told = run(name, program, SolverLimits(seconds=2.0))
     assert answer.stop == "time_limit", answer.native
     assert answer.values is not None
     value = float(program.cost @ answer.values)
@@ -54,7 +54,7 @@ def test_time_limit_with_a_solution(name: str) -> None:
 @every_backend
 def test_time_limit_without_a_solution(name: str) -> None:
     """A value that is hard to reach: the limit comes first, and nothing is held."""
-    answer, _ = run(name, hard_program(4, cutoff=40.0), Limits(seconds=0.05))
+    answer, _ = run(name, hard_program(4, cutoff=40.0), SolverLimits(seconds=0.05))
     assert answer.stop == "time_limit", answer.native
     assert answer.values is None
 
@@ -64,7 +64,7 @@ def test_infeasible(name: str) -> None:
     """Three nodes of size 2 on two devices of size 3."""
     graph = Graph.from_arrays({"accelerator": [1.0] * 3}, [(0, 1), (1, 2)], 1.0, size=2.0)
     program = formulate(Task(problem_of(graph, Devices.accelerated(2, memory=3.0)), np.inf, 0.0)).program
-    answer, _ = run(name, program, Limits())
+    answer, _ = run(name, program, SolverLimits())
     assert (answer.stop, answer.values, answer.bound) == ("infeasible", None, np.inf)
     assert answer.native
 
@@ -74,7 +74,7 @@ def test_a_gap_is_enough(name: str) -> None:
     """Bound and solution may be apart by the gap asked for, and no more."""
     graph = hard_graph(14)
     program = formulate(Task(problem_of(graph, Devices.accelerated(2)), np.inf, 0.0)).program
-    answer, _ = run(name, program, Limits(seconds=60.0, gap=0.2))
+    answer, _ = run(name, program, SolverLimits(seconds=60.0, gap=0.2))
     assert answer.stop in ("optimal", "gap")
     assert answer.values is not None
     assert answer.bound >= float(program.cost @ answer.values) * 0.8 - 1e-6

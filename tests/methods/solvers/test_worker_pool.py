@@ -21,9 +21,9 @@ import psutil
 import pytest
 
 from partitioner import Devices, solve
-from partitioner.methods.solvers.backends.backend import Limits
+from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.messages import Job
-from partitioner.methods.solvers.worker_pool import PATIENCE, Crew, Worker
+from partitioner.methods.solvers.worker_pool import PATIENCE, Worker, WorkerPool
 from tests.methods.ip.cases import hard_graph
 
 DEVICES = Devices.accelerated(4)
@@ -54,9 +54,9 @@ def no_collector() -> Iterator[None]:
 def test_workers_that_do_not_end_are_waited_for_together() -> None:
     """A thread that hears nothing of the end of its process holds up the run once, not for each worker."""
     free = threading.Event()
-    with closing(Crew()) as crew:
+    with closing(WorkerPool()) as pool:
         for _ in range(3):
-            worker = crew.hire()
+            worker = pool.start()
             while worker.process is None or len(worker.threads) < 2:
                 time.sleep(0.01)
             worker.threads.append(threading.Thread(target=free.wait, daemon=True))
@@ -86,10 +86,10 @@ def test_solves_leave_no_pipes_processes_or_threads(no_collector: None) -> None:
 
 
 def test_a_worker_that_has_ended_is_closed_before_the_crew_is(no_collector: None) -> None:
-    with closing(Crew()) as crew:
-        worker = crew.hire()
-        worker.give(Job("os:_exit", 0, Limits()))  # a call of three arguments: the answer is an error
-        event = crew.next(60.0)
+    with closing(WorkerPool()) as pool:
+        worker = pool.start()
+        worker.submit(Job("os:_exit", 0, SolverLimits()))  # a call of three arguments: the answer is an error
+        event = pool.next(60.0)
         assert event is not None and event.worker is worker
         before = counts()
         worker.kill()
@@ -98,7 +98,7 @@ def test_a_worker_that_has_ended_is_closed_before_the_crew_is(no_collector: None
 
 
 def test_giving_a_large_job_does_not_wait_for_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process never reads; the crew ends it all the same."""
+    """The process never reads; the pool ends it all the same."""
     popen = subprocess.Popen
 
     def idle(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
@@ -106,24 +106,24 @@ def test_giving_a_large_job_does_not_wait_for_the_process(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(subprocess, "Popen", idle)
 
-    def give() -> None:
-        with closing(Crew()) as crew:
-            crew.hire().give(Job("os:getpid", LARGE, Limits()))
+    def submit() -> None:
+        with closing(WorkerPool()) as pool:
+            pool.start().submit(Job("os:getpid", LARGE, SolverLimits()))
 
-    giver = threading.Thread(target=give, daemon=True)
-    giver.start()
-    giver.join(60.0)
-    assert not giver.is_alive()
+    submitter = threading.Thread(target=submit, daemon=True)
+    submitter.start()
+    submitter.join(60.0)
+    assert not submitter.is_alive()
 
 
 def test_a_crew_that_is_forgotten_ends_its_workers() -> None:
-    crew = Crew()
-    worker = crew.hire()
+    pool = WorkerPool()
+    worker = pool.start()
     end = time.perf_counter() + 60.0
     while worker.process is None and time.perf_counter() < end:
         time.sleep(0.01)
     assert worker.process is not None
-    del crew
+    del pool
     assert worker.process.wait(60.0) == -signal.SIGKILL
 
 
@@ -147,7 +147,7 @@ def test_what_a_signal_handler_raises_always_comes_out() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, handler)
     end = time.perf_counter() + 30.0
-    while counts()[1:] != before and time.perf_counter() < end:  # where it came while the crew was closed
+    while counts()[1:] != before and time.perf_counter() < end:  # where it came while the pool was closed
         time.sleep(0.05)
     assert counts()[1:] == before, [thread.name for thread in threading.enumerate()]
 
@@ -159,8 +159,8 @@ def test_the_process_can_be_named_in_an_error(monkeypatch: pytest.MonkeyPatch) -
         raise OSError(os.strerror(11))
 
     monkeypatch.setattr(subprocess, "Popen", refused)
-    with closing(Crew()) as crew:
-        crew.hire()
-        event = crew.next(60.0)
+    with closing(WorkerPool()) as pool:
+        pool.start()
+        event = pool.next(60.0)
     assert event is not None
     assert event.message.native.startswith("its process could not be started")  # type: ignore[union-attr]

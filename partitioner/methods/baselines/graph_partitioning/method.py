@@ -12,8 +12,8 @@ from partitioner.methods.baselines.graph_partitioning.weighted import Weighted, 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.plan_value import timed
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
-from partitioner.methods.list_scheduling.worth import timed
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.places import device_kinds, parts_at

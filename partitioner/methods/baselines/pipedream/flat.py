@@ -21,7 +21,7 @@ class Cuts(NamedTuple):
     output
         Shape (S + 1,): bytes that cross the cut.
     before
-        Shape (S + 1, S + 1): may the first state be a cut before the second?
+        Shape (S + 1, S + 1): whether the first state may be a cut before the second.
     """
 
     parameters: Floats

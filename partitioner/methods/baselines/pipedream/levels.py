@@ -10,8 +10,8 @@ import numpy as np
 
 from partitioner.methods.baselines.pipedream.flat import Cuts, Rules, best_row
 from partitioner.methods.baselines.pipedream.layers import Layers
-from partitioner.methods.baselines.pipedream.request import Level, Restrictions
-from partitioner.methods.baselines.pipedream.states import Look, States, no_look
+from partitioner.methods.baselines.pipedream.request import MachineLevel, Restrictions
+from partitioner.methods.baselines.pipedream.states import LayerIdeals, Look, no_look
 from partitioner.problem.arrays import Floats
 
 
@@ -46,8 +46,8 @@ class Hierarchy:
     def __init__(
         self,
         layers: Layers,
-        states: States,
-        levels: Sequence[Level],
+        states: LayerIdeals,
+        levels: Sequence[MachineLevel],
         restrictions: Restrictions,
         look: Look = no_look,
     ) -> None:
@@ -79,7 +79,7 @@ class Hierarchy:
         return found
 
 
-def cuts_of(layers: Layers, states: States) -> Cuts:
+def cuts_of(layers: Layers, states: LayerIdeals) -> Cuts:
     """The states with the empty one in front."""
     parameters = states.inside @ layers.parameters
     held = states.inside @ (layers.activation + layers.parameters)
@@ -89,7 +89,7 @@ def cuts_of(layers: Layers, states: States) -> Cuts:
     return Cuts(parameters, held, output, before)
 
 
-def rules_of(levels: Sequence[Level], restrictions: Restrictions) -> list[Rules]:
+def rules_of(levels: Sequence[MachineLevel], restrictions: Restrictions) -> list[Rules]:
     """The rules of each level.
 
     Released, the first stage's synchronisation is divided by the size of the level below, that of
@@ -126,7 +126,7 @@ def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
     return table
 
 
-def _segment_times(layers: Layers, states: States, cuts: Cuts, consistent: bool) -> Floats:
+def _segment_times(layers: Layers, states: LayerIdeals, cuts: Cuts, consistent: bool) -> Floats:
     """Shape (S + 1, S + 1): what the layers between two states take on one machine.
 
     Released, states that are not comparable make segments as well, even of negative time, which

@@ -11,11 +11,11 @@ from partitioner.errors import InfeasibleError, OptionError, shown
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.methods.baselines.pipedream.levels import Hierarchy, Piece
 from partitioner.methods.baselines.pipedream.model import stage_time
-from partitioner.methods.baselines.pipedream.request import Level, Restrictions, check, checked_levels
+from partitioner.methods.baselines.pipedream.request import MachineLevel, Restrictions, check, checked_levels
 from partitioner.methods.baselines.pipedream.result import PipeDreamPlan, Stage
 from partitioner.methods.baselines.pipedream.states import (
+    LayerIdeals,
     Look,
-    States,
     antichain_states,
     ideal_states,
     no_look,
@@ -107,7 +107,7 @@ def plan(
     )
 
 
-def _why_not(states: int, levels: Sequence[Level], restrictions: Restrictions) -> str:
+def _why_not(states: int, levels: Sequence[MachineLevel], restrictions: Restrictions) -> str:
     machines = " x ".join(str(level.machines) for level in levels)
     text = f"no pipeline over {states} states uses {machines} machines"
     asked = ["unreplicated stages"] * restrictions.straight
@@ -116,7 +116,7 @@ def _why_not(states: int, levels: Sequence[Level], restrictions: Restrictions) -
     return " with ".join((text, " and ".join(asked))) if asked else text
 
 
-def _stages(states: States, pieces: Sequence[Piece]) -> tuple[Stage, ...]:
+def _stages(states: LayerIdeals, pieces: Sequence[Piece]) -> tuple[Stage, ...]:
     """The stages; a layer goes to the first one whose end has it.
 
     On comparable cuts that is the difference of two ideals.
@@ -130,7 +130,7 @@ def _stages(states: States, pieces: Sequence[Piece]) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def _data_parallel_time(layers: Layers, levels: Sequence[Level]) -> float:
+def _data_parallel_time(layers: Layers, levels: Sequence[MachineLevel]) -> float:
     time, weights, below = float(layers.time.sum()), float(layers.parameters.sum()), 1
     for machines, bandwidth in levels:
         time = stage_time.py_func(time, weights, machines, bandwidth, below)

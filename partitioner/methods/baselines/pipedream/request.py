@@ -12,7 +12,7 @@ from partitioner.errors import OptionError, shown
 MAX_MACHINES = 1024
 
 
-class Level(NamedTuple):
+class MachineLevel(NamedTuple):
     """`machines` machines, or groups of the level below, joined by links of `bandwidth`."""
 
     machines: int
@@ -39,12 +39,12 @@ def check(restrictions: Restrictions) -> None:
         raise OptionError(f"memory = {shown(memory)}: must be None or a number of at least 0")
 
 
-def checked_levels(levels: Sequence[tuple[int, float]]) -> list[Level]:
+def checked_levels(levels: Sequence[tuple[int, float]]) -> list[MachineLevel]:
     """The levels; an `OptionError` if there is none or one is out of its range."""
     if not levels or not all(_is_level(level) for level in levels):
         rule = f"must be pairs (machines, bandwidth), 1 to {MAX_MACHINES} machines and a bandwidth above 0"
         raise OptionError(f"levels = {shown(levels)}: {rule}")
-    return [Level(machines, float(bandwidth)) for machines, bandwidth in levels]
+    return [MachineLevel(machines, float(bandwidth)) for machines, bandwidth in levels]
 
 
 def _is_level(level: tuple[int, float]) -> bool:

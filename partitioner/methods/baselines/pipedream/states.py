@@ -20,17 +20,17 @@ def no_look() -> None:
     """Look at no clock."""
 
 
-class States(NamedTuple):
+class LayerIdeals(NamedTuple):
     """`S` ideals, smaller ones first; the last one holds every layer.
 
     Parameters
     ----------
     inside
-        Shape (S, n): is the layer in the ideal?
+        Shape (S, n): whether the layer is in the ideal.
     output
         Shape (S,): bytes that cross the cut, as the planner counts them.
     before
-        Shape (S, S): may a pipeline that is cut at the second state be cut at the first one too?
+        Shape (S, S): whether a pipeline cut at the second state may be cut at the first one too.
     """
 
     inside: Bools
@@ -38,7 +38,7 @@ class States(NamedTuple):
     before: Bools
 
 
-def antichain_states(layers: Layers, most: int, look: Look = no_look) -> States:
+def antichain_states(layers: Layers, most: int, look: Look = no_look) -> LayerIdeals:
     """The antichains that PipeDream reaches from the first source, a layer replaced by a consumer at a time.
 
     An antichain stands for its layers and all that they need. It is *augmented* by each layer it
@@ -87,10 +87,10 @@ def antichain_states(layers: Layers, most: int, look: Look = no_look) -> States:
     inside = _rows([ideals[antichain] for antichain in order], len(layers))
     cut = _rows([graph.augmented(antichain) for antichain in order], len(layers))
     _require_all(inside[-1])
-    return States(inside, cut @ layers.activation, before)
+    return LayerIdeals(inside, cut @ layers.activation, before)
 
 
-def ideal_states(layers: Layers, most: int, look: Look = no_look) -> States:
+def ideal_states(layers: Layers, most: int, look: Look = no_look) -> LayerIdeals:
     """All non-empty ideals, with exactly the bytes that cross the cut; any inclusion is a cut after a cut.
 
     Parameters
@@ -123,7 +123,7 @@ def ideal_states(layers: Layers, most: int, look: Look = no_look) -> States:
     crossing = inside & (missing @ feeds > 0)
     before = inside.astype(np.float32) @ missing.T == 0
     np.fill_diagonal(before, False)
-    return States(inside, crossing @ layers.activation, before)
+    return LayerIdeals(inside, crossing @ layers.activation, before)
 
 
 def _explore(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.baselines.pipedream.layers import Layers
-from partitioner.methods.baselines.pipedream.request import Level
+from partitioner.methods.baselines.pipedream.request import MachineLevel
 from partitioner.methods.baselines.pipedream.result import Stage
 from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.problem.arrays import Ints
@@ -32,7 +32,7 @@ class View(NamedTuple):
 
     layers: Layers
     supernode: Ints
-    levels: list[Level]
+    levels: list[MachineLevel]
 
 
 def view_of(problem: Problem, kind: int) -> View:
@@ -44,29 +44,29 @@ def view_of(problem: Problem, kind: int) -> View:
     """
     bandwidth = float(pipeline_of(problem).bandwidth[kind])
     linked = math.isfinite(bandwidth)
-    pace = bandwidth if linked else 1.0
+    time_factor = bandwidth if linked else 1.0
     supernode = np.argsort(_first_nodes(problem))
     layer = np.argsort(supernode)
     arcs = np.stack((problem.successors.owners(), problem.successors.items), axis=1)
     layers = Layers(
         time=problem.time[kind].sum(axis=0)[supernode],
-        activation=(problem.output * (problem.fare[kind] * pace))[supernode],
+        activation=(problem.output * (problem.transfer_factor[kind] * time_factor))[supernode],
         parameters=pipeline_of(problem).weights[supernode] * linked,
         edges=layer[arcs],
     )
-    return View(layers, supernode, levels_of(problem, kind, pace))
+    return View(layers, supernode, levels_of(problem, kind, time_factor))
 
 
-def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[Level]:
+def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[MachineLevel]:
     """The machines of each level and the bandwidth between them, given that of the fastest links."""
     pipeline = pipeline_of(problem)
     sizes = [1, *pipeline.group[:, kind].tolist(), int(problem.count[kind])]
     paces = [1.0, *pipeline.slowdown.tolist()]
     machines = [outer // inner for inner, outer in pairwise(sizes)]
-    return [Level(m, bandwidth / slow) for m, slow in zip(machines, paces, strict=True)]
+    return [MachineLevel(m, bandwidth / slow) for m, slow in zip(machines, paces, strict=True)]
 
 
-def devices_of(stage: Stage, levels: Sequence[Level]) -> tuple[int, ...]:
+def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:
     """The numbers of a stage's devices, group by group: replicas over groups and inside each.
 
     Examples

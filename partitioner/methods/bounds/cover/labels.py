@@ -64,7 +64,7 @@ def best_set(
     Parameters
     ----------
     start, after, load, rest
-        See :class:`partitioner.methods.bounds.cover.states.States`.
+        See :class:`partitioner.methods.bounds.cover.states.CoverStates`.
     weight
         Shape (n,).
     prices, ahead

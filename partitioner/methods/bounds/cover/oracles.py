@@ -83,7 +83,7 @@ def _ways(
     problem: Problem, kind: int, time: Floats, threshold: float, left: Callable[[], float]
 ) -> Ways | None:
     shares = SHARES[problem.communication] if problem.pays[kind] else FREE
-    transfers = problem.nets.cost * problem.fare[kind] * shares.transfers
+    transfers = problem.nets.cost * problem.transfer_factor[kind] * shares.transfers
     steps = steps_of(problem, transfers, _is_contiguous(problem, kind), left)
     if steps is None:
         return None

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from partitioner.methods.bounds.cover.labels import FULL, best_set, follow, priced
-from partitioner.methods.bounds.cover.states import States
+from partitioner.methods.bounds.cover.states import CoverStates
 from partitioner.methods.solvers.backends.apart import apart
 from partitioner.problem.arrays import Floats, Ints
 
@@ -55,7 +55,9 @@ class SetOracle:
         Returns how many seconds are left.
     """
 
-    def __init__(self, states: States, threshold: float, left: Callable[[], float] = lambda: np.inf) -> None:
+    def __init__(
+        self, states: CoverStates, threshold: float, left: Callable[[], float] = lambda: np.inf
+    ) -> None:
         self.left = left
         self.ways = states.start, states.after, states.load
         self.rest, self.threshold = states.rest, threshold

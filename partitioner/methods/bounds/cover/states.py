@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.bounds.cover.steps import IN, OUT, Step, advance
+from partitioner.methods.bounds.cover.steps import IN, OUT, DecisionStep, advance
 from partitioner.problem.arrays import Floats, Ints
 
 OFTEN = 64  # states between two looks at the clock
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class CoverStates:
     """A layered graph whose paths are the sets that one device can hold at a load of at most T.
 
     Parameters
@@ -51,19 +51,19 @@ class Ways:
     Parameters
     ----------
     layers
-        For each supernode what follows its states, and the load that adds, as in :class:`States`; numbers
-        are within the next layer.
+        For each supernode what follows its states, and the load that adds, as in :class:`CoverStates`;
+        numbers are within the next layer.
     """
 
     layers: list[Layer]
 
-    def within(self, threshold: float) -> States:
+    def within(self, threshold: float) -> CoverStates:
         """The ways whose load is no larger than a threshold."""
         return _joined(_pruned(self.layers, threshold))
 
 
 def enumerate_ways(
-    steps: list[Step],
+    steps: list[DecisionStep],
     time: Floats,
     threshold: float,
     most: int,
@@ -126,11 +126,11 @@ def _pruned(layers: list[Layer], threshold: float) -> list[tuple[Ints, Floats, F
     return pruned[::-1]
 
 
-def _joined(layers: list[tuple[Ints, Floats, Floats]]) -> States:
+def _joined(layers: list[tuple[Ints, Floats, Floats]]) -> CoverStates:
     """All layers in one array, with a single state at the end."""
     start = np.cumsum([0, *(len(after) for after, _, _ in layers), 1])
     after = [np.where(part >= 0, part + start[v + 1], -1) for v, (part, _, _) in enumerate(layers)]
-    return States(
+    return CoverStates(
         start=start.astype(np.int64),
         after=np.concatenate([*after, np.full((1, 2), -1)]),
         load=np.concatenate([*(load for _, load, _ in layers), np.zeros((1, 2))]),

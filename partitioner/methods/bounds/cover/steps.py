@@ -37,7 +37,7 @@ class NodeStep(NamedTuple):
 
 
 @dataclass(eq=False)
-class Step:
+class DecisionStep:
     """All that happens when a supernode is decided; `cleared` are the bits not needed any more."""
 
     nets: list[NetStep] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Step:
     cleared: int = 0
 
 
-def advance(state: int, bit: int, step: Step) -> tuple[int, float]:
+def advance(state: int, bit: int, step: DecisionStep) -> tuple[int, float]:
     """The state after the supernode, and the load of the nets that it tears: infinity if it may not be in."""
     paid = 0.0
     for place, cost, is_first in step.nets:
@@ -65,7 +65,7 @@ def advance(state: int, bit: int, step: Step) -> tuple[int, float]:
 
 def steps_of(
     problem: Problem, cut: Floats, convex: bool, left: Callable[[], float] = lambda: np.inf
-) -> list[Step] | None:
+) -> list[DecisionStep] | None:
     """The step of every supernode, in order; None if no seconds are `left`.
 
     Parameters
@@ -75,11 +75,11 @@ def steps_of(
     cut
         Shape (nets,): the load of a torn net.
     convex
-        Must the set be contiguous in the problem's regions?
+        Whether the set must be contiguous in the problem's regions.
     left
         Returns how many seconds are left.
     """
-    steps = [Step() for _ in range(problem.n)]
+    steps = [DecisionStep() for _ in range(problem.n)]
     free: list[int] = []
     fresh = count(0, 2)
     nodes = [_Nodes(region, problem.n) for region in problem.regions] if convex else []

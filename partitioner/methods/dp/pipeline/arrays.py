@@ -18,14 +18,14 @@ Ints32 = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
 
-class Costs(NamedTuple):
+class StageCosts(NamedTuple):
     """What the load of a stage is made of.
 
     Parameters
     ----------
     work
         Shape (K, n): time, infinity where not allowed.
-    fare
+    transfer_factor
         Shape (K,): what a kind pays for a transfer that costs 1.
     communication
         The model's number.
@@ -40,7 +40,7 @@ class Costs(NamedTuple):
     """
 
     work: Floats
-    fare: Floats
+    transfer_factor: Floats
     communication: int
     net_start: Ints
     net: Ints
@@ -53,7 +53,7 @@ class Costs(NamedTuple):
     added: bool
 
 
-class Burden(NamedTuple):
+class MemoryModel(NamedTuple):
     """What a stage takes of its devices' memory.
 
     Parameters
@@ -62,13 +62,13 @@ class Burden(NamedTuple):
         Shape (n,).
     memory
         Shape (K,).
-    held, versions
+    in_flight, versions
         Shape (D + 1, R + 1): for devices behind a stage and its replicas how many samples and versions
         of the weights it holds.
-    least_held, least_versions
+    least_in_flight, least_versions
         Shape (S, K): the least of these over the replicas that a state leaves room for.
     staged
-        Does it matter how many devices are behind a stage, or how many replicas it has?
+        Whether it matters how many devices are behind a stage, or how many replicas it has.
     """
 
     size: Floats
@@ -76,14 +76,14 @@ class Burden(NamedTuple):
     activations: Floats
     workspace: Floats
     memory: Floats
-    held: Floats
+    in_flight: Floats
     versions: Floats
-    least_held: Floats
+    least_in_flight: Floats
     least_versions: Floats
     staged: bool
 
 
-class Demands(NamedTuple):
+class StageLimits(NamedTuple):
     """What every stage must keep to.
 
     Parameters
@@ -113,7 +113,7 @@ class Demands(NamedTuple):
     by_neighbours: bool
 
 
-class States(NamedTuple):
+class DeviceStates(NamedTuple):
     """How many devices of each kind the stages so far use, and where counted how many these are.
 
     Parameters
@@ -124,24 +124,24 @@ class States(NamedTuple):
         A stage on r devices of kind k leads from state s to ``s + r * stride[k] + hop``.
     behind
         Shape (S,): how many devices are in use, of all kinds.
-    thrifty
-        Is a state with fewer devices at least as good?
+    dominance
+        Whether a state with fewer devices is at least as good.
     """
 
     left: Ints
     stride: Ints
     hop: int
     behind: Ints
-    thrifty: bool
+    dominance: bool
 
 
-class Hunt(NamedTuple):
+class PipelineSearchSpec(NamedTuple):
     """What the sweep looks for.
 
     Parameters
     ----------
     summed
-        Is the value of a chain the sum of its loads? Else it is the largest one.
+        Whether the value of a chain is the sum of its loads; else it is the largest one.
     threshold
         Only stages of at most this load count.
     limit
@@ -156,9 +156,9 @@ class Hunt(NamedTuple):
     rest
         Shape (I,): the least sum of the loads of all that is outside an ideal.
     growth, easiest
-        Shapes (K, n) and (K, I), as in :class:`partitioner.methods.dp.arrays.Search`, on one device.
+        Shapes (K, n) and (K, I), as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, on one device.
     open
-        Shape (n,): may the supernode be added?
+        Shape (n,): whether the supernode may be added.
     """
 
     summed: bool
@@ -174,7 +174,7 @@ class Hunt(NamedTuple):
     open: Bools
 
 
-class Table(NamedTuple):
+class PipelineTable(NamedTuple):
     """The table of the dynamic program, shape (I, S) each.
 
     Parameters

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline.ground import PipelineGround
 from partitioner.methods.dp.pipeline.loads import samples, stage_loads
+from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.search import UNLIMITED, Bracket, Stopped
 from partitioner.methods.method import ROUNDING, meets
 
@@ -32,13 +32,13 @@ class _Interval(NamedTuple):
 class BatchBracket(Bracket):
     """What is known of the pipeline of a lattice with the least time for a batch."""
 
-    ground: PipelineGround
+    tables: PipelineTables
     open: list[_Interval] = field(default_factory=list, init=False)
 
     def narrow(self, from_top: bool = False) -> None:
         """Find the best pipeline; on return `complete` says whether no limit stopped the search."""
-        low = self.ground.relaxation.bound * (1 - ROUNDING)
-        self._push(low, UNLIMITED, float(self.ground.rest[0]))
+        low = self.tables.relaxation.bound * (1 - ROUNDING)
+        self._push(low, UNLIMITED, float(self.tables.rest[0]))
         try:
             while self.open:
                 self.bound = max(self.bound, min(self.open[0].bound, self.value))
@@ -54,7 +54,7 @@ class BatchBracket(Bracket):
     @property
     def further(self) -> int:
         """How often the largest load counts beside the sum."""
-        return samples(self.ground.problem) - 1
+        return samples(self.tables.problem) - 1
 
     def _push(self, low: float, high: float, total: float) -> None:
         bound = total + self.further * low
@@ -67,11 +67,11 @@ class BatchBracket(Bracket):
         high = interval.high
         if self.further and np.isfinite(self.value):
             high = min(high, (self.value - interval.total) / self.further)
-        found = self._filled(self.ground.summing(high, limit))
+        found = self._filled(self.tables.summing(high, limit))
         if found is None:
             return
         value, stages = found
-        loads = stage_loads(self.ground.problem, stages)
+        loads = stage_loads(self.tables.problem, stages)
         if value < self.value:
             self.value, self.stages = value, stages
         largest, total = float(loads.max(initial=0.0)), float(loads.sum())

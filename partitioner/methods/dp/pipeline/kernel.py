@@ -9,7 +9,7 @@ that the stages already placed run behind the one at hand.
 
 A *segment* of a pipeline, from one ideal to a larger one, is swept like the whole: with ``first`` and
 ``last`` these ideals, with values in the row of the first one, with ``open`` only for supernodes in
-between, with `enter` and `leave` as the segment's stages pay them, and with `held`, `versions` and
+between, with `enter` and `leave` as the segment's stages pay them, and with `in_flight`, `versions` and
 the states' numbers of stages counted from what is behind the segment.
 """
 
@@ -43,12 +43,12 @@ from partitioner.methods.dp.pipeline.stage_kernel import (
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, budget):  # type: ignore[no-untyped-def]
+def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first, last, budget):  # type: ignore[no-untyped-def]
     """Put one stage in front of those that hold ideals `first`, `first` + 1, ... before `last`.
 
     Parameters
     ----------
-    lattice, costs, burden, demands, states, hunt, table
+    lattice, costs, memory_model, stage_limits, states, spec, table
         See :mod:`partitioner.methods.dp.pipeline.arrays`; the table is written.
     first, last
         The ideal to start with and the one to end before.
@@ -62,25 +62,26 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
     """
     start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     parent, added = lattice.parent, lattice.added
-    work, fare, communication = costs.work, costs.fare, costs.communication
+    work, transfer_factor, communication = costs.work, costs.transfer_factor, costs.communication
     net_start, net_of, pins, source = costs.net_start, costs.net, costs.pins, costs.source
     enter, leave, weights = costs.enter, costs.leave, costs.weights
     bandwidth, follows = costs.bandwidth, costs.added
-    sizes, parameters, activations = burden.size, burden.parameters, burden.activations
-    workspaces, memory, held, versions = burden.workspace, burden.memory, burden.held, burden.versions
-    node_counts, pinned = demands.nodes, demands.pinned
-    fewest_nodes, most_nodes = demands.fewest_nodes, demands.most_nodes
-    fewest_layers, most_layers, by_layers = demands.fewest_layers, demands.most_layers, demands.by_layers
-    layer_start, layer_of = demands.layer_start, demands.layer
+    sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
+    workspaces, memory = memory_model.workspace, memory_model.memory
+    in_flight, versions = memory_model.in_flight, memory_model.versions
+    node_counts, pinned = stage_limits.nodes, stage_limits.pinned
+    fewest_nodes, most_nodes = stage_limits.fewest_nodes, stage_limits.most_nodes
+    fewest_layers, most_layers = stage_limits.fewest_layers, stage_limits.most_layers
+    by_layers, layer_start, layer_of = stage_limits.by_layers, stage_limits.layer_start, stage_limits.layer
     adjacent_start, adjacent, by_neighbours = (
-        demands.adjacent_start, demands.adjacent, demands.by_neighbours
+        stage_limits.adjacent_start, stage_limits.adjacent, stage_limits.by_neighbours
     )  # fmt: skip
-    left, stride, hop, behind, thrifty = (
-        states.left, states.stride, states.hop, states.behind, states.thrifty
+    left, stride, hop, behind, dominance = (
+        states.left, states.stride, states.hop, states.behind, states.dominance
     )  # fmt: skip
-    summed, threshold, limit, floor = hunt.summed, hunt.threshold, hunt.limit, hunt.floor
-    capacity, remaining, above, rest = hunt.capacity, hunt.remaining, hunt.above, hunt.rest
-    growth, easiest, opened = hunt.growth, hunt.easiest, hunt.open
+    summed, threshold, limit, floor = spec.summed, spec.threshold, spec.limit, spec.floor
+    capacity, remaining, above, rest = spec.capacity, spec.remaining, spec.above, spec.rest
+    growth, easiest, opened = spec.growth, spec.easiest, spec.open
     value, origin, kind, copies = table.value, table.origin, table.kind, table.copies
     nodes, kinds = len(sizes), len(memory)
     reached = np.empty(len(capacity), np.float64)
@@ -106,8 +107,9 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
         if steps > budget:
             return start, steps
         count, target = list_states(
-            value[start], floor, limit - rest[start] if summed else limit, left, stride, hop, thrifty,
-            capacity, burden.least_held, burden.least_versions, reached, worthy, least, widest, lightest,
+            value[start], floor, limit - rest[start] if summed else limit, left, stride, hop, dominance,
+            capacity, memory_model.least_in_flight, memory_model.least_versions,
+            reached, worthy, least, widest, lightest,
         )  # fmt: skip
         if count == 0:
             continue
@@ -147,7 +149,7 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
                 compute[depth + 1, k] = compute[depth, k] + work[k, v]
                 load[k], bound = stage_work(
                     compute[depth + 1, k], sum_of[INTO], sum_of[LEAVING], sum_of[STAYING],
-                    fare[k], communication,
+                    transfer_factor[k], communication,
                 )  # fmt: skip
                 if not takes(sum_of, lightest[k, 0], lightest[k, 1], memory[k], 0.0, 0.0, 0.0, 0.0):
                     load[k] = np.inf
@@ -194,14 +196,14 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
                                 break
                             if loads[r] >= best or loads[r] > threshold:
                                 continue
-                            samples, kept_versions = held[behind[s], r], versions[behind[s], r]
-                            if burden.staged and not takes(
+                            samples, kept_versions = in_flight[behind[s], r], versions[behind[s], r]
+                            if memory_model.staged and not takes(
                                 sum_of, samples, kept_versions, memory[k], 0.0, 0.0, 0.0, 0.0
                             ):
                                 continue
-                            if thrifty:
+                            if dominance:
                                 best = loads[r]
-                            done = loads[r] <= least[i] and not summed and thrifty
+                            done = loads[r] <= least[i] and not summed and dominance
                             if done and easy >= 0 and spread(
                                 load[k] + growth[k, easy], sum_of[WEIGHTS] + weights[easy],
                                 r, bandwidth[k], follows,
@@ -230,7 +232,7 @@ def sweep(lattice, costs, burden, demands, states, hunt, table, first, last, bud
 
 @njit(cache=True, inline="always")
 def list_states(  # type: ignore[no-untyped-def]
-    value, floor, limit, left, stride, hop, thrifty, capacity, least_held, least_versions,
+    value, floor, limit, left, stride, hop, dominance, capacity, least_in_flight, least_versions,
     reached, worthy, least, widest, lightest,
 ):  # fmt: skip
     """List the states worth extending from an ideal, and the `least` value of what they lead to.
@@ -247,14 +249,14 @@ def list_states(  # type: ignore[no-untyped-def]
     for s in range(states):
         mine = max(value[s], floor)
         fewer = reached[s]
-        good = mine <= limit and not (thrifty and fewer <= mine)
+        good = mine <= limit and not (dominance and fewer <= mine)
         for k in range(kinds):
             if left[s, k] > 0:
                 t = s + stride[k]
                 reached[t] = min(reached[t], min(fewer, mine))
                 if good:
                     widest[k] = max(widest[k], left[s, k])
-                    lightest[k, 0] = min(lightest[k, 0], least_held[s, k])
+                    lightest[k, 0] = min(lightest[k, 0], least_in_flight[s, k])
                     lightest[k, 1] = min(lightest[k, 1], least_versions[s, k])
                     target = max(target, capacity[t + hop])
         if good:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline.arrays import Burden, Costs, Demands
+from partitioner.methods.dp.pipeline.arrays import MemoryModel, StageCosts, StageLimits
 from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.methods.dp.table import growth_of
@@ -14,15 +14,15 @@ from partitioner.problem.arrays import Floats
 from partitioner.problem.pipeline import UNLIMITED, Pipeline
 from partitioner.problem.problem import Problem
 from partitioner.workload.devices import COMMUNICATION_MODELS
-from partitioner.workload.in_flight import held
+from partitioner.workload.in_flight import samples_in_flight
 
 
-def costs_of(problem: Problem) -> Costs:
+def costs_of(problem: Problem) -> StageCosts:
     """What the loads of stages are made of."""
     nets, pipeline = problem.nets, pipeline_of(problem)
-    return Costs(
+    return StageCosts(
         work=np.ascontiguousarray(problem.work()),
-        fare=problem.fare,
+        transfer_factor=problem.transfer_factor,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         net_start=nets.of_node.start,
         net=nets.of_node.items,
@@ -36,33 +36,35 @@ def costs_of(problem: Problem) -> Costs:
     )
 
 
-def burden_of(problem: Problem, space: StateSpace, behind: int = 0) -> Burden:
+def memory_model_of(problem: Problem, space: StateSpace, behind: int = 0) -> MemoryModel:
     """What stages take of the memory, with `behind` further devices behind all of them."""
     pipeline, states = pipeline_of(problem), space.states
     most = int(states.left.max(initial=0))
     samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
     scheduled = float(pipeline.schedule is not None)
     lightest = [np.minimum.accumulate(table, axis=1) for table in (samples, versions)]
-    return Burden(
+    return MemoryModel(
         size=problem.size,
         parameters=scheduled * pipeline.parameters,
         activations=scheduled * pipeline.activations,
         workspace=scheduled * pipeline.workspace,
         memory=problem.memory,
-        held=samples[behind:],
+        in_flight=samples[behind:],
         versions=versions[behind:],
-        least_held=lightest[0][behind + states.behind[:, None], states.left],
+        least_in_flight=lightest[0][behind + states.behind[:, None], states.left],
         least_versions=lightest[1][behind + states.behind[:, None], states.left],
         staged=bool(np.ptp(samples[:, 1:]) > 0),
     )
 
 
 def behind_matters(problem: Problem) -> bool:
-    """Does the memory that a stage needs depend on the devices behind it?"""
+    """Whether the memory that a stage needs depends on the devices behind it."""
     pipeline = pipeline_of(problem)
     if pipeline.schedule is None:
         return False
-    alone, last = (held(pipeline.schedule, behind, 1, pipeline.microbatches) for behind in (0, 1))
+    alone, last = (
+        samples_in_flight(pipeline.schedule, behind, 1, pipeline.microbatches) for behind in (0, 1)
+    )
     return alone != last
 
 
@@ -74,11 +76,11 @@ def least_memory(problem: Problem) -> Floats:
     return problem.size + pipeline.parameters + pipeline.activations
 
 
-def demands_of(problem: Problem) -> Demands:
+def stage_limits_of(problem: Problem) -> StageLimits:
     """What every stage must keep to."""
     pipeline = pipeline_of(problem)
     limits = pipeline.limits
-    return Demands(
+    return StageLimits(
         nodes=pipeline.nodes,
         fewest_nodes=limits.nodes[0],
         most_nodes=limits.nodes[1],
@@ -112,5 +114,7 @@ def _held(pipeline: Pipeline, behind: int, most: int) -> tuple[Floats, Floats]:
 def _held_under(schedule: str, microbatches: int | None, behind: int, most: int) -> tuple[Floats, Floats]:
     table = np.full((behind + 1, most + 1, 2), np.inf)
     for replicas in range(1, most + 1):
-        table[:, replicas] = [held(schedule, b, replicas, microbatches) for b in range(behind + 1)]
+        table[:, replicas] = [
+            samples_in_flight(schedule, b, replicas, microbatches) for b in range(behind + 1)
+        ]
     return table[:, :, 0].copy(), table[:, :, 1].copy()

@@ -9,15 +9,15 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.exact import lattice_within, too_many
 from partitioner.methods.dp.ideals import Lattice
-from partitioner.methods.dp.linear import LinearSearch, Model, best_linear
+from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.pipeline.batch import BatchBracket
-from partitioner.methods.dp.pipeline.ground import PipelineGround
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
-from partitioner.methods.dp.pipeline.levels.ground import LevelsGround, group_bytes
 from partitioner.methods.dp.pipeline.levels.notes import among, gap_notes
+from partitioner.methods.dp.pipeline.levels.tables import LevelsTables, group_bytes
 from partitioner.methods.dp.pipeline.loads import least_value, pipeline_of, pipeline_value
 from partitioner.methods.dp.pipeline.model import behind_matters, least_memory
 from partitioner.methods.dp.pipeline.states import state_bytes
+from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, no_split, part_numbers
@@ -104,11 +104,11 @@ def _with_orders(problem: Problem, settings: Settings) -> Settings:
     return replace(settings, orders=-(-settings.orders // ORDERS_SAVED)) if levels else settings
 
 
-def model_for(problem: Problem) -> Model:
+def model_for(problem: Problem) -> ChainModel:
     """What pipelines are judged by, by the objective."""
     levels = len(pipeline_of(problem).slowdown) > 0
-    return Model(
-        ground=LevelsGround if levels else PipelineGround,
+    return ChainModel(
+        tables=LevelsTables if levels else PipelineTables,
         bracket=BatchBracket if problem.measure is Measure.BATCH else Bracket,
         value=pipeline_value,
         bound=least_value,
@@ -120,8 +120,8 @@ def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
     """What no pipeline goes below if all links are as fast as inside a group."""
     flat = without_levels(linear.problem.relaxed())
     model = model_for(flat)
-    ground = model.ground(flat, linear.relaxation, lattice)
-    bracket = model.bracket(ground, linear.settings, linear.bound, linear.value)
+    tables = model.tables(flat, linear.relaxation, lattice)
+    bracket = model.bracket(tables, linear.settings, linear.bound, linear.value)
     bracket.narrow()
     return bracket.bound
 
@@ -129,18 +129,18 @@ def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
 def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
     """The best pipeline of the lattice of all ideals, from the best linear one on."""
     problem, model, settings = linear.problem, linear.model, linear.settings
-    ground = model.ground(problem, linear.relaxation, lattice)
+    tables = model.tables(problem, linear.relaxation, lattice)
     low = linear.bound
     if len(pipeline_of(problem).slowdown):
         low = max(low, bound_without_levels(linear, lattice))
-    bracket = model.bracket(ground, settings, low, linear.value)
+    bracket = model.bracket(tables, settings, low, linear.value)
     far = np.isfinite(linear.value) and linear.value > NEAR * linear.bound
     bracket.narrow(from_top=far and low == linear.bound)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if not problem.lossless:
-        ground = model.ground(problem.relaxed(), linear.relaxation, lattice)
-        below = model.bracket(ground, settings, linear.bound, bracket.value)
+        tables = model.tables(problem.relaxed(), linear.relaxation, lattice)
+        below = model.bracket(tables, settings, linear.bound, bracket.value)
         below.narrow(from_top=np.isfinite(bracket.value))
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     cut = not bracket.complete and bracket.steps > settings.step_limit

@@ -14,12 +14,12 @@ NODES, PINNED, LAYERS, NEAR = range(4)
 
 
 @njit(cache=True, inline="always")
-def stage_work(busy, into, out, stay, fare, communication):  # type: ignore[no-untyped-def]
+def stage_work(busy, into, out, stay, transfer_factor, communication):  # type: ignore[no-untyped-def]
     """What a stage does for one sample, and a bound that no larger stage from the same start goes below.
 
     Processing and the nets with a pin behind the stage and one inside it only grow.
     """
-    into, out, stay = fare * into, fare * out, fare * stay
+    into, out, stay = transfer_factor * into, transfer_factor * out, transfer_factor * stay
     if communication == SEQUENTIAL:
         return busy + into + out, busy + stay
     if communication == OVERLAPPED:
@@ -36,7 +36,7 @@ def spread(work, weights, copies, bandwidth, added):  # type: ignore[no-untyped-
 
 @njit(cache=True, inline="always")
 def can_spread(work, weights, most, bandwidth, added, threshold):  # type: ignore[no-untyped-def]
-    """May a stage with at least this work and these weights stay within the threshold on `most` devices?
+    """Whether a stage of at least this work and these weights may keep to the threshold on `most` devices.
 
     Where the exchange is added, the load is monotone in the number of devices; else the least number
     that the work allows is the best one.
@@ -55,10 +55,10 @@ def can_spread(work, weights, most, bandwidth, added, threshold):  # type: ignor
 
 
 @njit(cache=True, inline="always")
-def takes(sums, held, versions, memory, size, parameters, activations, workspace):  # type: ignore[no-untyped-def]
-    """Does a stage fit a device that holds so many samples and versions, with one more supernode?"""
+def takes(sums, in_flight, versions, memory, size, parameters, activations, workspace):  # type: ignore[no-untyped-def]
+    """Whether a stage fits a device that holds these samples and versions, with one more supernode."""
     need = sums[SIZE] + size + versions * (sums[PARAMETERS] + parameters)
-    need += held * (sums[ACTIVATIONS] + activations)
+    need += in_flight * (sums[ACTIVATIONS] + activations)
     return need + max(sums[WORKSPACE], workspace) <= memory
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline.arrays import Bools, States
+from partitioner.methods.dp.pipeline.arrays import Bools, DeviceStates
 from partitioner.methods.dp.pipeline.loads import largest_copies, pipeline_of
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
@@ -31,7 +31,7 @@ class StateSpace:
     states
         What the kernel reads.
     final
-        Shape (S,): may a pipeline end with these devices?
+        Shape (S,): whether a pipeline may end with these devices.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -46,12 +46,12 @@ class StateSpace:
         self.free: Ints = problem.count - used
         left = np.minimum(self.free, largest_copies(problem))
         left[(stages >= limits.stages) & (limits.stages > 0)] = 0
-        self.states = States(
+        self.states = DeviceStates(
             left=left,
             stride=stride[:-1],
             hop=int(stride[-1]) if counted else 0,
             behind=behind,
-            thrifty=not limits.all_devices and limits.stages == 0,
+            dominance=not limits.all_devices and limits.stages == 0,
         )
         enough = (self.free == 0).all(axis=1) | (not limits.all_devices)
         self.final: Bools = enough & ((stages == limits.stages) | (limits.stages == 0))
@@ -62,7 +62,7 @@ class StateSpace:
 
 
 def counts_stages(problem: Problem) -> bool:
-    """Must states know how many stages there are?"""
+    """Whether states must know how many stages there are."""
     return pipeline_of(problem).limits.stages > 0 and int(problem.copies.max()) > 1
 
 

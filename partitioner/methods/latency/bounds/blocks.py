@@ -33,8 +33,8 @@ class Block:
         Shape (s,): cost of the nets between the set (and the separator before it) and its complement (and
         the separator after it).
     ends, begins
-        Shape (s,): may a subgraph end with the set, may one begin with its complement? Not if that tears
-        a group whose nodes share a subgraph.
+        Shape (s,): whether a subgraph may end with the set, and whether one may begin with its complement:
+        not if that tears a group whose nodes share a subgraph.
     between
         Shape (s, s): what passes between the ideal i and the complement of the ideal j, if the nodes of
         neither run elsewhere; infinity where i is not within j.

@@ -31,7 +31,7 @@ class Flow:
     group, backward
         Shape (n,): nodes of one group share a device; does the node belong to the backward pass?
     together
-        Are nodes of a group and pass in one subgraph?
+        Whether nodes of a group and pass are in one subgraph.
     """
 
     paid: Floats

@@ -20,12 +20,12 @@ LARGEST_GAIN = 0.05  # no single move is hoped to save more than this share
 
 
 @njit(cache=True, inline="always")
-def debt_of(held, room, lump):
+def debt_of(held, room, violation_scale):
     """Memory above the devices' room, in lumps."""
-    debt = 0.0
+    violation = 0.0
     for d in range(len(held)):
-        debt += max(0.0, held[d] - room[d])
-    return debt / lump
+        violation += max(0.0, held[d] - room[d])
+    return violation / violation_scale
 
 
 @njit(cache=True, nogil=True)
@@ -50,7 +50,13 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         How many moves.
     """
     refresh(model, state)
-    time, size, allowed, room, lump = model.time, model.size, model.allowed, model.room, model.lump
+    time, size, allowed, room, violation_scale = (
+        model.time,
+        model.size,
+        model.allowed,
+        model.room,
+        model.violation_scale,
+    )
     base, home, late, sites, slots = model.base, model.home, model.late, model.sites, model.slots
     group, mate_start, mate = model.group, model.mate_start, model.mate
     before_start, before, after_start, after = (
@@ -70,7 +76,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
         ready, behind, stack,
     )  # fmt: skip
-    owed = debt_of(held, room, lump)
+    owed = debt_of(held, room, violation_scale)
     energy = latest + tie * total + strict * owed
     for stamp in range(1, budget + 1):
         v, back, moves = draw_below(rng, n), -1, 0
@@ -106,8 +112,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         if moves == 0:
             continue
         limit = energy - temperature * np.log(draw_unit(rng))
-        debt = debt_of(held, room, lump)
-        accepted = strict * (debt - owed) < limit - energy * (1 - LARGEST_GAIN)
+        violation = debt_of(held, room, violation_scale)
+        accepted = strict * (violation - owed) < limit - energy * (1 - LARGEST_GAIN)
         if accepted:
             latest, total = span(
                 place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
@@ -124,7 +130,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
                 place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
                 missing, ready, behind, stack,
             )  # fmt: skip
-            fresh = latest + tie * total + strict * debt
+            fresh = latest + tie * total + strict * violation
             accepted = fresh <= limit
             if not accepted:
                 for i in range(moves - 1, -1, -1):
@@ -133,8 +139,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
                         source,
                     )  # fmt: skip
         if accepted:
-            energy, owed = fresh, debt
-            if latest < value[0] * (1 - ROUNDING) and debt <= 0.0:
+            energy, owed = fresh, violation
+            if latest < value[0] * (1 - ROUNDING) and violation <= 0.0:
                 value[0] = latest
                 best[0], best[1] = place, unit
             continue

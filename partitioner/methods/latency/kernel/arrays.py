@@ -12,7 +12,7 @@ from partitioner.problem.arrays import Floats, Ints
 INTO, BUSY, OUT = 0, 1, 2
 
 
-class Model(NamedTuple):
+class LatencyModel(NamedTuple):
     """What decides when nodes run: n nodes, D devices, E nets, A units of accelerators.
 
     Devices that pay for transfers hold units: for each pass its slots, in the order in which they run.
@@ -25,10 +25,10 @@ class Model(NamedTuple):
     size
         Shape (n,): memory.
     allowed
-        Shape (n, D): may the node run there?
+        Shape (n, D): whether the node may run there.
     room
         Shape (D,): the device's memory.
-    lump
+    violation_scale
         Mean memory of a group, the unit of what is above a device's room.
     base
         Shape (D,): the first unit of each device, -1 where nodes run one by one.
@@ -54,7 +54,7 @@ class Model(NamedTuple):
     size: Floats
     allowed: NDArray[np.bool_]
     room: Floats
-    lump: float
+    violation_scale: float
     base: Ints
     home: Ints
     late: Ints
@@ -76,7 +76,7 @@ class Model(NamedTuple):
     slots: int
 
 
-class State(NamedTuple):
+class LatencyState(NamedTuple):
     """Where everything is, and what follows from it.
 
     Parameters
@@ -118,7 +118,7 @@ class Scratch(NamedTuple):
     stack: Ints
 
 
-class Control(NamedTuple):
+class LatencyControl(NamedTuple):
     """How to anneal.
 
     Parameters
@@ -126,7 +126,7 @@ class Control(NamedTuple):
     temperature
         By how much a move that is accepted makes things worse, on the average.
     strict
-        What a lump of memory above a device's room costs.
+        What `violation_scale` of memory in excess of a device's costs.
     tie
         Weight of the sum of the lengths of all units.
     """

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.latency.kernel.arrays import Model, Scratch, State
+from partitioner.methods.latency.kernel.arrays import LatencyModel, LatencyState, Scratch
 from partitioner.methods.latency.kernel.tracking import refresh
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.problem import Problem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
-def model_of(problem: Problem, slots: int) -> Model:
+def model_of(problem: Problem, slots: int) -> LatencyModel:
     """The problem as the compiled search reads it, with room for `slots` subgraphs of each pass."""
     kind, nets = device_kinds(problem), problem.nets
     pays = problem.pays[kind]
     each = slots * (2 if problem.backward.any() else 1)
     mates = rows_of(problem.group, np.arange(problem.n), int(problem.group.max(initial=-1)) + 1)
     lumps = np.bincount(problem.group, problem.size)
-    return Model(
+    return LatencyModel(
         time=np.ascontiguousarray(problem.time.sum(axis=1)[kind].T),
         size=problem.size,
         allowed=np.ascontiguousarray(problem.allowed[kind].T),
         room=problem.memory[kind],
-        lump=float(lumps[lumps > 0].mean()) if (lumps > 0).any() else 1.0,
+        violation_scale=float(lumps[lumps > 0].mean()) if (lumps > 0).any() else 1.0,
         base=np.where(pays, (np.cumsum(pays) - 1) * each, -1),
         home=np.repeat(np.flatnonzero(pays), each),
         late=problem.backward.astype(np.int64),
@@ -56,10 +56,10 @@ def _sites(problem: Problem, kind: Ints) -> Ints:
     return np.asarray(device[~roomy[kind] | (device == first[kind])])
 
 
-def state_of(model: Model, layout: Layout) -> State:
+def state_of(model: LatencyModel, layout: SubgraphLayout) -> LatencyState:
     """The state of a layout; its slots must be below the model's."""
     n, units, nets = len(model.size), len(model.home), len(model.cost)
-    state = State(
+    state = LatencyState(
         place=layout.place.astype(np.int64),
         unit=units_at(model, layout),
         seat=np.zeros(n, dtype=np.int64),
@@ -75,20 +75,20 @@ def state_of(model: Model, layout: Layout) -> State:
     return state
 
 
-def units_at(model: Model, layout: Layout) -> Ints:
+def units_at(model: LatencyModel, layout: SubgraphLayout) -> Ints:
     """Shape (n,): the unit of every node."""
     base = model.base[layout.place]
     alone = len(model.home) + np.arange(len(base))
     return np.where(base < 0, alone, base + model.late * model.slots + layout.slot)
 
 
-def layout_of(model: Model, place: Ints, unit: Ints) -> Layout:
+def layout_of(model: LatencyModel, place: Ints, unit: Ints) -> SubgraphLayout:
     """The layout of nodes on these devices and in these units."""
     base = model.base[place]
-    return Layout(place.copy(), np.where(base < 0, 0, (unit - base) % model.slots))
+    return SubgraphLayout(place.copy(), np.where(base < 0, 0, (unit - base) % model.slots))
 
 
-def scratch_of(model: Model) -> Scratch:
+def scratch_of(model: LatencyModel) -> Scratch:
     """Arrays for the longest path."""
     total = len(model.home) + len(model.size)
     numbers: list[Ints] = [np.zeros(total, dtype=np.int64) for _ in range(3)]

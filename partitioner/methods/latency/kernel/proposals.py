@@ -70,7 +70,7 @@ def gather(
 def _is_torn(
     v, units, unit, group, before_start, before, after_start, after, mark, stamp, who, begin, end
 ):  # fmt: skip
-    """Does what stays in the unit of `v` lead to what moves and back?"""
+    """Whether what stays in the unit of `v` leads to what moves and back."""
     enters, leaves = False, False
     if unit[v] < units:
         for i in range(begin, end):

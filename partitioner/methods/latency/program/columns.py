@@ -26,11 +26,11 @@ class Columns:
     subgraphs
         The seats that are subgraphs.
     x
-        Shape (n, seats): does the node sit there? (binary)
+        Shape (n, seats): whether the node sits there (binary).
     into, out
-        Shape (nets, subgraphs): is the net transferred to the subgraph, or from it?
+        Shape (nets, subgraphs): whether the net is transferred to the subgraph, or from it.
     need
-        Shape (n, subgraphs): does the subgraph wait for the node's output?
+        Shape (n, subgraphs): whether the subgraph waits for the node's output.
     latency
         Shape (n,): when the node's output is in host memory.
     start, finish

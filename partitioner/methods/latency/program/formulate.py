@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from partitioner.methods.ip.variables import ABSENT
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.program import cuts, placing, times
 from partitioner.methods.latency.program.columns import Columns
 from partitioner.methods.latency.program.seats import Mask, Seats, heads_and_tails, seats_of
@@ -17,7 +17,7 @@ from partitioner.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Formulation:
+class LatencyProgram:
     """A problem as a program, with the columns that say where nodes sit.
 
     Parameters
@@ -45,13 +45,13 @@ class Formulation:
         """What a solver is given."""
         return self.program
 
-    def solution(self, values: Floats) -> Layout:
+    def solution(self, values: Floats) -> SubgraphLayout:
         """The layout that a solution describes, each node where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])
         return self.seats.layout(there.argmax(axis=1))
 
 
-def formulate(problem: Problem, cutoff: float = np.inf, bound: float = 0.0) -> Formulation:
+def formulate(problem: Problem, cutoff: float = np.inf, bound: float = 0.0) -> LatencyProgram:
     """State the integer program (paper, Figures 5 and 6, with nets in place of edges).
 
     Parameters
@@ -80,7 +80,7 @@ def formulate(problem: Problem, cutoff: float = np.inf, bound: float = 0.0) -> F
     cuts.ranks(builder, c)
     cuts.progress(builder, c)
     times.last_finish(builder, c)
-    return Formulation(c.seats, builder.program(c.total), unit, cutoff, c.x)
+    return LatencyProgram(c.seats, builder.program(c.total), unit, cutoff, c.x)
 
 
 def longest(problem: Problem) -> float:

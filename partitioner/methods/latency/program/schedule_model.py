@@ -21,7 +21,7 @@ Term = tuple[Literal, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class ScheduleModel:
     """A problem in whole numbers, all times rounded down: its optimum is a bound.
 
     Parameters
@@ -81,7 +81,7 @@ class _Maker:
         return [self.x[v][s].negated()] if s in self.x[v] else []
 
 
-def model_of(problem: Problem, cutoff: float, bound: float) -> Model:
+def model_of(problem: Problem, cutoff: float, bound: float) -> ScheduleModel:
     """State the problem (paper, Appendix A.1): a value above `cutoff` is cut off.
 
     Implications take the place of the linearised constraints. The seats of a device are ordered, so
@@ -95,7 +95,7 @@ def model_of(problem: Problem, cutoff: float, bound: float) -> Model:
     _progress(m)
     _ranks(m)
     m.cp.minimize(m.total)
-    return Model(m.cp, m.seats, m.scale, m.x, m.total)
+    return ScheduleModel(m.cp, m.seats, m.scale, m.x, m.total)
 
 
 def _placement(m: _Maker) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
-from partitioner.methods.latency.layout import Layout
-from partitioner.methods.latency.program.schedule_model import Model, model_of
-from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.latency.layout import SubgraphLayout
+from partitioner.methods.latency.program.schedule_model import ScheduleModel, model_of
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.methods.solvers.backends.cpsat import EFFORT_PER_SECOND
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
@@ -37,7 +37,7 @@ class ScheduleTask:
     problem: Problem
     cutoff: float
     bound: float = 0.0
-    start: Layout | None = None
+    start: SubgraphLayout | None = None
     unit: float = 1.0
 
     @property
@@ -45,12 +45,12 @@ class ScheduleTask:
         """What the solver is given."""
         return self
 
-    def solution(self, values: Layout) -> Layout:
+    def solution(self, values: SubgraphLayout) -> SubgraphLayout:
         """What it found."""
         return values
 
 
-def solve_schedule(task: ScheduleTask, limits: Limits, tell: Tell) -> Answer:
+def solve_schedule(task: ScheduleTask, limits: SolverLimits, report: Tell) -> Answer:
     """Search the layouts of a task; those told and returned are in place of a program's values."""
     model = model_of(task.problem, task.cutoff, task.bound)
     if task.start is not None:
@@ -63,8 +63,8 @@ def solve_schedule(task: ScheduleTask, limits: Limits, tell: Tell) -> Answer:
         solver.parameters.max_time_in_seconds = limits.seconds
     if limits.effort is not None:
         solver.parameters.max_deterministic_time = limits.effort / EFFORT_PER_SECOND
-    solver.best_bound_callback = lambda found: tell(None, found / model.scale)
-    status = solver.solve(model.cp, _Listener(model, tell))
+    solver.best_bound_callback = lambda found: report(None, found / model.scale)
+    status = solver.solve(model.cp, _ScheduleListener(model, report))
     lowest = np.inf if status == cp_model.INFEASIBLE else solver.best_objective_bound / model.scale
     held = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     layout = _layout(model, solver.boolean_value) if held else None
@@ -73,21 +73,21 @@ def solve_schedule(task: ScheduleTask, limits: Limits, tell: Tell) -> Answer:
     return Answer(stop, layout, max(lowest, task.bound), solver.status_name(status))
 
 
-def _hint(model: Model, seat: Ints) -> None:
+def _hint(model: ScheduleModel, seat: Ints) -> None:
     for row, chosen in zip(model.x, seat.tolist(), strict=True):
         for s, x in row.items():
             model.cp.add_hint(x, s == chosen)
 
 
-def _layout(model: Model, chosen: Callable[[cp_model.IntVar], bool]) -> Layout:
+def _layout(model: ScheduleModel, chosen: Callable[[cp_model.IntVar], bool]) -> SubgraphLayout:
     seat = [next(s for s, x in row.items() if chosen(x)) for row in model.x]
     return model.seats.layout(np.array(seat, dtype=np.int64))
 
 
-class _Listener(cp_model.CpSolverSolutionCallback):
-    def __init__(self, model: Model, tell: Tell) -> None:
+class _ScheduleListener(cp_model.CpSolverSolutionCallback):
+    def __init__(self, model: ScheduleModel, report: Tell) -> None:
         super().__init__()
-        self._model, self._tell = model, tell
+        self._model, self._tell = model, report
 
     def on_solution_callback(self) -> None:
         self._tell(_layout(self._model, self.boolean_value), -np.inf)

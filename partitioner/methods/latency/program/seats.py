@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.path import best_times, heads
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints
@@ -29,9 +29,9 @@ class Seats:
     slot
         Shape (seats,): the index among the subgraphs of the device and pass.
     pays
-        Shape (seats,): is the seat a subgraph? Otherwise its nodes run one by one.
+        Shape (seats,): whether the seat is a subgraph; otherwise its nodes run one by one.
     open
-        Shape (n, seats): may the node sit there?
+        Shape (n, seats): whether the node may sit there.
     """
 
     device: Ints
@@ -44,11 +44,11 @@ class Seats:
     def __len__(self) -> int:
         return len(self.device)
 
-    def layout(self, seat: Ints) -> Layout:
+    def layout(self, seat: Ints) -> SubgraphLayout:
         """The layout in which node v sits at ``seat[v]``."""
-        return Layout(self.device[seat], self.slot[seat])
+        return SubgraphLayout(self.device[seat], self.slot[seat])
 
-    def of(self, problem: Problem, layout: Layout) -> Ints:
+    def of(self, problem: Problem, layout: SubgraphLayout) -> Ints:
         """Shape (n,): the seat of every node in a layout, -1 where there is none."""
         paid = self.pays[None, :]
         fits = self.device == layout.place[:, None]

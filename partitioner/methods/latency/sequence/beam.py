@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.latency.sequence.beam_kernel import advance
-from partitioner.methods.latency.sequence.sequence_table import Ground, States
+from partitioner.methods.latency.sequence.sequence_table import SequenceModel, SequenceStates
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.precedence import distinct
@@ -29,7 +29,7 @@ class Beam(NamedTuple):
     Parameters
     ----------
     following
-        As in :class:`States`.
+        As in :class:`SequenceStates`.
     wait_start, waits
         The nodes that every supernode waits for, as rows.
     later_start, later
@@ -76,9 +76,9 @@ class Labels(NamedTuple):
     done: Floats
 
 
-def label_bytes(ground: Ground) -> int:
+def label_bytes(model: SequenceModel) -> int:
     """Bytes that one label takes."""
-    return 80 + 8 * len(ground.member)
+    return 80 + 8 * len(model.member)
 
 
 class BeamSearch:
@@ -86,8 +86,8 @@ class BeamSearch:
 
     Parameters
     ----------
-    ground, lattice, states
-        The lattice is over the ground's supernodes.
+    model, lattice, states
+        The lattice is over the model's supernodes.
     width
         How many plans to keep for each ideal and vector of used devices.
     thrift
@@ -97,11 +97,17 @@ class BeamSearch:
     """
 
     def __init__(
-        self, ground: Ground, lattice: Lattice, states: States, width: int, thrift: float, cutoff: float
+        self,
+        model: SequenceModel,
+        lattice: Lattice,
+        states: SequenceStates,
+        width: int,
+        thrift: float,
+        cutoff: float,
     ) -> None:
-        self.ground, self.lattice, self.states, self.cutoff = ground, lattice, states, cutoff
-        waits, later = _waits(ground), _later(ground)
-        tail, after = _paths(ground, later)
+        self.model, self.lattice, self.states, self.cutoff = model, lattice, states, cutoff
+        waits, later = _waits(model), _later(model)
+        tail, after = _paths(model, later)
         self.beam = Beam(states.following, *waits, *later, tail, after, thrift)
         shape = lattice.size, len(states.following), width
         self.labels = Labels(
@@ -111,7 +117,7 @@ class BeamSearch:
             origin=np.full(shape, -1, np.int32),
             label=np.zeros(shape, np.int32),
             kind=np.zeros(shape, np.int8),
-            done=np.zeros((shape[0], shape[1] * shape[2], len(ground.member))),
+            done=np.zeros((shape[0], shape[1] * shape[2], len(model.member))),
         )
         self.labels.key[0, 0, 0] = 0.0
         self.steps = 0
@@ -121,7 +127,7 @@ class BeamSearch:
         ideal, last = 0, self.lattice.size - 1
         while ideal < last and not settings.expired and self.steps <= step_limit:
             ideal, steps = advance(
-                self.lattice, self.ground.costs, self.beam, self.labels, self.cutoff, ideal, SLICE
+                self.lattice, self.model.costs, self.beam, self.labels, self.cutoff, ideal, SLICE
             )
             self.steps += steps
 
@@ -141,25 +147,25 @@ class BeamSearch:
         return blocks[::-1]
 
 
-def _waits(ground: Ground) -> Rows:
+def _waits(model: SequenceModel) -> Rows:
     """The nodes that every supernode waits for."""
-    costs, member = ground.costs, ground.member
+    costs, member = model.costs, model.member
     later = np.repeat(np.arange(len(member)), np.diff(costs.before_start))
     pairs = np.stack((member[later], costs.before), axis=1)
     pairs = distinct(pairs[pairs[:, 0] != member[pairs[:, 1]]])
-    return rows_of(pairs[:, 0], pairs[:, 1], ground.chain.n)
+    return rows_of(pairs[:, 0], pairs[:, 1], model.chain.n)
 
 
-def _later(ground: Ground) -> Rows:
-    costs = ground.costs
-    later = np.repeat(np.arange(len(ground.member)), np.diff(costs.before_start))
-    return rows_of(costs.before, later, len(ground.member))
+def _later(model: SequenceModel) -> Rows:
+    costs = model.costs
+    later = np.repeat(np.arange(len(model.member)), np.diff(costs.before_start))
+    return rows_of(costs.before, later, len(model.member))
 
 
-def _paths(ground: Ground, later: Rows) -> tuple[Floats, Floats]:
+def _paths(model: SequenceModel, later: Rows) -> tuple[Floats, Floats]:
     """Shape (N,) each: the longest path from every node on, with it and without."""
-    costs = ground.costs
-    time = np.where(np.isfinite(costs.work[:, 0])[:, ground.member], costs.time, np.inf).min(axis=0)
+    costs = model.costs
+    time = np.where(np.isfinite(costs.work[:, 0])[:, model.member], costs.time, np.inf).min(axis=0)
     after = np.zeros(len(time))
     for u in costs.node[::-1].tolist():
         row = later.row(u)

@@ -18,7 +18,7 @@ from partitioner.problem.problem import Problem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
-class Costs(NamedTuple):
+class BlockCosts(NamedTuple):
     """What blocks of supernodes cost: K kinds, n supernodes, N nodes, E nets between halves.
 
     A supernode has a forward and a backward half; the nodes of a pass that share a block are a subgraph.
@@ -125,7 +125,7 @@ def _rows(pairs: Ints, count: int) -> Rows:
     return rows_of(pairs[:, 0], pairs[:, 1], count)
 
 
-def costs_of(problem: Problem, n: int, member: Ints, settings: Settings) -> Costs:
+def costs_of(problem: Problem, n: int, member: Ints, settings: Settings) -> BlockCosts:
     """What blocks of `n` supernodes cost, given the supernode of every node."""
     backward = problem.backward.astype(np.int64)
     pins, makes, cost = _half_nets(problem, 2 * member + backward, settings)
@@ -141,7 +141,7 @@ def costs_of(problem: Problem, n: int, member: Ints, settings: Settings) -> Cost
     each = np.arange(problem.n)
     ordered = np.lexsort((np.where(problem.backward, -each, each), problem.backward))
     nodes = rows_of(member[ordered], ordered, n)
-    return Costs(
+    return BlockCosts(
         work=_work(problem, n, member),
         size=np.bincount(member, problem.size, n).astype(np.float64),
         memory=problem.memory,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.latency.sequence.chains import Costs
+from partitioner.methods.latency.sequence.chains import BlockCosts
 from partitioner.problem.arrays import Floats
 
 PATHS = 16
 
 
-def additive_weights(costs: Costs) -> Floats:
+def additive_weights(costs: BlockCosts) -> Floats:
     """Shape (n,): no block takes less than the weights of its supernodes together.
 
     On kinds that pay, a block takes the time of all its nodes; on others the time of a longest path, so
@@ -36,7 +36,7 @@ def additive_weights(costs: Costs) -> Floats:
     return np.where(np.isfinite(weight), weight, 0.0)
 
 
-def _heaviest_path(costs: Costs, w: int, gain: Floats) -> list[int]:
+def _heaviest_path(costs: BlockCosts, w: int, gain: Floats) -> list[int]:
     total, origin, best = gain.tolist(), [-1] * len(gain), -1
     for u in costs.node.tolist():
         if costs.backward[u] != w:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem
@@ -23,7 +23,7 @@ def is_counted(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.asarray(problem.pays | np.isfinite(problem.memory))
 
 
-def packed(problem: Problem, member: Ints, blocks: Sequence[Part]) -> Layout | None:
+def packed(problem: Problem, member: Ints, blocks: Sequence[Part]) -> SubgraphLayout | None:
     """A layout in which every device holds at most `problem.subgraphs` of the blocks; None if none is found.
 
     Parameters
@@ -48,7 +48,7 @@ def packed(problem: Problem, member: Ints, blocks: Sequence[Part]) -> Layout | N
     return _layout(problem, member, blocks, device)
 
 
-def _layout(problem: Problem, member: Ints, blocks: Sequence[Part], device: Ints) -> Layout:
+def _layout(problem: Problem, member: Ints, blocks: Sequence[Part], device: Ints) -> SubgraphLayout:
     number = np.empty(int(member.max()) + 1, dtype=np.int64)
     for i, block in enumerate(blocks):
         number[block.nodes] = i
@@ -56,7 +56,7 @@ def _layout(problem: Problem, member: Ints, blocks: Sequence[Part], device: Ints
     last = np.bincount(device, minlength=len(blocks) + 1)[device] - 1
     block_of = number[member]
     slot = np.where(problem.backward, (last - turn)[block_of], turn[block_of])
-    return Layout(device[block_of], slot)
+    return SubgraphLayout(device[block_of], slot)
 
 
 def bins_of(sizes: Floats, count: int, memory: float, most: int) -> Ints | None:

@@ -11,16 +11,16 @@ from partitioner.methods.dp.blocks import blocks_of, merged
 from partitioner.methods.dp.blocks import split_blocks as unmerged
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.linear import refined, starting_orders
-from partitioner.methods.latency.layout import Layout
+from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.sequence.beam import BeamSearch, label_bytes
 from partitioner.methods.latency.sequence.chains import coarsened, sequenced
 from partitioner.methods.latency.sequence.packing import is_counted, packed
 from partitioner.methods.latency.sequence.sequence_table import (
     BYTES_PER_STATE,
-    Ground,
+    SequenceModel,
     SequenceTable,
-    ground_of,
     is_every_split,
+    sequence_model_of,
     states_of,
 )
 from partitioner.methods.latency.timing import latency
@@ -56,8 +56,8 @@ class SequenceSearch:
     ----------
     total
         The least sum that devices can take.
-    value, layout, blocks, ground
-        The least latency, and its plan: as a layout, and as blocks of the ground's supernodes.
+    value, layout, blocks, model
+        The least latency, and its plan: as a layout, and as blocks of the model's supernodes.
     bound
         A bound on the latency, 0 if sums give none.
     orders, steps, ideals, width
@@ -71,8 +71,8 @@ class SequenceSearch:
     settings: Settings
     total: float = field(default=np.inf, init=False)
     blocks: list[Part] = field(default_factory=list, init=False)
-    ground: Ground | None = field(default=None, init=False)
-    layout: Layout | None = field(default=None, init=False)
+    model: SequenceModel | None = field(default=None, init=False)
+    layout: SubgraphLayout | None = field(default=None, init=False)
     value: float = field(default=np.inf, init=False)
     bound: float = field(default=0.0, init=False)
     orders: int = field(default=0, init=False)
@@ -97,113 +97,113 @@ class SequenceSearch:
         """All ideals of the least contracted graph that has few enough; only linear orders if none has."""
         chain, searched = self.problem.chain, False
         while chain is not None and not (searched and self.settings.expired):
-            ground = self._ground(*sequenced(self.problem, chain))
-            self.try_orders(ground)
-            searched, lattice = True, self._lattice(ground)
-            if lattice is not None and self.fill(ground, lattice):
+            model = self._model(*sequenced(self.problem, chain))
+            self.try_orders(model)
+            searched, lattice = True, self._lattice(model)
+            if lattice is not None and self.fill(model, lattice):
                 return
             chain = chain.coarser
         self._zoom()
 
-    def try_orders(self, ground: Ground) -> None:
+    def try_orders(self, model: SequenceModel) -> None:
         """The orders of method ``dpl``, then as many that keep the blocks of the best apart."""
         rng = np.random.default_rng(self.settings.seed)
-        for order in starting_orders(ground.chain, self.settings.orders, rng):
+        for order in starting_orders(model.chain, self.settings.orders, rng):
             if self.orders and self.settings.expired:
                 return
-            self._try_order(ground, order)
+            self._try_order(model, order)
         for _ in range(self.settings.orders):
-            if self.ground is ground and not self.settings.expired:
-                self._try_order(ground, refined(ground.chain, self.blocks, rng))
+            if self.model is model and not self.settings.expired:
+                self._try_order(model, refined(model.chain, self.blocks, rng))
 
-    def _try_order(self, ground: Ground, order: Ints) -> None:
+    def _try_order(self, model: SequenceModel, order: Ints) -> None:
         self.orders += 1
-        block = blocks_of(ground.chain, order, (), late=self._is_late(ground))
+        block = blocks_of(model.chain, order, (), late=self._is_late(model))
         if block is None:
-            self.fill(ground, chain_lattice(order))
+            self.fill(model, chain_lattice(order))
         else:
-            coarse = self._ground(merged(ground.chain, block), block[ground.member])
+            coarse = self._model(merged(model.chain, block), block[model.member])
             self.fill(coarse, chain_lattice(np.arange(coarse.chain.n)))
 
-    def _is_late(self, ground: Ground) -> bool:
+    def _is_late(self, model: SequenceModel) -> bool:
         """Whether the time that is left is too short for an order in many blocks."""
-        return self.settings.clock.left * ORDERED_PER_SECOND < ground.chain.n
+        return self.settings.clock.left * ORDERED_PER_SECOND < model.chain.n
 
     def _zoom(self) -> None:
         """Contract the insides of the best plan's blocks at random until all ideals can be walked."""
         rng, failures = np.random.default_rng(self.settings.seed), 0
         share = FIRST_SHARE
-        while failures < self.settings.orders and self.ground is not None and not self.settings.expired:
-            ground, before = self.ground, self.value
-            number = part_numbers(self.blocks, ground.chain.n)
-            chain, label = coarsened(ground.chain, number, share, rng)
+        while failures < self.settings.orders and self.model is not None and not self.settings.expired:
+            model, before = self.model, self.value
+            number = part_numbers(self.blocks, model.chain.n)
+            chain, label = coarsened(model.chain, number, share, rng)
             lattice = ideal_lattice(chain, FEW_IDEALS, COVERS_PER_IDEAL * FEW_IDEALS)
             if lattice is None and share == 1:
                 return
             if lattice is None:
                 share = min(1.0, share + SHARE_STEP)
                 continue
-            self.fill(self._ground(chain, label[ground.member]), lattice)
+            self.fill(self._model(chain, label[model.member]), lattice)
             if self.value < before:
-                self.blocks, self.ground = unmerged(self.blocks, label), ground
+                self.blocks, self.model = unmerged(self.blocks, label), model
             failures = 0 if self.value < before else failures + 1
 
-    def fill(self, ground: Ground, lattice: Lattice) -> bool:
+    def fill(self, model: SequenceModel, lattice: Lattice) -> bool:
         """Look for better plans in a lattice; False if a limit ended the search."""
         self.ideals = max(self.ideals, lattice.size)
         most = max(2, self.settings.memory_budget // (BYTES_PER_STATE * lattice.size))
         states = states_of(self.problem, self.subgraphs, most)
-        table = SequenceTable(self._shared(ground), lattice, states, self.total)
+        table = SequenceTable(self._shared(model), lattice, states, self.total)
         table.fill(self.settings, min(self.settings.step_limit, MOST_WORK // len(states.following)))
         self.steps += table.steps
         totals = table.totals()
         for total, state in totals[:TRIED]:
-            self._offer(ground, table.blocks(state), total)
+            self._offer(model, table.blocks(state), total)
         if not table.complete:
             return False
         widest = self.share == 1 and self.subgraphs == self.problem.subgraphs
-        if widest and is_every_split(ground, lattice, states):
+        if widest and is_every_split(model, lattice, states):
             self.bound = min((total for total, _ in totals), default=self.total)
-        return self._overlap(ground, lattice, table.steps)
+        return self._overlap(model, lattice, table.steps)
 
-    def _overlap(self, ground: Ground, lattice: Lattice, steps: int) -> bool:
+    def _overlap(self, model: SequenceModel, lattice: Lattice, steps: int) -> bool:
         """Look for plans whose blocks overlap, given the steps of a walk; False if there are too many."""
         states = states_of(self.problem, self.subgraphs, MOST_STATES)
         buckets = len(states.following)
-        room = self.settings.memory_budget // (lattice.size * buckets * label_bytes(ground))
+        room = self.settings.memory_budget // (lattice.size * buckets * label_bytes(model))
         work = max(1, steps * buckets)
         if room == 0 or work > MOST_WORK:
             return False
         width = min(MOST_WIDTH, room, max(1, FAIR_WORK // work))
-        beam = BeamSearch(self._shared(ground), lattice, states, width, THRIFT, self.value)
+        beam = BeamSearch(self._shared(model), lattice, states, width, THRIFT, self.value)
         beam.run(self.settings, self.settings.step_limit)
         self.steps, self.width = self.steps + beam.steps, width
         for blocks in beam.plans(TRIED):
-            self._offer(ground, blocks)
+            self._offer(model, blocks)
         return True
 
-    def _ground(self, chain: Problem, member: Ints) -> Ground:
-        return ground_of(self.problem, chain, member, self.settings)
+    def _model(self, chain: Problem, member: Ints) -> SequenceModel:
+        return sequence_model_of(self.problem, chain, member, self.settings)
 
-    def _shared(self, ground: Ground) -> Ground:
-        """The ground with memory shared out among the subgraphs of a device, so that they fit for sure."""
-        memory = np.where(is_counted(self.problem), ground.costs.memory / self.share, np.inf)
-        return replace(ground, costs=ground.costs._replace(memory=memory))
+    def _shared(self, model: SequenceModel) -> SequenceModel:
+        """Return the model with the memory of a device divided among its subgraphs, so that they fit."""
+        memory = np.where(is_counted(self.problem), model.costs.memory / self.share, np.inf)
+        return replace(model, costs=model.costs._replace(memory=memory))
 
-    def _offer(self, ground: Ground, blocks: list[Part], total: float = np.inf) -> None:
-        layout = packed(self.problem, ground.member, blocks)
+    def _offer(self, model: SequenceModel, blocks: list[Part], total: float = np.inf) -> None:
+        layout = packed(self.problem, model.member, blocks)
         if layout is None:
             return
         value = latency(self.problem, layout)
         self.total = min(self.total, total)
         if value < self.value:
-            self.value, self.layout, self.blocks, self.ground = value, layout, blocks, ground
-            self.settings.tell("sequences", self.orders, 0, self.value, self.bound)
+            self.value, self.layout, self.blocks, self.model = value, layout, blocks, model
+            self.settings.report_progress("sequences", self.orders, 0, self.value, self.bound)
 
-    def _lattice(self, ground: Ground) -> Lattice | None:
+    def _lattice(self, model: SequenceModel) -> Lattice | None:
         states = len(states_of(self.problem, self.subgraphs, MOST_STATES).following)
         limit = self.settings.memory_budget // (BYTES_PER_STATE * states + 8 * COVERS_PER_IDEAL + 50)
         if self.settings.deadline is not None:
             limit = min(limit, int(self.settings.clock.left * IDEALS_PER_SECOND))
         limit = min(limit, MOST_IDEALS)
-        return ideal_lattice(ground.chain, limit, COVERS_PER_IDEAL * limit)
+        return ideal_lattice(model.chain, limit, COVERS_PER_IDEAL * limit)

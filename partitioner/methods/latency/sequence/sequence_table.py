@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.weights import remaining_weights
-from partitioner.methods.latency.sequence.chains import Costs, costs_of
+from partitioner.methods.latency.sequence.chains import BlockCosts, costs_of
 from partitioner.methods.latency.sequence.least_work import additive_weights
 from partitioner.methods.latency.sequence.packing import is_counted
 from partitioner.methods.latency.sequence.sequence_kernel import sweep
@@ -21,7 +21,7 @@ SLICE = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class SequenceModel:
     """The supernodes that blocks are made of.
 
     Parameters
@@ -37,18 +37,18 @@ class Ground:
     problem: Problem
     chain: Problem
     member: Ints
-    costs: Costs
+    costs: BlockCosts
     weight: Floats
 
 
-def ground_of(problem: Problem, chain: Problem, member: Ints, settings: Settings) -> Ground:
-    """The ground of a contraction."""
+def sequence_model_of(problem: Problem, chain: Problem, member: Ints, settings: Settings) -> SequenceModel:
+    """Return the model of a contraction."""
     costs = costs_of(problem, chain.n, member, settings)
-    return Ground(problem, chain, member, costs, additive_weights(costs))
+    return SequenceModel(problem, chain, member, costs, additive_weights(costs))
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class SequenceStates:
     """How many devices of each kind a sequence may take, and which vectors of used ones there are.
 
     Parameters
@@ -67,7 +67,7 @@ class States:
     stride: Ints
 
 
-def states_of(problem: Problem, subgraphs: int, most: int) -> States:
+def states_of(problem: Problem, subgraphs: int, most: int) -> SequenceStates:
     """Every vector of used devices with `subgraphs` blocks each, but no more than about `most` vectors."""
     counted = is_counted(problem)
     count = np.where(counted, problem.count * subgraphs, 0)
@@ -78,17 +78,17 @@ def states_of(problem: Problem, subgraphs: int, most: int) -> States:
     states = np.arange(int(np.prod(radix)))[:, None]
     used = states // np.maximum(stride, 1) % radix
     available = np.where(counted, used < count, problem.count > 0)
-    return States(count, np.where(available, states + stride, -1).astype(np.int64), stride)
+    return SequenceStates(count, np.where(available, states + stride, -1).astype(np.int64), stride)
 
 
-def is_every_split(ground: Ground, lattice: Lattice, states: States) -> bool:
-    """Is the graph one path, so that every contiguous split of it is a sequence through the lattice?
+def is_every_split(model: SequenceModel, lattice: Lattice, states: SequenceStates) -> bool:
+    """Whether the graph is one path, so that all its contiguous splits are sequences in the lattice.
 
     Then all blocks wait for one another, and the least sum is a lower bound on the latency.
     """
-    problem, counted = ground.problem, is_counted(ground.problem)
+    problem, counted = model.problem, is_counted(model.problem)
     source, target = problem.successors.owners(), problem.successors.items
-    unmerged = ground.chain.n == problem.n and int((target == source + 1).sum()) == problem.n - 1
+    unmerged = model.chain.n == problem.n and int((target == source + 1).sum()) == problem.n - 1
     unlimited = np.array_equal(states.count, np.where(counted, problem.count * problem.subgraphs, 0))
     simple = not problem.backward.any() and np.array_equal(counted, problem.pays)
     return unmerged and unlimited and simple and lattice.linear
@@ -99,14 +99,14 @@ class SequenceTable:
 
     Parameters
     ----------
-    ground, lattice, states
-        The lattice is over the ground's supernodes.
+    model, lattice, states
+        The lattice is over the model's supernodes.
     cutoff
         Only sequences of less than this total length are looked for.
     """
 
-    def __init__(self, ground: Ground, lattice: Lattice, states: States, cutoff: float) -> None:
-        self.ground, self.lattice, self.states, self.cutoff = ground, lattice, states, cutoff
+    def __init__(self, model: SequenceModel, lattice: Lattice, states: SequenceStates, cutoff: float) -> None:
+        self.model, self.lattice, self.states, self.cutoff = model, lattice, states, cutoff
         shape = lattice.size, len(states.following)
         self.value, self.origin = np.full(shape, np.inf), np.empty(shape, np.int32)
         self.kind = np.empty(shape, np.int8)
@@ -115,10 +115,10 @@ class SequenceTable:
 
     def fill(self, settings: Settings, step_limit: int) -> None:
         """Walk up the lattice; on return `complete` says whether no limit stopped the walk."""
-        remaining, ideal = remaining_weights(self.lattice, self.ground.weight), 0
+        remaining, ideal = remaining_weights(self.lattice, self.model.weight), 0
         while ideal < self.lattice.size - 1:
             ideal, steps = sweep(
-                self.lattice, self.ground.costs, self.states.following, remaining, self.cutoff,
+                self.lattice, self.model.costs, self.states.following, remaining, self.cutoff,
                 self.value, self.origin, self.kind, ideal, SLICE,
             )  # fmt: skip
             self.steps += steps

@@ -15,9 +15,16 @@ from partitioner.methods.list_scheduling.baechi.queues import (
 )
 from partitioner.methods.list_scheduling.engine import found
 from partitioner.methods.list_scheduling.found import Found, portions
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import upward_rank
+from partitioner.methods.list_scheduling.task_arrays import (
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
+    book,
+    new_state,
+)
 from partitioner.methods.method import Settings
 from partitioner.problem.tasks import Tasks
 
@@ -35,28 +42,28 @@ def place_etf(tasks: Tasks, settings: Settings) -> Found | None:
         None if the tasks that are left fit nowhere.
     """
     order = np.argsort(-upward_rank(tasks), kind="stable")
-    ground = ground_of(tasks, settings.placing.reserve_memory, insertion=False)
+    arrays = arrays_of(tasks, settings.placing.reserve_memory, insertion=False)
     state = new_state(tasks)
-    queues = new_queues(ground, order)
-    enqueue_sources(ground, state, queues)
+    queues = new_queues(arrays, order)
+    enqueue_sources(arrays, state, queues)
     for portion in portions(tasks.n, settings):
-        if not _place_next(ground, state, queues, len(order[portion])):
+        if not _place_next(arrays, state, queues, len(order[portion])):
             return None
     return found(state)
 
 
 @njit(cache=True, nogil=True)
-def _place_next(ground: Ground, state: State, queues: Queues, count: int) -> bool:
+def _place_next(arrays: TaskArrays, state: PartialSchedule, queues: Queues, count: int) -> bool:
     """Place that many tasks, one after another; False if what is left fits nowhere."""
     everywhere = np.ones(len(state.room), dtype=np.bool_)
     for _ in range(count):
-        device = first_offer(ground, state, queues, everywhere)
+        device = first_offer(arrays, state, queues, everywhere)
         if device == NOWHERE:
             return False
         v = queues.task[queues.offered[device]]
-        book(ground, state, v, device)
+        book(arrays, state, v, device)
         leave(queues, v)
-        enqueue_readers(ground, state, queues, v)
+        enqueue_readers(arrays, state, queues, v)
     return True
 
 

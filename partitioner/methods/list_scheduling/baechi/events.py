@@ -17,7 +17,14 @@ from partitioner.methods.list_scheduling.baechi.queues import (
 )
 from partitioner.methods.list_scheduling.engine import UNLIMITED, found
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, book, ground_of, new_state
+from partitioner.methods.list_scheduling.task_arrays import (
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
+    book,
+    new_state,
+)
 from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
@@ -44,7 +51,7 @@ def place_by_events(
     favourite
         Shape (n,): the favourite child of each task, for m-SCT; ``NOWHERE`` for none.
     reserve
-        See :class:`partitioner.methods.list_scheduling.ground.Ground`.
+        See :class:`partitioner.methods.list_scheduling.task_arrays.TaskArrays`.
     settings
         Say how much time there is.
 
@@ -58,21 +65,27 @@ def place_by_events(
     OutOfTimeError
         If the run should end before all tasks are placed.
     """
-    ground, state = ground_of(tasks, reserve, insertion=False), new_state(tasks)
-    queues = new_queues(ground, kahn_order(tasks))
+    arrays, state = arrays_of(tasks, reserve, insertion=False), new_state(tasks)
+    queues = new_queues(arrays, kahn_order(tasks))
     running, last = np.full(len(tasks.limit), NOWHERE), np.full(len(tasks.limit), NOWHERE)
-    enqueue_sources(ground, state, queues)
-    now = _run(ground, state, queues, favourite, running, last, 0.0)
+    enqueue_sources(arrays, state, queues)
+    now = _run(arrays, state, queues, favourite, running, last, 0.0)
     while now < np.inf:
         if settings.expired:
             raise OutOfTimeError
-        now = _run(ground, state, queues, favourite, running, last, now)
+        now = _run(arrays, state, queues, favourite, running, last, now)
     return None if (state.device == NOWHERE).any() else found(state)
 
 
 @njit(cache=True, nogil=True)
 def _run(
-    ground: Ground, state: State, queues: Queues, favourite: Ints, running: Ints, last: Ints, now: float
+    arrays: TaskArrays,
+    state: PartialSchedule,
+    queues: Queues,
+    favourite: Ints,
+    running: Ints,
+    last: Ints,
+    now: float,
 ) -> float:
     """From one moment to the next: where to go on; infinity when nothing can happen any more."""
     visits = 0
@@ -80,8 +93,8 @@ def _run(
         for d in range(len(running)):
             if running[d] != NOWHERE and state.end[d] <= now:
                 last[d], running[d] = running[d], NOWHERE
-                enqueue_readers(ground, state, queues, last[d])
-        started, following = _start_all(ground, state, queues, favourite, running, last, now)
+                enqueue_readers(arrays, state, queues, last[d])
+        started, following = _start_all(arrays, state, queues, favourite, running, last, now)
         visits += (1 + started) * (EACH + queues.ready_count[0])
         for d in range(len(running)):
             if running[d] != NOWHERE:
@@ -92,20 +105,26 @@ def _run(
 
 @njit(cache=True, nogil=True)
 def _start_all(
-    ground: Ground, state: State, queues: Queues, favourite: Ints, running: Ints, last: Ints, now: float
+    arrays: TaskArrays,
+    state: PartialSchedule,
+    queues: Queues,
+    favourite: Ints,
+    running: Ints,
+    last: Ints,
+    now: float,
 ) -> tuple[int, float]:
     """Start what can start now: how many tasks did, and when an idle device could start one next."""
     started = 0
     idle = running == NOWHERE
     while True:
-        _hold(ground, state, queues, favourite, last, idle, now)
-        device = first_offer(ground, state, queues, idle)
+        _hold(arrays, state, queues, favourite, last, idle, now)
+        device = first_offer(arrays, state, queues, idle)
         if device == NOWHERE:
             return started, np.inf
         if queues.offer[device] > now:
             return started, queues.offer[device]
         v = queues.task[queues.offered[device]]
-        book(ground, state, v, device)
+        book(arrays, state, v, device)
         leave(queues, v)
         running[device], idle[device] = v, False
         started += 1
@@ -113,7 +132,13 @@ def _start_all(
 
 @njit(cache=True, nogil=True)
 def _hold(
-    ground: Ground, state: State, queues: Queues, favourite: Ints, last: Ints, idle: Bools, now: float
+    arrays: TaskArrays,
+    state: PartialSchedule,
+    queues: Queues,
+    favourite: Ints,
+    last: Ints,
+    idle: Bools,
+    now: float,
 ) -> None:
     """Put the offers of idle devices that wait for a favourite child in the place of their usual ones."""
     for d in range(len(idle)):
@@ -123,6 +148,6 @@ def _hold(
         if queues.held[d]:
             queues.held[d], queues.exact[d] = False, False
             queues.offer[d], queues.offered[d] = 0.0, 0
-        if child != NOWHERE and queues.ready_at[child] != NOWHERE and favourite_held(ground, state, child, d):
+        if child != NOWHERE and queues.ready_at[child] != NOWHERE and favourite_held(arrays, state, child, d):
             queues.held[d], queues.exact[d] = True, True
-            queues.offer[d], queues.offered[d] = offer_awake(ground, state, queues, child, d, now)
+            queues.offer[d], queues.offered[d] = offer_awake(arrays, state, queues, child, d, now)

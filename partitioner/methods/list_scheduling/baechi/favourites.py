@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from partitioner.methods.list_scheduling.baechi.linear_program import optimum
-from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.ranks import largest_time, largest_transfer
+from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.program import Builder, Program
 from partitioner.problem.arrays import Floats, Ints
@@ -38,7 +38,7 @@ class Favourites:
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class TaskPairs:
     """Pairs of tasks, in the order of the producers and their edges.
 
     Parameters
@@ -75,23 +75,23 @@ def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
     return Favourites(child, (), {"lp_value": value * unit, "lp_seconds": spent, "favourites": chosen})
 
 
-def links_of(tasks: Tasks) -> Links:
+def links_of(tasks: Tasks) -> TaskPairs:
     """All pairs; each tensor counts with its largest time over the pairs of devices."""
     pair = tasks.after.owners() * tasks.n + tasks.after.items
     _, first, number = np.unique(pair, return_index=True, return_inverse=True)
     cost: Floats = np.zeros(len(first))
     np.add.at(cost, number, largest_transfer(tasks)[tasks.after_tensor])
     order = np.argsort(first)
-    return Links(tasks.after.owners()[first[order]], tasks.after.items[first[order]], cost[order])
+    return TaskPairs(tasks.after.owners()[first[order]], tasks.after.items[first[order]], cost[order])
 
 
-def unit_of(tasks: Tasks, links: Links) -> float:
+def unit_of(tasks: Tasks, links: TaskPairs) -> float:
     """Return the time that is 1 to the solver, a power of two: solvers have absolute tolerances."""
     longest = largest_time(tasks).max(initial=0.0) or links.cost.max(initial=0.0)
     return float(2.0 ** np.ceil(np.log2(longest))) if longest > 0 else 1.0
 
 
-def relaxation(tasks: Tasks, links: Links, unit: float = 1.0) -> Program:
+def relaxation(tasks: Tasks, links: TaskPairs, unit: float = 1.0) -> Program:
     """The program: when do all tasks end at best, if devices are many and memory is no matter?
 
     Columns are x of each link (0: its head is the favourite child of its tail, and they need no transfer),
@@ -116,7 +116,7 @@ def relaxation(tasks: Tasks, links: Links, unit: float = 1.0) -> Program:
     return builder.program(end)
 
 
-def rounded(links: Links, x: Floats, n: int, threshold: float) -> Ints:
+def rounded(links: TaskPairs, x: Floats, n: int, threshold: float) -> Ints:
     """Shape (n,): the favourite children where x is at most the threshold, repaired.
 
     In the order of the links a later favourite displaces an earlier one of the same tail, and a later

@@ -8,13 +8,13 @@ import numpy as np
 
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.apart import apart
-from partitioner.methods.solvers.backends.backend import Answer, Limits
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
 from partitioner.methods.solvers.backends.guard import guarded
 from partitioner.methods.solvers.backends.highs import solve_highs
 from partitioner.methods.solvers.messages import Job
 from partitioner.methods.solvers.program import Program
-from partitioner.methods.solvers.worker_pool import Crew
+from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.arrays import Floats
 
 SMALL = 5000  # columns up to which a solve takes less time than the start of a process
@@ -39,17 +39,17 @@ def optimum(program: Program, settings: Settings) -> tuple[float, Floats] | None
 def _here(program: Program, settings: Settings) -> Answer:
     return apart(
         lambda: guarded(
-            lambda: solve_highs(program, Limits(settings.seconds_left), lambda values, bound: None)
+            lambda: solve_highs(program, SolverLimits(settings.seconds_left), lambda values, bound: None)
         )
     )
 
 
 def _elsewhere(program: Program, settings: Settings) -> Answer | None:
     """The answer of a worker; None if time is up before it comes."""
-    with closing(Crew()) as crew:
-        crew.hire().give(Job(BACKENDS["highs"].place, program, Limits()))
+    with closing(WorkerPool()) as pool:
+        pool.start().submit(Job(BACKENDS["highs"].place, program, SolverLimits()))
         while not settings.expired:
-            event = crew.next(LOOK)
+            event = pool.next(LOOK)
             if event is not None and isinstance(event.message, Answer):
                 return event.message
     return None

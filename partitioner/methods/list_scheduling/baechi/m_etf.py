@@ -7,8 +7,8 @@ import numpy as np
 from partitioner.methods.list_scheduling.baechi.around import around
 from partitioner.methods.list_scheduling.baechi.events import place_by_events
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.method import as_method
+from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
 from partitioner.problem.tasks import Tasks
 

@@ -8,7 +8,14 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.baechi.heaps import pop, push, replace_top
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, fits, ready_time, start_times
+from partitioner.methods.list_scheduling.task_arrays import (
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    fits,
+    ready_time,
+    start_times,
+)
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.workload.graph import Bools
 
@@ -37,9 +44,9 @@ class Queues(NamedTuple):
     offer, offered
         Shape (D,): no ready task starts on the device before this time and place in the order.
     exact
-        Shape (D,): does that task start just then? Starts only grow, so that an old offer is a lower bound.
+        Shape (D,): whether that task starts just then. Starts only grow: an old offer is a bound.
     held
-        Shape (D,): is that the offer of a device that waits for a favourite child? Such offers come and go.
+        Shape (D,): whether the offer is of a device that waits for a favourite child.
     start
         Shape (D,): scratch.
     """
@@ -64,21 +71,21 @@ class Queues(NamedTuple):
     start: Floats
 
 
-def new_queues(ground: Ground, order: Ints) -> Queues:
+def new_queues(arrays: TaskArrays, order: Ints) -> Queues:
     """Empty queues.
 
     Parameters
     ----------
-    ground
+    arrays
         The tasks.
     order
         Shape (n,): all tasks; of two that could start at the same time the first one goes first.
     """
-    devices, n = ground.time.shape
+    devices, n = arrays.time.shape
     return Queues(
         task=order,
         place=np.argsort(order),
-        missing=np.diff(ground.before_start),
+        missing=np.diff(arrays.before_start),
         due_key=np.empty((devices, n)),
         due=np.empty((devices, n), dtype=np.int64),
         due_count=np.zeros(devices, dtype=np.int64),
@@ -88,7 +95,7 @@ def new_queues(ground: Ground, order: Ints) -> Queues:
         ready=np.empty(n, dtype=np.int64),
         ready_at=np.full(n, NOWHERE),
         ready_count=np.zeros(1, dtype=np.int64),
-        ample=np.where(ground.group_allowed.all(axis=1), ground.group_size.max(initial=0.0), np.inf),
+        ample=np.where(arrays.group_allowed.all(axis=1), arrays.group_size.max(initial=0.0), np.inf),
         offer=np.full(devices, np.inf),
         offered=np.full(devices, n, dtype=np.int64),
         exact=np.zeros(devices, dtype=bool),
@@ -98,12 +105,12 @@ def new_queues(ground: Ground, order: Ints) -> Queues:
 
 
 @njit(cache=True, nogil=True)
-def enqueue(ground: Ground, state: State, queues: Queues, v: int) -> None:
+def enqueue(arrays: TaskArrays, state: PartialSchedule, queues: Queues, v: int) -> None:
     """A task is ready."""
     queues.ready_at[v] = queues.ready_count[0]
     queues.ready[queues.ready_count[0]] = v
     queues.ready_count[0] += 1
-    start_times(ground, state, v, queues.start)
+    start_times(arrays, state, v, queues.start)
     place = queues.place[v]
     for d in range(len(state.room)):
         start = queues.start[d]
@@ -124,25 +131,25 @@ def leave(queues: Queues, v: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def enqueue_sources(ground: Ground, state: State, queues: Queues) -> None:
+def enqueue_sources(arrays: TaskArrays, state: PartialSchedule, queues: Queues) -> None:
     """All tasks without inputs are ready."""
     for v in range(len(queues.task)):
         if queues.missing[v] == 0:
-            enqueue(ground, state, queues, v)
+            enqueue(arrays, state, queues, v)
 
 
 @njit(cache=True, nogil=True)
-def enqueue_readers(ground: Ground, state: State, queues: Queues, u: int) -> None:
+def enqueue_readers(arrays: TaskArrays, state: PartialSchedule, queues: Queues, u: int) -> None:
     """A task's outputs are there: what has all its inputs now is ready."""
-    for e in range(ground.after_start[u], ground.after_start[u + 1]):
-        v = ground.after[e]
+    for e in range(arrays.after_start[u], arrays.after_start[u + 1]):
+        v = arrays.after[e]
         queues.missing[v] -= 1
         if queues.missing[v] == 0:
-            enqueue(ground, state, queues, v)
+            enqueue(arrays, state, queues, v)
 
 
 @njit(cache=True, nogil=True)
-def first_offer(ground: Ground, state: State, queues: Queues, idle: Bools) -> int:
+def first_offer(arrays: TaskArrays, state: PartialSchedule, queues: Queues, idle: Bools) -> int:
     """The idle device that could start a ready task first, ``NOWHERE`` if none can.
 
     Among equals the first task in the order, then the lowest device. Its offer is exact.
@@ -155,25 +162,25 @@ def first_offer(ground: Ground, state: State, queues: Queues, idle: Bools) -> in
                 first, chosen, device = time, place, d
         if device == NOWHERE or queues.exact[device]:
             return device
-        queues.offer[device], queues.offered[device] = earliest(ground, state, queues, device)
+        queues.offer[device], queues.offered[device] = earliest(arrays, state, queues, device)
         queues.exact[device] = True
 
 
 @njit(cache=True, nogil=True)
-def earliest(ground: Ground, state: State, queues: Queues, d: int) -> tuple[float, int]:
+def earliest(arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int) -> tuple[float, int]:
     """When the first ready task could start on device `d`, and its place in the order; infinity if none."""
     end = state.end[d]
     while queues.later_count[d] and queues.later_key[d, 0] <= end:
         place = queues.later[d, 0]
         pop(queues.later_key, queues.later, queues.later_count, d)
         if state.device[queues.task[place]] == NOWHERE:
-            _put(queues, d, place, end, _ready(ground, state, queues, place, d))
+            _put(queues, d, place, end, _ready(arrays, state, queues, place, d))
     while queues.due_count[d]:
         place = queues.due[d, 0]
         if state.device[queues.task[place]] != NOWHERE:
             pop(queues.due_key, queues.due, queues.due_count, d)
             continue
-        ready = _ready(ground, state, queues, place, d)
+        ready = _ready(arrays, state, queues, place, d)
         if ready <= end:
             return end, place
         pop(queues.due_key, queues.due, queues.due_count, d)
@@ -183,7 +190,7 @@ def earliest(ground: Ground, state: State, queues: Queues, d: int) -> tuple[floa
         if state.device[queues.task[place]] != NOWHERE:
             pop(queues.later_key, queues.later, queues.later_count, d)
             continue
-        ready = _ready(ground, state, queues, place, d)
+        ready = _ready(arrays, state, queues, place, d)
         if ready <= key:
             return key, place
         if ready < np.inf:
@@ -194,10 +201,10 @@ def earliest(ground: Ground, state: State, queues: Queues, d: int) -> tuple[floa
 
 
 @njit(cache=True, nogil=True)
-def _ready(ground: Ground, state: State, queues: Queues, place: int, d: int) -> float:
+def _ready(arrays: TaskArrays, state: PartialSchedule, queues: Queues, place: int, d: int) -> float:
     """When the inputs of a task that is not placed are on the device; infinity if it may not go there."""
     v = queues.task[place]
-    return float(ready_time(ground, state, v, d)) if fits(ground, state, v, d) else np.inf
+    return float(ready_time(arrays, state, v, d)) if fits(arrays, state, v, d) else np.inf
 
 
 @njit(cache=True, nogil=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.list_scheduling.ground import (
+from partitioner.methods.list_scheduling.ranks import largest_transfer
+from partitioner.methods.list_scheduling.task_arrays import (
     FIRST,
     NOWHERE,
-    Ground,
-    State,
+    PartialSchedule,
+    TaskArrays,
     book,
     earliest_start,
     fits,
 )
-from partitioner.methods.list_scheduling.ranks import largest_transfer
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 
@@ -27,7 +27,7 @@ def back_cost(tasks: Tasks) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def adjust(ground: Ground, state: State, order: Ints, back: Floats) -> int:
+def adjust(arrays: TaskArrays, state: PartialSchedule, order: Ints, back: Floats) -> int:
     """Place the tasks one by one (Algorithm 2); before the first, the previous device is device 0.
 
     Returns
@@ -37,15 +37,15 @@ def adjust(ground: Ground, state: State, order: Ints, back: Floats) -> int:
     """
     previous = FIRST
     for v in order:
-        previous = _adjusted(ground, state, v, previous, back[v])
+        previous = _adjusted(arrays, state, v, previous, back[v])
         if previous == NOWHERE:
             return int(v)
-        book(ground, state, v, previous)
+        book(arrays, state, v, previous)
     return NOWHERE
 
 
 @njit(cache=True, nogil=True)
-def _adjusted(ground: Ground, state: State, v: int, previous: int, back: float) -> int:
+def _adjusted(arrays: TaskArrays, state: PartialSchedule, v: int, previous: int, back: float) -> int:
     """The previous device, or the earliest one if that is earlier by more than `back` (Equation 9).
 
     Earliest is where the task ends first: on equal devices that is the paper's EST, and on unequal ones the
@@ -54,14 +54,14 @@ def _adjusted(ground: Ground, state: State, v: int, previous: int, back: float) 
     earliest, start, end = NOWHERE, np.inf, np.inf
     stay = np.inf
     for d in range(len(state.room)):
-        if not fits(ground, state, v, d):
+        if not fits(arrays, state, v, d):
             continue
-        begin = earliest_start(ground, state, v, d)
+        begin = earliest_start(arrays, state, v, d)
         if d == previous:
             stay = begin
-        if begin + ground.time[d, v] < end:
-            earliest, start, end = d, begin, begin + ground.time[d, v]
+        if begin + arrays.time[d, v] < end:
+            earliest, start, end = d, begin, begin + arrays.time[d, v]
     if stay == np.inf:
         return earliest
-    later = (stay - start) + (ground.time[previous, v] - ground.time[earliest, v])
+    later = (stay - start) + (arrays.time[previous, v] - arrays.time[earliest, v])
     return earliest if later > back else previous

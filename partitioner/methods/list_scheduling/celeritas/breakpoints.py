@@ -37,7 +37,7 @@ def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
     Returns
     -------
     Bools
-        Shape (n,): does a cluster begin at this place of the order?
+        Shape (n,): whether a cluster begins at this place of the order.
     """
     place = np.argsort(order)
     cost = mean_transfer(tasks)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from partitioner.base.compiled import njit
-from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State, book, fits
+from partitioner.methods.list_scheduling.task_arrays import (
+    FIRST,
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    book,
+    fits,
+)
 from partitioner.problem.arrays import Ints
 
 
 @njit(cache=True, nogil=True)
-def fill(ground: Ground, state: State, order: Ints) -> int:
+def fill(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> int:
     """Place the tasks one by one, best effort at the end (Sections 4.2.1 and 6.3).
 
     A device is full once a task that may run there finds no room; those behind it go to the next device. A
@@ -23,31 +30,31 @@ def fill(ground: Ground, state: State, order: Ints) -> int:
     """
     current = FIRST
     for v in order:
-        d, current = _next(ground, state, v, current)
+        d, current = _next(arrays, state, v, current)
         if d == NOWHERE:
             return int(v)
-        book(ground, state, v, d)
+        book(arrays, state, v, d)
     return NOWHERE
 
 
 @njit(cache=True, nogil=True)
-def _next(ground: Ground, state: State, v: int, current: int) -> tuple[int, int]:
+def _next(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> tuple[int, int]:
     """The device of a task, and the first one that is not full."""
-    g = ground.group[v]
+    g = arrays.group[v]
     if state.home[g] == NOWHERE:
         for d in range(current, len(state.room)):
-            if fits(ground, state, v, d):
+            if fits(arrays, state, v, d):
                 return d, current
-            if d == current and ground.group_allowed[d, g]:
+            if d == current and arrays.group_allowed[d, g]:
                 current += 1
-    return _roomiest(ground, state, v), current
+    return _roomiest(arrays, state, v), current
 
 
 @njit(cache=True, nogil=True)
-def _roomiest(ground: Ground, state: State, v: int) -> int:
+def _roomiest(arrays: TaskArrays, state: PartialSchedule, v: int) -> int:
     """Of the devices that the task fits on, the one with the most memory left."""
     chosen = NOWHERE
     for d in range(len(state.room)):
-        if fits(ground, state, v, d) and (chosen == NOWHERE or state.room[d] > state.room[chosen]):
+        if fits(arrays, state, v, d) and (chosen == NOWHERE or state.room[d] > state.room[chosen]):
             chosen = d
     return chosen

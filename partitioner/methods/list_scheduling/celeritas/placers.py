@@ -14,27 +14,33 @@ from partitioner.methods.list_scheduling.celeritas.orders import cpd_topo, dfs_t
 from partitioner.methods.list_scheduling.coarse import expanded, merged
 from partitioner.methods.list_scheduling.engine import found
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
+from partitioner.methods.list_scheduling.task_arrays import (
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
+    new_state,
+)
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
-Rule = Callable[[Tasks, Ground, State], int]
+Rule = Callable[[Tasks, TaskArrays, PartialSchedule], int]
 
 
 def place_dfs_topo(tasks: Tasks, settings: Settings) -> Found | None:
     """Tasks in DFS-TOPO order to one device after another (Section 4.2)."""
     state = new_state(tasks)
-    ended = fill(ground_of(tasks, settings.placing.reserve_memory), state, dfs_topo(tasks))
+    ended = fill(arrays_of(tasks, settings.placing.reserve_memory), state, dfs_topo(tasks))
     return found(state) if ended == NOWHERE else None
 
 
 def place_cpd_topo(tasks: Tasks, settings: Settings) -> Found | None:
     """Tasks in CPD-TOPO order to one device after another."""
     state = new_state(tasks)
-    ended = _fill_along(tasks, ground_of(tasks, settings.placing.reserve_memory), state)
+    ended = _fill_along(tasks, arrays_of(tasks, settings.placing.reserve_memory), state)
     return found(state) if ended == NOWHERE else None
 
 
@@ -48,12 +54,12 @@ def place_celeritas(tasks: Tasks, settings: Settings) -> Found | None:
     return _placed_fused(tasks, settings, _adjust_along)
 
 
-def _fill_along(tasks: Tasks, ground: Ground, state: State) -> int:
-    return int(fill(ground, state, cpd_topo(tasks)))
+def _fill_along(tasks: Tasks, arrays: TaskArrays, state: PartialSchedule) -> int:
+    return int(fill(arrays, state, cpd_topo(tasks)))
 
 
-def _adjust_along(tasks: Tasks, ground: Ground, state: State) -> int:
-    return int(adjust(ground, state, cpd_topo(tasks), back_cost(tasks)))
+def _adjust_along(tasks: Tasks, arrays: TaskArrays, state: PartialSchedule) -> int:
+    return int(adjust(arrays, state, cpd_topo(tasks), back_cost(tasks)))
 
 
 def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
@@ -67,7 +73,7 @@ def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
     while True:
         coarse = merged(tasks, cluster)
         state = new_state(coarse)
-        ended = rule(coarse, ground_of(coarse, placing.reserve_memory), state)
+        ended = rule(coarse, arrays_of(coarse, placing.reserve_memory), state)
         if ended == NOWHERE:
             figures = {"clusters": float(coarse.n), "ccr": ccr(tasks), "ccr_fused": ccr(coarse)}
             return replace(expanded(found(state), cluster, tasks), statistics=figures)
@@ -77,7 +83,7 @@ def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
         cluster = finer
 
 
-def _lost(coarse: Tasks, state: State, ended: int) -> Bools:
+def _lost(coarse: Tasks, state: PartialSchedule, ended: int) -> Bools:
     """Shape (groups,): the group of the cluster that fits nowhere, and all unplaced that do not either."""
     roomy = coarse.group_allowed & (coarse.group_size <= state.room[:, None])
     lost: Bools = (state.home == NOWHERE) & ~roomy.any(axis=0)
@@ -93,7 +99,7 @@ def taken_apart(cluster: Ints, single: Bools) -> Ints:
     cluster
         Shape (n,): the cluster of every task, numbered in a topological order.
     single
-        Shape (n,): is the task to be alone? All of a cluster are, or none.
+        Shape (n,): whether the task is to be alone; all of a cluster are, or none.
     """
     key = np.column_stack((cluster, np.where(single, np.arange(len(cluster)), -1)))
     return np.unique(key, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)

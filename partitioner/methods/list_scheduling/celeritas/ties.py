@@ -26,7 +26,7 @@ def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
     order
         Shape (n,): a topological order.
     begins
-        Shape (n,): does a cluster begin at this place of the order?
+        Shape (n,): whether a cluster begins at this place of the order.
     memory
         What united groups may take.
     """

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Share
 from partitioner.methods.list_scheduling.fastt.edges import consumers, producers
-from partitioner.methods.list_scheduling.ground import Ground
+from partitioner.methods.list_scheduling.task_arrays import TaskArrays
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.workload.graph import Bools
 
 
 @njit(cache=True, nogil=True)
-def roles(ground: Ground, v: int, count: int) -> Ints:
+def roles(arrays: TaskArrays, v: int, count: int) -> Ints:
     """The roles of the tasks that take the place of task `v`.
 
     A split node for each tensor that it reads, the parts, and a concatenate node if somebody reads it.
     """
-    inputs = ground.before_start[v + 1] - ground.before_start[v]
-    joined = min(1, ground.after_start[v + 1] - ground.after_start[v])
+    inputs = arrays.before_start[v + 1] - arrays.before_start[v]
+    joined = min(1, arrays.after_start[v + 1] - arrays.after_start[v])
     role = np.full(inputs + count + joined, PART)
     role[:inputs] = SPLIT
     role[inputs + count :] = CONCATENATE
@@ -30,22 +30,22 @@ def roles(ground: Ground, v: int, count: int) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def rewritten(ground: Ground, v: int, share: Share, role: Ints) -> Ground:
+def rewritten(arrays: TaskArrays, v: int, share: Share, role: Ints) -> TaskArrays:
     """The tasks once those of the given roles have taken the place of task `v`.
 
     The new tensors come last: one of each split node, then one of each part if there is a concatenate node,
     which makes the tensors that the task made. Each new task is a group of its own.
     """
-    before_start, before, before_tensor = producers(ground, v, role)
-    after_start, after, after_tensor = consumers(ground, v, role)
-    time = np.empty((len(ground.time), len(ground.size) + len(role) - 1))
-    time[:, :v], time[:, v + len(role) :] = ground.time[:, :v], ground.time[:, v + 1 :]
+    before_start, before, before_tensor = producers(arrays, v, role)
+    after_start, after, after_tensor = consumers(arrays, v, role)
+    time = np.empty((len(arrays.time), len(arrays.size) + len(role) - 1))
+    time[:, :v], time[:, v + len(role) :] = arrays.time[:, :v], arrays.time[:, v + 1 :]
     for i in range(len(role)):
         time[:, v + i] = share.time[:, role[i] - SPLIT]
-    size = spliced(ground.size, v, np.where(role == PART, share.size, 0.0))
-    group = spliced(ground.group, v, len(ground.group_size) + np.arange(len(role)))
-    group_size, group_allowed = _groups(ground, ground.group[v], time, size, group, len(role))
-    return Ground(
+    size = spliced(arrays.size, v, np.where(role == PART, share.size, 0.0))
+    group = spliced(arrays.group, v, len(arrays.group_size) + np.arange(len(role)))
+    group_size, group_allowed = _groups(arrays, arrays.group[v], time, size, group, len(role))
+    return TaskArrays(
         time,
         size,
         group,
@@ -57,12 +57,12 @@ def rewritten(ground: Ground, v: int, share: Share, role: Ints) -> Ground:
         after_start,
         after,
         after_tensor,
-        np.concatenate((ground.cost, _costs(ground, v, share, role))),
-        ground.slope,
-        ground.intercept,
-        ground.contention,
-        ground.reserve,
-        ground.insertion,
+        np.concatenate((arrays.cost, _costs(arrays, v, share, role))),
+        arrays.slope,
+        arrays.intercept,
+        arrays.contention,
+        arrays.reserve,
+        arrays.insertion,
     )
 
 
@@ -73,30 +73,30 @@ def spliced(values: NDArray[Any], v: int, block: NDArray[Any]) -> NDArray[Any]:
 
 
 @njit(cache=True, nogil=True)
-def output_cost(ground: Ground, v: int) -> float:
+def output_cost(arrays: TaskArrays, v: int) -> float:
     """The cost of all tensors that task `v` makes."""
-    made = np.unique(ground.after_tensor[ground.after_start[v] : ground.after_start[v + 1]])
-    return float(ground.cost[made].sum())
+    made = np.unique(arrays.after_tensor[arrays.after_start[v] : arrays.after_start[v + 1]])
+    return float(arrays.cost[made].sum())
 
 
 @njit(cache=True, nogil=True)
-def _costs(ground: Ground, v: int, share: Share, role: Ints) -> Floats:
+def _costs(arrays: TaskArrays, v: int, share: Share, role: Ints) -> Floats:
     """Of the new tensors."""
-    read = ground.before_tensor[ground.before_start[v] : ground.before_start[v + 1]]
-    inputs = ground.cost[read] / (share.parts if share.divides_input else 1)
-    output = output_cost(ground, v) / (share.parts if share.divides_output else 1)
+    read = arrays.before_tensor[arrays.before_start[v] : arrays.before_start[v + 1]]
+    inputs = arrays.cost[read] / (share.parts if share.divides_input else 1)
+    output = output_cost(arrays, v) / (share.parts if share.divides_output else 1)
     return np.concatenate((inputs, np.full(share.parts if role[-1] == CONCATENATE else 0, output)))
 
 
 @njit(cache=True, nogil=True)
 def _groups(
-    ground: Ground, old: int, time: Floats, size: Floats, group: Ints, new: int
+    arrays: TaskArrays, old: int, time: Floats, size: Floats, group: Ints, new: int
 ) -> tuple[Floats, Bools]:
     """Sizes of the groups, and who may hold them; only one of the old ones has changed."""
-    count = len(ground.group_size)
-    group_size = np.concatenate((ground.group_size, np.zeros(new)))
+    count = len(arrays.group_size)
+    group_size = np.concatenate((arrays.group_size, np.zeros(new)))
     allowed = np.ones((len(time), count + new), dtype=np.bool_)
-    allowed[:, :count] = ground.group_allowed
+    allowed[:, :count] = arrays.group_allowed
     group_size[old], allowed[:, old] = 0.0, True
     for v in range(len(group)):
         g = group[v]

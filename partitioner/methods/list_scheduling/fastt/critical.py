@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State, arrives
+from partitioner.methods.list_scheduling.task_arrays import NOWHERE, PartialSchedule, TaskArrays, arrives
 from partitioner.methods.list_scheduling.timing import as_run
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
@@ -48,12 +48,12 @@ def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
         The tasks of the path in order of time. A task waited for the one before it on its device, if it
         started when that ended, else for the producer of the input that arrived last.
     """
-    ground, state = as_run(tasks, device, order)
+    arrays, state = as_run(tasks, device, order)
     previous = np.full(tasks.n, NOWHERE)
     for d in range(len(tasks.limit)):
         mine = order[device[order] == d]
         previous[mine[1:]] = mine[:-1]
-    path: Ints = _backwards(ground, state, previous)
+    path: Ints = _backwards(arrays, state, previous)
     return path
 
 
@@ -77,25 +77,25 @@ def along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _backwards(ground: Ground, state: State, previous: Ints) -> Ints:
+def _backwards(arrays: TaskArrays, state: PartialSchedule, previous: Ints) -> Ints:
     """From the first task that ends last back to one that waited for nothing, then turned round."""
     v = int(np.argmax(state.finish))
     path = [v for _ in range(0)]
     while v != NOWHERE:
         path.append(v)
-        v = _awaited(ground, state, previous[v], v)
+        v = _awaited(arrays, state, previous[v], v)
     return np.array(path)[::-1].copy()
 
 
 @njit(cache=True, nogil=True)
-def _awaited(ground: Ground, state: State, previous: int, v: int) -> int:
+def _awaited(arrays: TaskArrays, state: PartialSchedule, previous: int, v: int) -> int:
     """What task `v` waited for."""
     if previous != NOWHERE and state.finish[previous] == state.start[v]:
         return previous
     latest, producer = -1.0, NOWHERE
-    for e in range(ground.before_start[v], ground.before_start[v + 1]):
-        u = ground.before[e]
-        arrival = arrives(ground, state, u, ground.before_tensor[e], state.device[v])
+    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+        u = arrays.before[e]
+        arrival = arrives(arrays, state, u, arrays.before_tensor[e], state.device[v])
         if arrival > latest:
             latest, producer = arrival, u
     return producer

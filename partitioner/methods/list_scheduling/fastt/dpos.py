@@ -9,9 +9,9 @@ from partitioner.methods.list_scheduling.fastt.critical import OFF, critical_pat
 from partitioner.methods.list_scheduling.fastt.kernel import place_all
 from partitioner.methods.list_scheduling.fastt.runs import descending
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import ground_of, new_state
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import largest_rank
+from partitioner.methods.list_scheduling.task_arrays import arrays_of, new_state
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
@@ -44,7 +44,7 @@ def dpos(
     tasks
         The tasks.
     reserve
-        See :class:`partitioner.methods.list_scheduling.ground.Ground`.
+        See :class:`partitioner.methods.list_scheduling.task_arrays.TaskArrays`.
     path
         The tasks to treat as the critical path, in order; None: :func:`critical_path`; empty: every task
         goes where it finishes first.
@@ -63,9 +63,9 @@ def dpos(
     path = critical_path(tasks, rank) if path is None else path
     place = np.full(tasks.n, OFF)
     place[path] = np.arange(len(path))
-    ground, state = ground_of(tasks, reserve), new_state(tasks)
+    arrays, state = arrays_of(tasks, reserve), new_state(tasks)
     tail = np.zeros(tasks.n) if tail is None else tail
-    return found(state) if place_all(ground, state, order, path, place, cutoff, tail) else None
+    return found(state) if place_all(arrays, state, order, path, place, cutoff, tail) else None
 
 
 solve_dpos = as_method(place_dpos)

@@ -6,17 +6,17 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT
-from partitioner.methods.list_scheduling.ground import Ground
+from partitioner.methods.list_scheduling.task_arrays import TaskArrays
 from partitioner.problem.arrays import Ints
 
 Rows = tuple[Ints, Ints, Ints]
 
 
 @njit(cache=True, nogil=True)
-def producers(ground: Ground, v: int, role: Ints) -> Rows:
+def producers(arrays: TaskArrays, v: int, role: Ints) -> Rows:
     """Where the rows of producers start, the producers, and the tensors that come from them."""
-    old, items, tensors = ground.before_start, ground.before, ground.before_tensor
-    inputs, end, first, more = old[v + 1] - old[v], old[v + 1], len(ground.cost), len(role) - 1
+    old, items, tensors = arrays.before_start, arrays.before, arrays.before_tensor
+    inputs, end, first, more = old[v + 1] - old[v], old[v + 1], len(arrays.cost), len(role) - 1
     joined = int(role[-1] == CONCATENATE)
     count = len(role) - inputs - joined
     start = np.empty(len(old) + more, dtype=np.int64)
@@ -39,11 +39,11 @@ def producers(ground: Ground, v: int, role: Ints) -> Rows:
 
 
 @njit(cache=True, nogil=True)
-def consumers(ground: Ground, v: int, role: Ints) -> Rows:
+def consumers(arrays: TaskArrays, v: int, role: Ints) -> Rows:
     """Where the rows of consumers start, the consumers, and the tensors that go to them."""
-    old, items, tensors = ground.after_start, ground.after, ground.after_tensor
-    inputs = ground.before_start[v + 1] - ground.before_start[v]
-    begin, first, more = old[v], len(ground.cost), len(role) - 1
+    old, items, tensors = arrays.after_start, arrays.after, arrays.after_tensor
+    inputs = arrays.before_start[v + 1] - arrays.before_start[v]
+    begin, first, more = old[v], len(arrays.cost), len(role) - 1
     joined = int(role[-1] == CONCATENATE)
     count = len(role) - inputs - joined
     start = np.empty(len(old) + more, dtype=np.int64)
@@ -51,7 +51,7 @@ def consumers(ground: Ground, v: int, role: Ints) -> Rows:
     tensor = np.empty_like(item)
     start[: v + 1], tensor[:begin] = old[: v + 1], tensors[:begin]
     item[:begin] = _shifted(items[:begin], v, more)
-    _to_splits(ground, v, item)
+    _to_splits(arrays, v, item)
     at = begin
     for i in range(inputs + count * joined):
         reader, sent = (v + inputs, count) if i < inputs else (v + more, 1)
@@ -72,11 +72,11 @@ def _shifted(items: Ints, v: int, more: int) -> Ints:
 
 
 @njit(cache=True, nogil=True)
-def _to_splits(ground: Ground, v: int, item: Ints) -> None:
+def _to_splits(arrays: TaskArrays, v: int, item: Ints) -> None:
     """Put the split nodes in place of the task among the consumers."""
-    first = ground.before_start[v]
-    for e in range(first, ground.before_start[v + 1]):
-        u = ground.before[e]
-        for i in range(ground.after_start[u], ground.after_start[u + 1]):
-            if ground.after[i] == v and ground.after_tensor[i] == ground.before_tensor[e]:
+    first = arrays.before_start[v]
+    for e in range(first, arrays.before_start[v + 1]):
+        u = arrays.before[e]
+        for i in range(arrays.after_start[u], arrays.after_start[u + 1]):
+            if arrays.after[i] == v and arrays.after_tensor[i] == arrays.before_tensor[e]:
                 item[i] = v + e - first

@@ -7,65 +7,67 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.block import output_cost
 from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, SPLIT, Share
-from partitioner.methods.list_scheduling.ground import Ground
+from partitioner.methods.list_scheduling.task_arrays import TaskArrays
 from partitioner.problem.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def least_times(ground: Ground) -> Floats:
+def least_times(arrays: TaskArrays) -> Floats:
     """Shape (n,): the least time of each task."""
-    least: Floats = ground.time[0].copy()
-    for d in range(1, len(ground.time)):
-        least = np.minimum(least, ground.time[d])
+    least: Floats = arrays.time[0].copy()
+    for d in range(1, len(arrays.time)):
+        least = np.minimum(least, arrays.time[d])
     return least
 
 
 @njit(cache=True, nogil=True)
-def heads(ground: Ground, role: Ints, lines: Floats) -> Floats:
+def heads(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
     """Shape (n,): when each task ends at the earliest; `lines` as in :func:`transfer_lines`."""
-    least: Floats = least_times(ground)
+    least: Floats = least_times(arrays)
     head = np.zeros_like(least)
     for v in range(len(head)):
-        row = ground.before[ground.before_start[v] : ground.before_start[v + 1]]
+        row = arrays.before[arrays.before_start[v] : arrays.before_start[v + 1]]
         for u in row:
             head[v] = max(head[v], head[u])
         if role[v] == CONCATENATE:
-            part, made = row[0], ground.before_tensor[ground.before_start[v]]
-            for e in range(ground.before_start[part], ground.before_start[part + 1]):
-                costs = ground.cost[ground.before_tensor[e]], ground.cost[made]
-                through = spread(len(row), least[part], costs, lines, len(ground.time))
-                head[v] = max(head[v], head[ground.before[e]] + through)
+            part, made = row[0], arrays.before_tensor[arrays.before_start[v]]
+            for e in range(arrays.before_start[part], arrays.before_start[part + 1]):
+                costs = arrays.cost[arrays.before_tensor[e]], arrays.cost[made]
+                through = spread(len(row), least[part], costs, lines, len(arrays.time))
+                head[v] = max(head[v], head[arrays.before[e]] + through)
         head[v] += least[v]
     return head
 
 
 @njit(cache=True, nogil=True)
-def tails(ground: Ground, role: Ints, lines: Floats) -> Floats:
+def tails(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
     """Shape (n,): the least time from the end of each task to the end of all."""
-    least: Floats = least_times(ground)
+    least: Floats = least_times(arrays)
     tail = np.zeros_like(least)
     for v in range(len(tail) - 1, -1, -1):
-        begin, end = ground.after_start[v], ground.after_start[v + 1]
+        begin, end = arrays.after_start[v], arrays.after_start[v + 1]
         for e in range(begin, end):
-            tail[v] = max(tail[v], least[ground.after[e]] + tail[ground.after[e]])
+            tail[v] = max(tail[v], least[arrays.after[e]] + tail[arrays.after[e]])
         if role[v] == SPLIT:
-            part = ground.after[begin]
-            e = ground.after_start[part]
-            if e < ground.after_start[part + 1]:
-                costs = ground.cost[ground.after_tensor[begin]], ground.cost[ground.after_tensor[e]]
-                through = spread(end - begin, least[part], costs, lines, len(ground.time))
-                last = ground.after[e]
+            part = arrays.after[begin]
+            e = arrays.after_start[part]
+            if e < arrays.after_start[part + 1]:
+                costs = arrays.cost[arrays.after_tensor[begin]], arrays.cost[arrays.after_tensor[e]]
+                through = spread(end - begin, least[part], costs, lines, len(arrays.time))
+                last = arrays.after[e]
                 tail[v] = max(tail[v], through + least[last] + tail[last])
     return tail
 
 
 @njit(cache=True, nogil=True)
-def least_makespan(ground: Ground, lines: Floats, head: Floats, tail: Floats, v: int, share: Share) -> float:
+def least_makespan(
+    arrays: TaskArrays, lines: Floats, head: Floats, tail: Floats, v: int, share: Share
+) -> float:
     """No schedule in which task `v` is split ends earlier: for the paths through the block.
 
     Parameters
     ----------
-    ground
+    arrays
         The tasks before.
     lines
         As in :func:`transfer_lines`.
@@ -75,14 +77,14 @@ def least_makespan(ground: Ground, lines: Floats, head: Floats, tail: Floats, v:
         The task and its split.
     """
     split, part, join = share.time[:, 0].min(), share.time[:, 1].min(), share.time[:, 2].min()
-    if ground.after_start[v] == ground.after_start[v + 1]:
+    if arrays.after_start[v] == arrays.after_start[v + 1]:
         join = 0.0
     end = 0.0
-    made = output_cost(ground, v) / (share.parts if share.divides_output else 1)
-    for e in range(ground.before_start[v], ground.before_start[v + 1]):
-        read = ground.cost[ground.before_tensor[e]] / (share.parts if share.divides_input else 1)
-        through = spread(share.parts, part, (read, made), lines, len(ground.time))
-        end = max(end, head[ground.before[e]] + split + through)
+    made = output_cost(arrays, v) / (share.parts if share.divides_output else 1)
+    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+        read = arrays.cost[arrays.before_tensor[e]] / (share.parts if share.divides_input else 1)
+        through = spread(share.parts, part, (read, made), lines, len(arrays.time))
+        end = max(end, head[arrays.before[e]] + split + through)
     return float(max(end, part) + join + tail[v])
 
 

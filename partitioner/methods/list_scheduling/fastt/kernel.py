@@ -6,10 +6,10 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.fastt.critical import OFF
-from partitioner.methods.list_scheduling.ground import (
+from partitioner.methods.list_scheduling.task_arrays import (
     NOWHERE,
-    Ground,
-    State,
+    PartialSchedule,
+    TaskArrays,
     add_slot,
     book,
     fill_slot,
@@ -21,13 +21,19 @@ from partitioner.problem.arrays import Floats, Ints
 
 @njit(cache=True, nogil=True)
 def place_all(
-    ground: Ground, state: State, order: Ints, path: Ints, place: Ints, cutoff: float, tail: Floats
+    arrays: TaskArrays,
+    state: PartialSchedule,
+    order: Ints,
+    path: Ints,
+    place: Ints,
+    cutoff: float,
+    tail: Floats,
 ) -> bool:
     """Place everything; False if some task fits nowhere, or the cutoff is reached.
 
     Parameters
     ----------
-    ground, state
+    arrays, state
         The tasks, and nothing placed.
     order
         All tasks, producers before consumers.
@@ -39,18 +45,18 @@ def place_all(
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
     """
     # Arrays by name: to take them out of the tuples, task by task, would cost more than all else.
-    size, group, group_size, allowed = ground.size, ground.group, ground.group_size, ground.group_allowed
-    home, room, reserve, contention = state.home, state.room, ground.reserve, ground.contention
-    time, device, finish, end = ground.time, state.device, state.finish, state.end
-    before_start, before, before_tensor = ground.before_start, ground.before, ground.before_tensor
-    cost, slope, intercept = ground.cost, ground.slope, ground.intercept
+    size, group, group_size, allowed = arrays.size, arrays.group, arrays.group_size, arrays.group_allowed
+    home, room, reserve, contention = state.home, state.room, arrays.reserve, arrays.contention
+    time, device, finish, end = arrays.time, state.device, state.finish, state.end
+    before_start, before, before_tensor = arrays.before_start, arrays.before, arrays.before_tensor
+    cost, slope, intercept = arrays.cost, arrays.slope, arrays.intercept
     start, idle_from, idle_to, idle_count = state.start, state.idle_from, state.idle_to, state.idle_count
     bound, ready, chosen = np.zeros(len(home), dtype=np.int64), np.zeros(len(room)), NOWHERE
     for v in order:
         g, free, low, high = group[v], home[group[v]] == NOWHERE, 0, len(room)
         if free and place[v] != OFF:
             if chosen == NOWHERE or not allowed[chosen, g] or group_size[g] > room[chosen]:
-                chosen = _critical_device(ground, state, path[place[v] :], bound)
+                chosen = _critical_device(arrays, state, path[place[v] :], bound)
                 if chosen == NOWHERE:
                     return False
             low, high = chosen, chosen + 1
@@ -60,7 +66,7 @@ def place_all(
                 return False
         if contention:
             for d in range(low, high):
-                ready[d] = ready_time(ground, state, v, d)
+                ready[d] = ready_time(arrays, state, v, d)
         else:
             ready[low:high] = 0.0
             for e in range(before_start[v], before_start[v + 1]):
@@ -82,7 +88,7 @@ def place_all(
         if to == NOWHERE:
             return False
         if contention:
-            book(ground, state, v, to)
+            book(arrays, state, v, to)
         else:
             if not reserve:
                 room[to] -= size[v]
@@ -101,11 +107,11 @@ def place_all(
 
 
 @njit(cache=True, nogil=True)
-def _critical_device(ground: Ground, state: State, rest: Ints, bound: Ints) -> int:
+def _critical_device(arrays: TaskArrays, state: PartialSchedule, rest: Ints, bound: Ints) -> int:
     """The device on which those of the remaining path that it holds take the least time on average."""
     best, most, chosen = np.inf, 0, NOWHERE
     for d in range(len(state.room)):
-        count, total = _simulate(ground, state, rest, d, bound)
+        count, total = _simulate(arrays, state, rest, d, bound)
         if count == 0:
             continue
         mean = total / count
@@ -115,7 +121,9 @@ def _critical_device(ground: Ground, state: State, rest: Ints, bound: Ints) -> i
 
 
 @njit(cache=True, nogil=True)
-def _simulate(ground: Ground, state: State, rest: Ints, d: int, bound: Ints) -> tuple[int, float]:
+def _simulate(
+    arrays: TaskArrays, state: PartialSchedule, rest: Ints, d: int, bound: Ints
+) -> tuple[int, float]:
     """How many tasks of the remaining path the device holds, in order, and the time that they take.
 
     Tasks whose group has another device already are passed over. `bound` is for marks, all 0, and is so
@@ -125,21 +133,21 @@ def _simulate(ground: Ground, state: State, rest: Ints, d: int, bound: Ints) -> 
     stop = len(rest)
     for i in range(len(rest)):
         v = rest[i]
-        g = ground.group[v]
+        g = arrays.group[v]
         home = state.home[g]
         if home != NOWHERE and home != d:
             continue
-        need = 0.0 if ground.reserve else ground.size[v]
+        need = 0.0 if arrays.reserve else arrays.size[v]
         if home == NOWHERE and bound[g] == 0:
-            if not ground.group_allowed[d, g] or ground.group_size[g] > room:
+            if not arrays.group_allowed[d, g] or arrays.group_size[g] > room:
                 stop = i
                 break
-            need = ground.group_size[g] if ground.reserve else ground.size[v]
+            need = arrays.group_size[g] if arrays.reserve else arrays.size[v]
         if need > room:
             stop = i
             break
         bound[g] = 1
-        room, count, total = room - need, count + 1, total + ground.time[d, v]
+        room, count, total = room - need, count + 1, total + arrays.time[d, v]
     for i in range(stop):
-        bound[ground.group[rest[i]]] = 0
+        bound[arrays.group[rest[i]]] = 0
     return count, total

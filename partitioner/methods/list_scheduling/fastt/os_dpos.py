@@ -24,7 +24,7 @@ Choice = TypeVar("Choice")
 
 
 @dataclass(frozen=True, eq=False)
-class Search(Generic[Choice]):
+class SplittingResult(Generic[Choice]):
     """What Algorithm 2 found.
 
     Parameters
@@ -51,7 +51,7 @@ def os_dpos(
     shares: Callable[[int], Mapping[Choice, Share]],
     reserve: bool = True,
     expired: Callable[[], bool] = lambda: False,
-) -> Search[Choice] | None:
+) -> SplittingResult[Choice] | None:
     """Split operations of the critical path, the longest first, as long as that helps.
 
     The critical path is that of the schedule of the unsplit graph. Every dimension and number of parts of an
@@ -68,7 +68,7 @@ def os_dpos(
     reserve
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
     expired
-        Is it time to stop?
+        Whether it is time to stop.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def os_dpos(
     if found is None:
         return None
     value = makespan(tasks, found.device, found.order)
-    search: Search[Choice] = Search(draft_of(tasks), {}, value, value, 0)
+    search: SplittingResult[Choice] = SplittingResult(draft_of(tasks), {}, value, value, 0)
     lines = transfer_lines(tasks)[0]
     for node in _longest_first(tasks, found):
         choices = {} if expired() else shares(node)
@@ -91,12 +91,12 @@ def os_dpos(
 
 
 def _best_split(
-    search: Search[Choice],
+    search: SplittingResult[Choice],
     node: int,
     choices: Mapping[Choice, Share],
     given: tuple[bool, Floats],
     expired: Callable[[], bool],
-) -> Search[Choice]:
+) -> SplittingResult[Choice]:
     """The search once the splits of one node are tried; it has the best one if that helps.
 
     Those into the most parts come first: they are mostly the best, and rule others out.
@@ -114,7 +114,7 @@ def _best_split(
     if best is None:
         return replace(search, trials=tried)
     draft, splits = split_task(search.draft, task, best[1]), {**search.splits, node: best[0]}
-    return Search(draft, splits, value, search.unsplit, tried)
+    return SplittingResult(draft, splits, value, search.unsplit, tried)
 
 
 def _longest_first(tasks: Tasks, found: Found) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.methods.list_scheduling.fastt.block import rewritten, roles, spliced
 from partitioner.methods.list_scheduling.fastt.draft import Draft, Share
-from partitioner.methods.list_scheduling.ground import ground_of
+from partitioner.methods.list_scheduling.task_arrays import arrays_of
 from partitioner.problem.arrays import Rows
 
 
@@ -19,9 +19,9 @@ def split_task(draft: Draft, v: int, share: Share) -> Draft:
     send parts of the output, or partial outputs, to the concatenate node, which makes the tensors that the
     task made. Without inputs, or readers, there are no such nodes. All of them are groups of their own.
     """
-    tasks, ground = draft.tasks, ground_of(draft.tasks)
-    block = roles(ground, v, share.parts)
-    new = rewritten(ground, v, share, block)
+    tasks, arrays = draft.tasks, arrays_of(draft.tasks)
+    block = roles(arrays, v, share.parts)
+    new = rewritten(arrays, v, share, block)
     split = replace(
         tasks,
         node=spliced(tasks.node, v, np.full(len(block), tasks.node[v])),

@@ -11,20 +11,20 @@ from partitioner.methods.list_scheduling.fastt.draft import Share
 from partitioner.methods.list_scheduling.fastt.floor import tails
 from partitioner.methods.list_scheduling.fastt.kernel import place_all
 from partitioner.methods.list_scheduling.fastt.runs import descending
-from partitioner.methods.list_scheduling.ground import Ground, empty_state
 from partitioner.methods.list_scheduling.ranks import bottom, largest_times, largest_transfers
+from partitioner.methods.list_scheduling.task_arrays import TaskArrays, empty_state
 from partitioner.problem.arrays import Floats, Ints
 
 
 @njit(cache=True, nogil=True)
 def trial(
-    ground: Ground, role: Ints, limit: Floats, lines: Floats, v: int, share: Share, cutoff: float
+    arrays: TaskArrays, role: Ints, limit: Floats, lines: Floats, v: int, share: Share, cutoff: float
 ) -> float:
     """The estimate of DPOS once task `v` is split; infinity if there is no room, or the cutoff is reached.
 
     Parameters
     ----------
-    ground, role
+    arrays, role
         The tasks before, and the role of each.
     limit
         Shape (D,): memory of the devices.
@@ -35,8 +35,8 @@ def trial(
     cutoff
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
     """
-    block = roles(ground, v, share.parts)
-    split = rewritten(ground, v, share, block)
+    block = roles(arrays, v, share.parts)
+    split = rewritten(arrays, v, share, block)
     along_edges = largest_transfers(split.cost, lines)[split.after_tensor]
     rank = bottom(split.after_start, split.after, largest_times(split.time), along_edges)
     order = descending(rank)

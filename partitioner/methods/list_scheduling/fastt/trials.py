@@ -12,7 +12,7 @@ from partitioner.methods.list_scheduling.fastt.draft import Draft, Share
 from partitioner.methods.list_scheduling.fastt.floor import heads, least_makespan, tails
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.methods.list_scheduling.fastt.trial import trial
-from partitioner.methods.list_scheduling.ground import Ground, ground_of
+from partitioner.methods.list_scheduling.task_arrays import TaskArrays, arrays_of
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.problem.arrays import Floats
 
@@ -36,14 +36,14 @@ class Trials:
     lines: Floats
 
     @cached_property
-    def ground(self) -> Ground:
+    def arrays(self) -> TaskArrays:
         """The tasks as the loops read them."""
-        return ground_of(self.draft.tasks, self.reserve)
+        return arrays_of(self.draft.tasks, self.reserve)
 
     @cached_property
     def around(self) -> tuple[Floats, Floats]:
         """Shape (n,) each: the least time from the beginning to each task, and from there to the end."""
-        given = self.ground, self.draft.role, self.lines
+        given = self.arrays, self.draft.role, self.lines
         return heads(*given), tails(*given)
 
     def value(self, v: int, share: Share, cutoff: float) -> float:
@@ -53,11 +53,11 @@ class Trials:
         is too long in every schedule, or too long from where a part of the tasks is placed. With contention
         tasks may run earlier than DPOS booked them, hence all of them are placed then.
         """
-        tasks, ground, lines = self.draft.tasks, self.ground, self.lines
-        if least_makespan(ground, lines, *self.around, v, share) >= cutoff:
+        tasks, arrays, lines = self.draft.tasks, self.arrays, self.lines
+        if least_makespan(arrays, lines, *self.around, v, share) >= cutoff:
             return np.inf
         if not tasks.contention:
-            return float(trial(ground, self.draft.role, tasks.limit, lines, v, share, cutoff))
+            return float(trial(arrays, self.draft.role, tasks.limit, lines, v, share, cutoff))
         split = split_task(self.draft, v, share).tasks
         found = dpos(split, self.reserve)
         return np.inf if found is None else makespan(split, found.device, found.order)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground, State
 from partitioner.methods.list_scheduling.refine.moves import propose, take_back
 from partitioner.methods.list_scheduling.refine.walk import Walk, sort_by_start, time_from, trace
+from partitioner.methods.list_scheduling.task_arrays import FIRST, NOWHERE, PartialSchedule, TaskArrays
 from partitioner.problem.arrays import Floats, Ints
 
 ROUNDING = 1 + 1e-12
@@ -15,8 +15,8 @@ ROUNDING = 1 + 1e-12
 
 @njit(cache=True, nogil=True)
 def anneal(
-    ground: Ground,
-    state: State,
+    arrays: TaskArrays,
+    state: PartialSchedule,
     walk: Walk,
     best_device: Ints,
     best_order: Ints,
@@ -28,7 +28,7 @@ def anneal(
 
     Parameters
     ----------
-    ground, state
+    arrays, state
         The tasks, and where the timing with contention works.
     walk
         Where the search is; it goes on from there.
@@ -45,24 +45,24 @@ def anneal(
         The makespan of the best.
     """
     np.random.seed(seed)
-    sort_by_start(ground, walk)
-    value = time_from(ground, state, walk, FIRST, np.inf)[0]
+    sort_by_start(arrays, walk)
+    value = time_from(arrays, state, walk, FIRST, np.inf)[0]
     walk.finish[:] = walk.trial
-    steps = trace(ground, state, walk)
+    steps = trace(arrays, state, walk)
     for temperature in heat:
         most = (value - temperature * np.log(1.0 - np.random.random())) * ROUNDING
-        first, count, source, target = propose(ground, walk, steps)
+        first, count, source, target = propose(arrays, walk, steps)
         if first == NOWHERE:
             continue
-        reached, until = time_from(ground, state, walk, first, most)
+        reached, until = time_from(arrays, state, walk, first, most)
         if reached > most:
             for i in range(first, until):
                 walk.trial[walk.order[i]] = walk.finish[walk.order[i]]
-            take_back(ground, walk, count, source, target)
+            take_back(arrays, walk, count, source, target)
             continue
         value = reached
         walk.finish[:] = walk.trial
-        steps = trace(ground, state, walk)
+        steps = trace(arrays, state, walk)
         if value < best:
             best = value
             best_device[:] = walk.device

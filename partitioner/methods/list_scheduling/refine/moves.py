@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.list_scheduling.ground import FIRST, NOWHERE, Ground
 from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
+from partitioner.methods.list_scheduling.task_arrays import FIRST, NOWHERE, TaskArrays
 
 RUN, SWAP, SHIFT, ANY = 0, 1, 2, 3
 TRIES = 8  # to find a group to exchange with
 
 
 @njit(cache=True, nogil=True)
-def propose(ground: Ground, walk: Walk, steps: int) -> tuple[int, int, int, int]:
+def propose(arrays: TaskArrays, walk: Walk, steps: int) -> tuple[int, int, int, int]:
     """Make a move at random.
 
     Returns
@@ -27,36 +27,36 @@ def propose(ground: Ground, walk: Walk, steps: int) -> tuple[int, int, int, int]
     at = np.random.randint(steps)
     v = walk.path[at] if kind != ANY else np.random.randint(len(walk.order))
     if kind == SHIFT:
-        source, target = _shift(ground, walk, v, walk.path[at + 1] if walk.waits[at] else NOWHERE)
+        source, target = _shift(arrays, walk, v, walk.path[at + 1] if walk.waits[at] else NOWHERE)
         return (NOWHERE if source == target else min(source, target)), 0, source, target
-    here, there = walk.device[v], _another(ground, walk, v)
+    here, there = walk.device[v], _another(arrays, walk, v)
     if there == here:
         return NOWHERE, 0, NOWHERE, NOWHERE
-    first, count = _move(ground, walk, ground.group[v], there, FIRST, kind == SWAP)
+    first, count = _move(arrays, walk, arrays.group[v], there, FIRST, kind == SWAP)
     if count and kind == SWAP:
-        first, count = _exchange(ground, walk, v, here, there, first)
+        first, count = _exchange(arrays, walk, v, here, there, first)
     if count and kind == RUN:
-        first, count = _follow(ground, walk, at, steps, here, there, first)
+        first, count = _follow(arrays, walk, at, steps, here, there, first)
     if count and (walk.room < 0.0).any():
-        take_back(ground, walk, count, NOWHERE, NOWHERE)
+        take_back(arrays, walk, count, NOWHERE, NOWHERE)
         count = 0
     return (first if count else NOWHERE), count, NOWHERE, NOWHERE
 
 
 @njit(cache=True, nogil=True)
-def _exchange(ground: Ground, walk: Walk, v: int, here: int, there: int, first: int) -> tuple[int, int]:
+def _exchange(arrays: TaskArrays, walk: Walk, v: int, here: int, there: int, first: int) -> tuple[int, int]:
     """Move some group back from where task `v` has gone; the first place that changes, and groups moved."""
     for _ in range(TRIES + 1):
         w = np.random.randint(len(walk.order))
-        if walk.device[w] == there and ground.group[w] != ground.group[v]:
-            other, count = _move(ground, walk, ground.group[w], here, 1, False)
+        if walk.device[w] == there and arrays.group[w] != arrays.group[v]:
+            other, count = _move(arrays, walk, arrays.group[w], here, 1, False)
             return min(first, other), count
     return first, 1
 
 
 @njit(cache=True, nogil=True)
 def _follow(
-    ground: Ground, walk: Walk, at: int, steps: int, here: int, there: int, first: int
+    arrays: TaskArrays, walk: Walk, at: int, steps: int, here: int, there: int, first: int
 ) -> tuple[int, int]:
     """Move what comes before on the critical path along, as long as it is here; as :func:`_exchange`."""
     count, length = 1, 1
@@ -67,25 +67,25 @@ def _follow(
         if count == ROOM_FOR_MOVES or walk.device[w] not in (here, there):
             break
         if walk.device[w] == here:
-            other, count = _move(ground, walk, ground.group[w], there, count, False)
+            other, count = _move(arrays, walk, arrays.group[w], there, count, False)
             first = min(first, other)
     return first, count
 
 
 @njit(cache=True, nogil=True)
-def _another(ground: Ground, walk: Walk, v: int) -> int:
+def _another(arrays: TaskArrays, walk: Walk, v: int) -> int:
     """A device for a task: that of a neighbour, or any."""
-    before, after = ground.before_start[v], ground.after_start[v]
-    inputs, outputs = ground.before_start[v + 1] - before, ground.after_start[v + 1] - after
+    before, after = arrays.before_start[v], arrays.after_start[v]
+    inputs, outputs = arrays.before_start[v + 1] - before, arrays.after_start[v + 1] - after
     if inputs + outputs and np.random.random() < 0.5:
         e = np.random.randint(inputs + outputs)
-        return int(walk.device[ground.before[before + e] if e < inputs else ground.after[after + e - inputs]])
+        return int(walk.device[arrays.before[before + e] if e < inputs else arrays.after[after + e - inputs]])
     return int(np.random.randint(len(walk.end)))
 
 
 @njit(cache=True, nogil=True)
 def _move(
-    ground: Ground,
+    arrays: TaskArrays,
     walk: Walk,
     group: int,
     d: int,
@@ -94,8 +94,8 @@ def _move(
 ) -> tuple[int, int]:
     """Move a group to a device if it may run there and fits, or if the room may be owed for a while."""
     n = len(walk.order)
-    size = ground.group_size[group]
-    if not ground.group_allowed[d, group] or (size > walk.room[d] and not owing):
+    size = arrays.group_size[group]
+    if not arrays.group_allowed[d, group] or (size > walk.room[d] and not owing):
         return n, count
     first = n
     walk.moved[count], walk.origin[count] = group, walk.device[walk.members[walk.members_start[group]]]
@@ -108,17 +108,17 @@ def _move(
 
 
 @njit(cache=True, nogil=True)
-def _shift(ground: Ground, walk: Walk, v: int, u: int) -> tuple[int, int]:
+def _shift(arrays: TaskArrays, walk: Walk, v: int, u: int) -> tuple[int, int]:
     """Exchange a task with the one that it waits for on its device, or shift it between its neighbours.
 
     `u` is that other task, or ``NOWHERE``. From where to where something was shifted is returned.
     """
-    low, high = _range(ground, walk, v)
+    low, high = _range(arrays, walk, v)
     source, target = walk.place[v], walk.place[v]
     if u != NOWHERE and np.random.random() < 0.6:
         if low <= walk.place[u]:
             target = walk.place[u]
-        elif _range(ground, walk, u)[1] >= walk.place[v]:
+        elif _range(arrays, walk, u)[1] >= walk.place[v]:
             source, target = walk.place[u], walk.place[v]
     else:
         target = low + np.random.randint(high - low + 1)
@@ -127,13 +127,13 @@ def _shift(ground: Ground, walk: Walk, v: int, u: int) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _range(ground: Ground, walk: Walk, v: int) -> tuple[int, int]:
+def _range(arrays: TaskArrays, walk: Walk, v: int) -> tuple[int, int]:
     """The first and the last place of the order that a task could have."""
     low, high = 0, len(walk.order) - 1
-    for e in range(ground.before_start[v], ground.before_start[v + 1]):
-        low = max(low, walk.place[ground.before[e]] + 1)
-    for e in range(ground.after_start[v], ground.after_start[v + 1]):
-        high = min(high, walk.place[ground.after[e]] - 1)
+    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+        low = max(low, walk.place[arrays.before[e]] + 1)
+    for e in range(arrays.after_start[v], arrays.after_start[v + 1]):
+        high = min(high, walk.place[arrays.after[e]] - 1)
     return low, high
 
 
@@ -151,7 +151,7 @@ def _rotate(walk: Walk, source: int, target: int) -> None:
 
 @njit(cache=True, nogil=True)
 def take_back(
-    ground: Ground,
+    arrays: TaskArrays,
     walk: Walk,
     count: int,
     source: int,
@@ -162,7 +162,7 @@ def take_back(
         _rotate(walk, target, source)
     for k in range(count - 1, -1, -1):
         group, d = walk.moved[k], walk.origin[k]
-        size = ground.group_size[group]
+        size = arrays.group_size[group]
         walk.room[walk.device[walk.members[walk.members_start[group]]]] += size
         walk.room[d] -= size
         for i in range(walk.members_start[group], walk.members_start[group + 1]):

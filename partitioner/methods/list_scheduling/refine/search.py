@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import ground_of, new_state
 from partitioner.methods.list_scheduling.ranks import bottom_level
 from partitioner.methods.list_scheduling.refine.anneal import anneal
 from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
+from partitioner.methods.list_scheduling.task_arrays import arrays_of, new_state
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.methods.method import Settings, meets
 from partitioner.problem.arrays import Floats
@@ -54,7 +54,7 @@ class _Search:
     def __init__(self, tasks: Tasks, found: Found, settings: Settings, bound: float) -> None:
         self.tasks, self.settings, self.bound = tasks, settings, bound
         self.random = np.random.default_rng(settings.seed)
-        self.ground, self.state = ground_of(tasks), new_state(tasks)
+        self.arrays, self.state = arrays_of(tasks), new_state(tasks)
         self.best_device, self.best_order = found.device.copy(), found.order.copy()
         self.walk = _walk(tasks, found)
         self.first = self.value = makespan(tasks, found.device, found.order)
@@ -69,13 +69,13 @@ class _Search:
             for chunk in np.array_split(heat, max(1, len(heat) // self._chunk())):
                 if meets(self.bound, self.value, self.settings.gap) or self.settings.expired:
                     return
-                self.settings.tell("refine", self.moves, self.limit, self.value, self.bound)
+                self.settings.report_progress("refine", self.moves, self.limit, self.value, self.bound)
                 self._anneal(chunk)
 
     def _anneal(self, heat: Floats) -> None:
         seed = int(self.random.integers(2**31))
         best = self.best_device, self.best_order, self.value
-        self.value = float(anneal(self.ground, self.state, self.walk, *best, heat, seed))
+        self.value = float(anneal(self.arrays, self.state, self.walk, *best, heat, seed))
         self.moves += len(heat)
 
     def _restart(self) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.list_scheduling.ground import NOWHERE, Ground, State
+from partitioner.methods.list_scheduling.task_arrays import NOWHERE, PartialSchedule, TaskArrays
 from partitioner.methods.list_scheduling.timing import run_eagerly
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.workload.graph import Bools
@@ -56,14 +56,16 @@ class Walk(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def time_from(ground: Ground, state: State, walk: Walk, first: int, most: float) -> tuple[float, int]:
+def time_from(
+    arrays: TaskArrays, state: PartialSchedule, walk: Walk, first: int, most: float
+) -> tuple[float, int]:
     """The makespan, and up to where times were written; infinity as soon as it is known to exceed `most`.
 
     Without contention only what comes from place `first` on can have changed.
     """
     n = len(walk.order)
-    if ground.contention:
-        _time_eagerly(ground, state, walk)
+    if arrays.contention:
+        _time_eagerly(arrays, state, walk)
         return walk.trial.max(), n
     walk.end[:] = 0.0
     last = 0.0
@@ -75,9 +77,9 @@ def time_from(ground: Ground, state: State, walk: Walk, first: int, most: float)
         v = walk.order[i]
         d = walk.device[v]
         begin = walk.end[d]
-        for e in range(ground.before_start[v], ground.before_start[v + 1]):
-            begin = max(begin, _arrival(ground, state, walk, e, d))
-        finish = begin + ground.time[d, v]
+        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+            begin = max(begin, _arrival(arrays, state, walk, e, d))
+        finish = begin + arrays.time[d, v]
         walk.trial[v] = walk.end[d] = finish
         if finish + walk.tail[v] > most:
             return np.inf, i + 1
@@ -86,21 +88,21 @@ def time_from(ground: Ground, state: State, walk: Walk, first: int, most: float)
 
 
 @njit(cache=True, nogil=True)
-def _arrival(ground: Ground, state: State, walk: Walk, e: int, d: int) -> float:
+def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: int) -> float:
     """When the input along edge `e` is on device `d`."""
-    u = ground.before[e]
+    u = arrays.before[e]
     source = walk.device[u]
     if source == d:
         return float(walk.trial[u])
-    tensor = ground.before_tensor[e]
-    if ground.contention:
+    tensor = arrays.before_tensor[e]
+    if arrays.contention:
         return float(state.arrival[tensor, d])
-    length = ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d]
+    length = arrays.slope[source, d] * arrays.cost[tensor] + arrays.intercept[source, d]
     return float(walk.trial[u] + length)
 
 
 @njit(cache=True, nogil=True)
-def _time_eagerly(ground: Ground, state: State, walk: Walk) -> None:
+def _time_eagerly(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> None:
     """With contention: everything anew."""
     n = len(walk.order)
     following, head = np.full(n, NOWHERE), np.full(len(walk.end), NOWHERE)
@@ -112,12 +114,12 @@ def _time_eagerly(ground: Ground, state: State, walk: Walk) -> None:
     state.end[:] = 0.0
     state.channel[:] = 0.0
     state.arrival[:] = np.inf
-    run_eagerly(ground, state, walk.order, following, head)
+    run_eagerly(arrays, state, walk.order, following, head)
     walk.trial[:] = state.finish
 
 
 @njit(cache=True, nogil=True)
-def sort_by_start(ground: Ground, walk: Walk) -> None:
+def sort_by_start(arrays: TaskArrays, walk: Walk) -> None:
     """Order the tasks by their starts, rounded so that none comes before what it waits for.
 
     What starts at once stays in its order.
@@ -128,9 +130,9 @@ def sort_by_start(ground: Ground, walk: Walk) -> None:
     for i in range(n):
         v = walk.order[i]
         d = walk.device[v]
-        start[v] = max(walk.end[d], walk.finish[v] - ground.time[d, v])
-        for e in range(ground.before_start[v], ground.before_start[v + 1]):
-            start[v] = max(start[v], start[ground.before[e]])
+        start[v] = max(walk.end[d], walk.finish[v] - arrays.time[d, v])
+        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+            start[v] = max(start[v], start[arrays.before[e]])
         walk.end[d] = in_order[i] = start[v]
     walk.order[:] = walk.order[np.argsort(in_order, kind="mergesort")]
     for i in range(n):
@@ -138,7 +140,7 @@ def sort_by_start(ground: Ground, walk: Walk) -> None:
 
 
 @njit(cache=True, nogil=True)
-def trace(ground: Ground, state: State, walk: Walk) -> int:
+def trace(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> int:
     """Follow the critical path back from the last task to end; its length."""
     previous = np.full(len(walk.order), NOWHERE)
     latest = np.full(len(walk.end), NOWHERE)
@@ -153,10 +155,10 @@ def trace(ground: Ground, state: State, walk: Walk) -> int:
         d, before = walk.device[v], previous[v]
         begin = walk.trial[before] if before != NOWHERE else 0.0
         walk.path[steps], walk.waits[steps] = v, before != NOWHERE
-        for e in range(ground.before_start[v], ground.before_start[v + 1]):
-            arrival = _arrival(ground, state, walk, e, d)
+        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+            arrival = _arrival(arrays, state, walk, e, d)
             if arrival > begin or (arrival == begin and begin > 0.0 and np.random.random() < 0.5):
-                begin, before, walk.waits[steps] = arrival, ground.before[e], False
+                begin, before, walk.waits[steps] = arrival, arrays.before[e], False
         walk.waits[steps] &= begin > 0.0
         steps += 1
         v = before if begin > 0.0 else NOWHERE

@@ -14,7 +14,7 @@ STOPS = ("optimal", "gap", "infeasible", "time_limit", "interrupted", "failed")
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolverLimits:
     """When a solver may stop.
 
     Parameters
@@ -67,7 +67,7 @@ Tell = Callable[[Any, float], None]
 class Solver(Protocol):
     """Solves one program; tells of better solutions and bounds on the way if it can."""
 
-    def __call__(self, program: Program, limits: Limits, tell: Tell) -> Answer:
+    def __call__(self, program: Program, limits: SolverLimits, report: Tell) -> Answer:
         """Solve `program` within `limits`; errors of the solver may be raised."""
         ...
 
@@ -87,10 +87,10 @@ class Capability:
     remedy
         What to install where it is missing.
     streams
-        Does it tell of solutions and bounds before it ends? One that does not loses what it has when
-        its process is stopped.
+        Whether it reports solutions and bounds before it ends. One that does not loses them when its
+        process is stopped.
     parallel
-        Can one solve use several cores?
+        Whether one solve can use several cores.
     licence
         Module and function that say how many rows and columns the licence at hand covers (None: no
         limit); empty where none is needed.

@@ -37,7 +37,7 @@ FREE = ("scip", "highs", "cbc")
 
 
 def is_present(backend: Capability) -> bool:
-    """Can the backend's packages be imported here?"""
+    """Whether the backend's packages can be imported here."""
     try:
         return all(find_spec(package) is not None for package in backend.packages)
     except ValueError:  # sys.modules holds None in its place
@@ -56,7 +56,7 @@ def largest(backend: Capability) -> int | None:
 
 
 def covers(backend: Capability, program: Program) -> bool:
-    """Does the licence at hand cover a program of this size?"""
+    """Whether the installed licence covers a program of this size."""
     limit = largest(backend)
     return limit is None or max(program.columns, program.rows) <= limit
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pulp.apis.coin_api import pulp_cbc_path
 
-from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.methods.solvers.program import Program
 from partitioner.problem.arrays import Floats
 
@@ -21,7 +21,7 @@ _BOUND = re.compile(r"(?:best possible|Lower bound:) +(?P<bound>[-\d.e+]+)")
 _STOPS = (("Optimal", "optimal"), ("Infeasible", "infeasible"), ("Integer infeasible", "infeasible"))
 
 
-def solve_cbc(program: Program, limits: Limits, tell: Tell) -> Answer:
+def solve_cbc(program: Program, limits: SolverLimits, report: Tell) -> Answer:
     """Solve a program with CBC on one core; bounds are told as its log shows them.
 
     Raises
@@ -38,13 +38,13 @@ def solve_cbc(program: Program, limits: Limits, tell: Tell) -> Answer:
             for line in cbc.stdout or ():
                 if match := _BOUND.search(line):
                     bound = max(bound, float(match["bound"]))
-                    tell(None, bound)
+                    report(None, bound)
         if not solution.is_file():
             raise RuntimeError(f"CBC ended with code {cbc.returncode} and no solution file")
         return _answer(solution.read_text(encoding="ascii").splitlines(), program, bound)
 
 
-def _options(limits: Limits) -> list[str]:
+def _options(limits: SolverLimits) -> list[str]:
     options = ["-ratio", repr(limits.gap), "-allow", "0", "-timeMode", "elapsed"]
     options += ["-randomCbcSeed", str(limits.seed % 2**30 + 1), "-printingOptions", "all"]
     options += [] if limits.effort is None else ["-maxNodes", str(limits.effort)]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.methods.solvers.program import Program
 from partitioner.problem.arrays import Floats
 
@@ -23,7 +23,7 @@ _STOPS = {
 }
 
 
-def solve_cpsat(program: Program, limits: Limits, tell: Tell) -> Answer:
+def solve_cpsat(program: Program, limits: SolverLimits, report: Tell) -> Answer:
     """Solve a program with CP-SAT on one core: with two, its own portfolio leaves the bound alone.
 
     Every variable but those of the objective is taken as whole; the objective's are counted in units
@@ -47,8 +47,8 @@ def solve_cpsat(program: Program, limits: Limits, tell: Tell) -> Answer:
     def true_bound(bound: float) -> float:
         return (bound - slack) / scale
 
-    solver.best_bound_callback = lambda bound: tell(None, true_bound(bound))
-    listener = _Listener(variables, lambda found: tell(_unscaled(found, program, scale), -np.inf))
+    solver.best_bound_callback = lambda bound: report(None, true_bound(bound))
+    listener = _SolutionListener(variables, lambda found: report(_unscaled(found, program, scale), -np.inf))
     status = solver.solve(model, listener)
     stop = _STOPS.get(status, "failed")
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
@@ -58,7 +58,7 @@ def solve_cpsat(program: Program, limits: Limits, tell: Tell) -> Answer:
     return Answer(stop, None, bound, solver.status_name(status))
 
 
-class _Listener(cp_model.CpSolverSolutionCallback):
+class _SolutionListener(cp_model.CpSolverSolutionCallback):
     def __init__(self, variables: list[cp_model.IntVar], take: Callable[[Floats], None]) -> None:
         super().__init__()
         self._variables, self._take = variables, take

@@ -6,7 +6,7 @@ import gurobipy as gp
 import numpy as np
 from gurobipy import GRB
 
-from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.methods.solvers.program import Program
 
 TOO_LARGE = 10010
@@ -34,7 +34,7 @@ def largest() -> int | None:
     return None
 
 
-def solve_gurobi(program: Program, limits: Limits, tell: Tell) -> Answer:
+def solve_gurobi(program: Program, limits: SolverLimits, report: Tell) -> Answer:
     """Solve a program with Gurobi on as many cores as asked for.
 
     Raises
@@ -54,7 +54,7 @@ def solve_gurobi(program: Program, limits: Limits, tell: Tell) -> Answer:
             model.Params.TimeLimit = limits.seconds
         if limits.effort is not None:
             model.Params.NodeLimit = limits.effort
-        model.optimize(_teller(variables, tell))
+        model.optimize(_teller(variables, report))
         stop = _STOPS.get(model.Status, "failed")
         values = np.asarray(variables.X) if model.SolCount else None
         bound = np.inf if stop == "infeasible" else float(model.ObjBound)
@@ -87,13 +87,13 @@ def _fill(model: gp.Model, program: Program) -> gp.MVar:
     return variables
 
 
-def _teller(variables: gp.MVar, tell: Tell):  # type: ignore[no-untyped-def]
+def _teller(variables: gp.MVar, report: Tell):  # type: ignore[no-untyped-def]
     listed = variables.tolist()
 
     def listen(model: gp.Model, where: int) -> None:
         if where == GRB.Callback.MIPSOL:
-            tell(np.array(model.cbGetSolution(listed)), model.cbGet(GRB.Callback.MIPSOL_OBJBND))
+            report(np.array(model.cbGetSolution(listed)), model.cbGet(GRB.Callback.MIPSOL_OBJBND))
         elif where == GRB.Callback.MIP:
-            tell(None, model.cbGet(GRB.Callback.MIP_OBJBND))
+            report(None, model.cbGet(GRB.Callback.MIP_OBJBND))
 
     return listen

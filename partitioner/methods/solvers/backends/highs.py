@@ -6,16 +6,16 @@ import re
 
 from ortools.math_opt.python import mathopt
 
-from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.methods.solvers.backends.mathopt import solve
 from partitioner.methods.solvers.program import Program
 
 _ROW = re.compile(r"^ ?\w? +\d+ +\d+ +\d+ +[\d.]+% +(?P<bound>[-\d.e+]+) ")
 
 
-def solve_highs(program: Program, limits: Limits, tell: Tell) -> Answer:
+def solve_highs(program: Program, limits: SolverLimits, report: Tell) -> Answer:
     """Solve a program with HiGHS on one core."""
-    return solve(program, limits, tell, mathopt.SolverType.HIGHS, bound_in)
+    return solve(program, limits, report, mathopt.SolverType.HIGHS, bound_in)
 
 
 def bound_in(line: str) -> float | None:

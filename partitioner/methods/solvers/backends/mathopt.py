@@ -9,7 +9,7 @@ import numpy as np
 from ortools.math_opt import model_pb2
 from ortools.math_opt.python import mathopt
 
-from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.methods.solvers.program import Program
 
 _STOPS = {
@@ -23,8 +23,8 @@ _STOPS = {
 
 def solve(
     program: Program,
-    limits: Limits,
-    tell: Tell,
+    limits: SolverLimits,
+    report: Tell,
     solver: mathopt.SolverType,
     bound_in: Callable[[str], float | None],
     streams: bool = False,
@@ -33,14 +33,14 @@ def solve(
 
     Parameters
     ----------
-    program, limits, tell
+    program, limits, report
         As for every solver. Bounds are told as the log shows them.
     solver
         Which one.
     bound_in
         The bound that a line of the log states, if it states one.
     streams
-        Can the solver tell of solutions before it ends?
+        Whether the solver can report solutions before it ends.
 
     Raises
     ------
@@ -57,14 +57,14 @@ def solve(
 
     def listen(lines: Sequence[str]) -> None:
         for bound in filter(None, map(bound_in, lines)):
-            tell(None, bound)
+            report(None, bound)
 
     model = mathopt.Model.from_model_proto(model_of(program))
     variables = list(model.variables())
 
     def take(found: mathopt.CallbackData) -> mathopt.CallbackResult:
         if found.solution is not None:
-            tell(np.array([found.solution[each] for each in variables]), -np.inf)
+            report(np.array([found.solution[each] for each in variables]), -np.inf)
         return mathopt.CallbackResult()
 
     events = {mathopt.Event.MIP_SOLUTION} if streams else set()

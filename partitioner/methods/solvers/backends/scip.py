@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from ortools.math_opt.python import mathopt
 
-from partitioner.methods.solvers.backends.backend import Answer, Limits, Tell
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.methods.solvers.backends.mathopt import solve
 from partitioner.methods.solvers.program import Program
 
 COLUMN = 14  # of the table in SCIP's log
 
 
-def solve_scip(program: Program, limits: Limits, tell: Tell) -> Answer:
+def solve_scip(program: Program, limits: SolverLimits, report: Tell) -> Answer:
     """Solve a program with SCIP on one core."""
-    return solve(program, limits, tell, mathopt.SolverType.GSCIP, bound_in, streams=True)
+    return solve(program, limits, report, mathopt.SolverType.GSCIP, bound_in, streams=True)
 
 
 def bound_in(line: str) -> float | None:

@@ -9,7 +9,7 @@ import pytest
 
 from partitioner.errors import WorkloadError
 from partitioner.methods.baselines.pipedream.layers import Layers
-from partitioner.methods.baselines.pipedream.states import States, antichain_states, ideal_states
+from partitioner.methods.baselines.pipedream.states import LayerIdeals, antichain_states, ideal_states
 from tests.methods.baselines.pipedream.oracle import augmented_layers, crossing_layers, ideals
 from tests.methods.baselines.pipedream.random_layers import residual
 
@@ -47,7 +47,7 @@ def residual_network(blocks: tuple[int, ...], inner: int, project_first: bool) -
     return edges
 
 
-def members(states: States) -> list[frozenset[int]]:
+def members(states: LayerIdeals) -> list[frozenset[int]]:
     return [frozenset(np.flatnonzero(row).tolist()) for row in states.inside]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from partitioner import Devices
 from partitioner.methods.bounds.cover.pricing import FractionOracle, SetOracle
-from partitioner.methods.bounds.cover.states import States, enumerate_ways
+from partitioner.methods.bounds.cover.states import CoverStates, enumerate_ways
 from partitioner.methods.bounds.cover.steps import steps_of
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.problem import Problem
@@ -21,7 +21,7 @@ def problems(seed: int, count: int) -> list[Problem]:
     return [contract(*random_workload(rng, 9), Goal(split="free")) for _ in range(count)]
 
 
-def states_of(problem: Problem, threshold: float) -> States:
+def states_of(problem: Problem, threshold: float) -> CoverStates:
     """The states of sets within a threshold, enumerated for a larger one."""
     steps = steps_of(problem, problem.nets.cost, False)
     assert steps is not None

@@ -8,26 +8,26 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.ideals import ideal_lattice
-from partitioner.methods.dp.pipeline.ground import Filling, PipelineGround
 from partitioner.methods.dp.pipeline.kernel import sweep
+from partitioner.methods.dp.pipeline.tables import PipelineFilling, PipelineTables
 from tests.methods.dp.pipeline.cases import problem_of
 from tests.random_pipelines import random_case
 
 
-def swept(ground: PipelineGround, cuts: list[int]) -> float:
+def swept(tables: PipelineTables, cuts: list[int]) -> float:
     """The best value of pipelines with a cut at each of these ideals."""
-    filling = Filling(ground, ground.hunt(1e200, 1e200, 0.0, summed=False))
+    filling = PipelineFilling(tables, tables.spec(1e200, 1e200, 0.0, summed=False))
     for first, last in pairwise(cuts):
-        opened = np.zeros(ground.problem.n, dtype=bool)
-        opened[ground.lattice.difference(last, first)] = True
-        hunt = filling.hunt._replace(open=opened, growth=np.full_like(filling.hunt.growth, np.inf))
+        opened = np.zeros(tables.problem.n, dtype=bool)
+        opened[tables.lattice.difference(last, first)] = True
+        spec = filling.spec._replace(open=opened, growth=np.full_like(filling.spec.growth, np.inf))
         sweep(
-            ground.lattice, ground.costs, ground.burden, ground.demands, ground.space.states, hunt,
+            tables.lattice, tables.costs, tables.memory_model, tables.stage_limits, tables.space.states, spec,
             filling.table, first, last, 10**9,
         )  # fmt: skip
         for other in range(1, last):
             filling.table.value[other] = np.inf
-    return float(np.where(ground.space.final, filling.table.value[-1], np.inf).min())
+    return float(np.where(tables.space.final, filling.table.value[-1], np.inf).min())
 
 
 def test_two_segments_are_a_pipeline_with_a_cut() -> None:
@@ -38,12 +38,12 @@ def test_two_segments_are_a_pipeline_with_a_cut() -> None:
         problem = problem_of(case)
         lattice = ideal_lattice(problem, 1000, 10_000)
         assert lattice is not None
-        ground, last = PipelineGround(problem, relax(problem), lattice), lattice.size - 1
-        found = Filling(ground, ground.hunt(1e200, 1e200, 0.0, summed=False))
+        tables, last = PipelineTables(problem, relax(problem), lattice), lattice.size - 1
+        found = PipelineFilling(tables, tables.spec(1e200, 1e200, 0.0, summed=False))
         found.advance(10**9)
         best = found.best()
-        whole = swept(ground, [0, last])
-        values = [swept(ground, [0, middle, last]) for middle in range(1, last)]
+        whole = swept(tables, [0, last])
+        values = [swept(tables, [0, middle, last]) for middle in range(1, last)]
         assert (best is None) == np.isinf(whole)
         if best is None:
             assert np.isinf(values).all()

@@ -11,8 +11,8 @@ from partitioner.methods.list_scheduling.baechi.etf import place_etf
 from partitioner.methods.list_scheduling.baechi.events import place_by_events
 from partitioner.methods.list_scheduling.baechi.m_etf import place_m_etf
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ground import NOWHERE
 from partitioner.methods.list_scheduling.ranks import upward_rank
+from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placing
 from partitioner.problem.arrays import Ints

@@ -8,9 +8,14 @@ from ortools.linear_solver import pywraplp
 
 from partitioner.base.clock import Clock
 from partitioner.methods.list_scheduling.baechi.events import place_by_events
-from partitioner.methods.list_scheduling.baechi.favourites import Links, favourite_children, links_of, rounded
+from partitioner.methods.list_scheduling.baechi.favourites import (
+    TaskPairs,
+    favourite_children,
+    links_of,
+    rounded,
+)
 from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
-from partitioner.methods.list_scheduling.ground import NOWHERE
+from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placing
 from partitioner.problem.tasks import Tasks
@@ -89,7 +94,7 @@ def test_rounding_keeps_what_the_threshold_allows_where_no_two_links_clash() -> 
 
 def test_a_displaced_child_forgets_its_parent() -> None:
     """0 -> 2, then 0 -> 3 displaces it, then 1 -> 2: 0 keeps 3, for 2 is no longer its child."""
-    links = Links(np.array([0, 0, 1]), np.array([2, 3, 2]), np.ones(3))
+    links = TaskPairs(np.array([0, 0, 1]), np.array([2, 3, 2]), np.ones(3))
     assert rounded(links, np.zeros(3), 4, 0.1).tolist() == [3, 2, NOWHERE, NOWHERE]
 
 

@@ -10,7 +10,7 @@ import pytest
 from partitioner import Devices, Graph, evaluate, solve
 from partitioner.methods.list_scheduling.baechi import linear_program
 from partitioner.methods.list_scheduling.baechi.favourites import favourite_children
-from partitioner.methods.list_scheduling.ground import NOWHERE
+from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
 from tests.methods.list_scheduling.small_tasks import some_tasks
 

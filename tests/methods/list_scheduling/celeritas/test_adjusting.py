@@ -11,13 +11,13 @@ from partitioner.methods.list_scheduling.celeritas.adjusting import adjust, back
 from partitioner.methods.list_scheduling.celeritas.fusion import fused
 from partitioner.methods.list_scheduling.celeritas.orders import cpd_topo
 from partitioner.methods.list_scheduling.coarse import merged
-from partitioner.methods.list_scheduling.ground import (
+from partitioner.methods.list_scheduling.task_arrays import (
     NOWHERE,
-    State,
+    PartialSchedule,
+    arrays_of,
     book,
     earliest_start,
     fits,
-    ground_of,
     new_state,
 )
 from partitioner.problem.arrays import Ints
@@ -27,9 +27,9 @@ from tests.methods.list_scheduling.celeritas.drawn import CHUNKS, drawn
 from tests.methods.list_scheduling.celeritas.plain_adjusting import PlainAdjusting
 
 
-def adjusted(tasks: Tasks, order: Ints, reserve: bool = True) -> tuple[int, State]:
+def adjusted(tasks: Tasks, order: Ints, reserve: bool = True) -> tuple[int, PartialSchedule]:
     state = new_state(tasks)
-    return int(adjust(ground_of(tasks, reserve), state, order, back_cost(tasks))), state
+    return int(adjust(arrays_of(tasks, reserve), state, order, back_cost(tasks))), state
 
 
 def three(cost: float) -> Tasks:
@@ -102,15 +102,15 @@ def test_a_move_never_delays_consumers() -> None:
         if tasks.contention:
             continue
         order, back = cpd_topo(tasks), back_cost(tasks)
-        state, ground, replay = adjusted(tasks, order)[1], ground_of(tasks), new_state(tasks)
+        state, arrays, replay = adjusted(tasks, order)[1], arrays_of(tasks), new_state(tasks)
         previous = 0
         for v in order[state.device[order] != NOWHERE]:
             d = int(state.device[v])
-            if d != previous and fits(ground, replay, v, previous):
-                stays = earliest_start(ground, replay, v, previous) + tasks.time[previous, v]
+            if d != previous and fits(arrays, replay, v, previous):
+                stays = earliest_start(arrays, replay, v, previous) + tasks.time[previous, v]
                 assert state.finish[v] + back[v] < stays, (seed, v)
                 moves += 1
-            book(ground, replay, v, d)
+            book(arrays, replay, v, d)
             previous = d
         assert replay.finish.tolist() == state.finish.tolist(), seed
     assert moves > 300, moves

@@ -6,16 +6,16 @@ import numpy as np
 
 from partitioner.methods.list_scheduling.celeritas.fill import fill
 from partitioner.methods.list_scheduling.celeritas.orders import dfs_topo
-from partitioner.methods.list_scheduling.ground import NOWHERE, State, ground_of, new_state
+from partitioner.methods.list_scheduling.task_arrays import NOWHERE, PartialSchedule, arrays_of, new_state
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.celeritas.by_hand import tasks_by_hand
 from tests.methods.list_scheduling.celeritas.drawn import drawn
 
 
-def filled(tasks: Tasks, order: Ints, reserve: bool = True) -> tuple[int, State]:
+def filled(tasks: Tasks, order: Ints, reserve: bool = True) -> tuple[int, PartialSchedule]:
     state = new_state(tasks)
-    return int(fill(ground_of(tasks, reserve), state, order)), state
+    return int(fill(arrays_of(tasks, reserve), state, order)), state
 
 
 def test_a_full_device_is_left_until_all_are_full() -> None:

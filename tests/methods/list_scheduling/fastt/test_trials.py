@@ -37,7 +37,7 @@ def test_as_dpos_and_never_below_the_bound() -> None:
             split = split_task(draft, v, share)
             found = dpos(split.tasks, trials.reserve)
             value = np.inf if found is None else makespan(split.tasks, found.device, found.order)
-            least = least_makespan(trials.ground, trials.lines, *trials.around, v, share)
+            least = least_makespan(trials.arrays, trials.lines, *trials.around, v, share)
             if found is not None:
                 assert trials.value(v, share, np.inf) == value
                 assert least <= value * (1 + 1e-12)

@@ -24,7 +24,7 @@ def as_tasks(graph: Graph, devices: Devices, transfers: Transfers | None = None)
 
 
 def random_transfers(rng: np.random.Generator, devices: Devices) -> Transfers:
-    """By fare, or a slope and an intercept for each pair; now and then with contention."""
+    """By the factors of the devices, or a line for each pair; now and then with contention."""
     count = len(devices.names)
     contention = bool(rng.random() < 0.3)
     if rng.random() < 0.4:

@@ -10,9 +10,11 @@ from partitioner.methods.dp.pipeline.levels.spans import may_span
 
 
 def looks_ahead(reached: Reached) -> bool:
-    """Is `bound_ahead` valid: does the largest load alone count, in one group after the other?"""
-    aim = reached.aim
-    return reached.plain and not (reached.tied or aim.summed or aim.outside is None or may_span(reached))
+    """Whether `bound_ahead` is valid: only the largest load counts, in one group after the other."""
+    target = reached.target
+    return reached.plain and not (
+        reached.tied or target.summed or target.outside is None or may_span(reached)
+    )
 
 
 def bound_ahead(reached: Reached, low: int, position: int) -> float:
@@ -21,16 +23,16 @@ def bound_ahead(reached: Reached, low: int, position: int) -> float:
     The first of them pays for what it takes from other groups, the others as if on equal links.
     Infinity where no whole pipeline within the threshold has a border there.
     """
-    segments, stretch, aim = reached.segments, reached.stretch, reached.aim
-    assert aim.outside is not None
+    segments, stretch, target = reached.segments, reached.stretch, reached.target
+    assert target.outside is not None
     table = segments.in_group(
         low, stretch.high, reached.opened(low, position, 1), far_end_cheap(reached, low),
-        0, 0.0, stretch.end - position - 1, aim, low + 1,
+        0, 0.0, stretch.end - position - 1, target, low + 1,
     )  # fmt: skip
     value, least = table.value[low + 1 : stretch.high + 1], np.inf
     others = (segments.layout.groups - position - 1) * segments.layout.size
     for state, free in enumerate(segments.space.free):
         ends = np.flatnonzero(value[:, state] < least)
-        rest = aim.outside.least(low + 1 + ends, free + others)
+        rest = target.outside.least(low + 1 + ends, free + others)
         least = min(least, float(np.maximum(value[ends, state], rest).min(initial=np.inf)))
     return least

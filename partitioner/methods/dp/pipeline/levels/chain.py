@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from partitioner.methods.dp.pipeline.levels.ahead import bound_ahead, looks_ahead
-from partitioner.methods.dp.pipeline.levels.aim import Aim
 from partitioner.methods.dp.pipeline.levels.inside import ends_in_group, stages_in_group, ways_in_group
-from partitioner.methods.dp.pipeline.levels.labels import End, Label, Step, Stretch
+from partitioner.methods.dp.pipeline.levels.labels import End, Label, LabelOrigin, Stretch
 from partitioner.methods.dp.pipeline.levels.layout import over_groups
 from partitioner.methods.dp.pipeline.levels.prices import part_prices
 from partitioner.methods.dp.pipeline.levels.reached import Reached
+from partitioner.methods.dp.pipeline.levels.search_target import SearchTarget
 from partitioner.methods.dp.pipeline.levels.segment import UNENDING, Segments
 from partitioner.methods.dp.pipeline.levels.spans import span_groups
 from partitioner.methods.method import Part
@@ -26,7 +26,7 @@ from partitioner.methods.method import Part
 STEPS_A_SWEEP = 50_000
 
 Walk = Generator[int, None, None]
-Known = dict[tuple[int, ...], tuple[Aim, list[End]]]
+Known = dict[tuple[int, ...], tuple[SearchTarget, list[End]]]
 
 
 class Chain:
@@ -36,15 +36,17 @@ class Chain:
     ----------
     segments
         What sweeps are made with.
-    stretch, aim
+    stretch, target
         Where they lie, and what is looked for.
     known
         Segments between two ideals that were solved before.
     """
 
-    def __init__(self, segments: Segments, stretch: Stretch, aim: Aim, known: Known | None = None) -> None:
-        self.segments, self.stretch, self.aim = segments, stretch, aim
-        self.reached = Reached(segments, stretch, aim)
+    def __init__(
+        self, segments: Segments, stretch: Stretch, target: SearchTarget, known: Known | None = None
+    ) -> None:
+        self.segments, self.stretch, self.target = segments, stretch, target
+        self.reached = Reached(segments, stretch, target)
         self.known: Known = {} if known is None else known
         self.bounds: dict[tuple[int, int], float] = {}
         self.ideal = stretch.low
@@ -62,7 +64,7 @@ class Chain:
     def walk(self) -> Walk:
         """Extend the labels of all ideals, segment by segment; yields steps."""
         while self.ideal < self.stretch.high:
-            if self.reached.complete <= self.aim.floor:
+            if self.reached.complete <= self.target.floor:
                 self.ideal = self.stretch.high
             elif self.ideal in self.reached.value:
                 for position, labels in self.reached.starts(self.ideal):
@@ -91,13 +93,13 @@ class Chain:
         highs = ends_in_group(reached, low, position, labels)
         yield STEPS_A_SWEEP
         for bound, high in highs:
-            if reached.complete <= max(bound, self.aim.floor) or self._hopeless(high, position + 1):
+            if reached.complete <= max(bound, self.target.floor) or self._hopeless(high, position + 1):
                 continue
             ends = yield from self._between(low, high, position, reached.behind(labels[0]))
             for end in ends:
                 for label in labels:
-                    value = self.aim.joined(reached.value[low][label], end.value)
-                    step = Step(low, label, position, -1)
+                    value = self.target.joined(reached.value[low][label], end.value)
+                    step = LabelOrigin(low, label, position, -1)
                     shifted = end.label._replace(position=end.label.position + position - label.position)
                     reached.offer(label, high, End(shifted, end.value), value, step)
             yield from self._close(high, position + 1)
@@ -110,7 +112,7 @@ class Chain:
                     yield from self._go_in_group(low, position, labels)
 
     def _hopeless(self, low: int, position: int) -> bool:
-        """Does a group that begins at an ideal lead to nothing better than what is known?"""
+        """Whether a group that begins at an ideal leads to nothing better than what is known."""
         if low == self.stretch.high or position >= self.stretch.end or not looks_ahead(self.reached):
             return False
         if (low, position) not in self.bounds:
@@ -129,23 +131,25 @@ class Chain:
             yield from chain.walk()
             found = chain.ends()
         yield STEPS_A_SWEEP
-        self.known[key] = self.aim, found
+        self.known[key] = self.target, found
         return found
 
-    def _still_holds(self, aim: Aim, found: list[End]) -> bool:
-        """Is what was found with another aim what would be found with this one?"""
-        plain = self.reached.plain and bool(found) and not self.aim.summed
-        wide = aim.threshold >= self.aim.threshold or plain
-        return wide and (not found or aim.floor <= self.aim.floor)
+    def _still_holds(self, target: SearchTarget, found: list[End]) -> bool:
+        """Whether what was found with another target is what would be found with this one."""
+        plain = self.reached.plain and bool(found) and not self.target.summed
+        wide = target.threshold >= self.target.threshold or plain
+        return wide and (not found or target.floor <= self.target.floor)
 
     def _chain_between(self, low: int, high: int, position: int, behind: int) -> Chain:
         segments, stretch, reached = self.segments, self.stretch, self.reached
         share = segments.mask(low, high)
         prices = part_prices(segments.problem.nets, stretch.prices, reached.within, share, reached.slowdown)
         end = min(segments.layout.end(stretch.level - 1, position), stretch.end)
-        return Chain(segments, Stretch(stretch.level - 1, low, high, position, end, behind, prices), self.aim)
+        return Chain(
+            segments, Stretch(stretch.level - 1, low, high, position, end, behind, prices), self.target
+        )
 
-    def _stages_of(self, step: Step, high: int, label: Label) -> list[Part]:
+    def _stages_of(self, step: LabelOrigin, high: int, label: Label) -> list[Part]:
         """The stages of one segment."""
         segments, reached = self.segments, self.reached
         if step.kind >= 0:

@@ -9,11 +9,11 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
-from partitioner.methods.dp.pipeline.ground import PipelineGround
-from partitioner.methods.dp.pipeline.levels.aim import Outside
-from partitioner.methods.dp.pipeline.levels.layout import Layout
+from partitioner.methods.dp.pipeline.levels.layout import GroupLayout
+from partitioner.methods.dp.pipeline.levels.search_target import Outside
 from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.methods.dp.pipeline.model import least_memory
+from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem
@@ -41,7 +41,9 @@ class Remainders:
         The groups of devices.
     """
 
-    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice, layout: Layout) -> None:
+    def __init__(
+        self, problem: Problem, relaxation: Relaxation, lattice: Lattice, layout: GroupLayout
+    ) -> None:
         self.layout = layout
         pipeline = pipeline_of(problem)
         limits = replace(pipeline.limits, stages=0, all_devices=False)
@@ -50,15 +52,15 @@ class Remainders:
         other = turned(flat)
         opposite = _opposite(other, lattice)
         mirrored = replace(relaxation, weight=relaxation.weight[::-1].copy())
-        self.ground = PipelineGround(other, mirrored, opposite)
-        self.ground.easiest[:] = -1
+        self.tables = PipelineTables(other, mirrored, opposite)
+        self.tables.easiest[:] = -1
         self.complement = _complements(lattice, opposite)
-        self.used = problem.count - self.ground.space.free
+        self.used = problem.count - self.tables.space.free
 
     def outside(self, threshold: float, limit: float, floor: float, summed: bool) -> Outside:
         """The least values of what is outside every ideal, where they are within the limits."""
-        ground = self.ground
-        filling = ground.summing(threshold, limit) if summed else ground.filling(threshold, floor)
+        tables = self.tables
+        filling = tables.summing(threshold, limit) if summed else tables.filling(threshold, floor)
         filling.advance(UNENDING)
         return Outside(filling.table.value[self.complement], self.used)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline.arrays import Table
-from partitioner.methods.dp.pipeline.ground import stages_in
-from partitioner.methods.dp.pipeline.levels.labels import End, Label, Step
+from partitioner.methods.dp.pipeline.arrays import PipelineTable
+from partitioner.methods.dp.pipeline.levels.labels import End, Label, LabelOrigin
 from partitioner.methods.dp.pipeline.levels.layout import in_group
 from partitioner.methods.dp.pipeline.levels.prices import Prices, part_prices, spanning_prices
 from partitioner.methods.dp.pipeline.levels.reached import Reached
+from partitioner.methods.dp.pipeline.tables import stages_in
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats
 
@@ -38,27 +38,28 @@ def _ends_of_racks(reached: Reached, low: int, position: int) -> list[Bounded]:
     inside = np.flatnonzero(wide)
     rest = segments.layout.groups - position - 1
     return [
-        (0.0, ideal) for ideal in inside[~reached.aim.hopeless(inside, np.zeros(len(inside)), rest)].tolist()
+        (0.0, ideal)
+        for ideal in inside[~reached.target.hopeless(inside, np.zeros(len(inside)), rest)].tolist()
     ]
 
 
 def _ends(reached: Reached, low: int, position: int, labels: list[Label]) -> list[Bounded]:
-    segments, stretch, aim = reached.segments, reached.stretch, reached.aim
+    segments, stretch, target = reached.segments, reached.stretch, reached.target
     table = segments.in_group(
         low, stretch.high, reached.opened(low, position, 1), far_end_cheap(reached, low),
-        reached.behind(labels[0]), reached.least(low, labels), stretch.end - position - 1, aim,
+        reached.behind(labels[0]), reached.least(low, labels), stretch.end - position - 1, target,
     )  # fmt: skip
     least = table.value[low : stretch.high + 1].min(axis=1)
-    ideals = low + 1 + np.flatnonzero(least[1:] <= aim.limit)
+    ideals = low + 1 + np.flatnonzero(least[1:] <= target.limit)
     groups = segments.layout.groups - position - 1
-    ideals = ideals[~aim.hopeless(ideals, least[ideals - low], groups)]
+    ideals = ideals[~target.hopeless(ideals, least[ideals - low], groups)]
     crossing = spanning_prices(segments.problem.nets, stretch.prices, reached.within, reached.slowdown)
-    heavy = segments.weights.too_heavy(segments.members, low, ideals, crossing, groups, aim.threshold)
+    heavy = segments.weights.too_heavy(segments.members, low, ideals, crossing, groups, target.threshold)
     ideals = ideals[~heavy]
     bound = (
         least[ideals - low]
-        if aim.after is None
-        else np.maximum(least[ideals - low], aim.after[groups, ideals])
+        if target.after is None
+        else np.maximum(least[ideals - low], target.after[groups, ideals])
     )
     return [
         each
@@ -89,7 +90,7 @@ def ways_in_group(reached: Reached, low: int, high: int, position: int, behind: 
     return [min(found, key=lambda end: end.value)] if reached.plain and found else found
 
 
-def stages_in_group(reached: Reached, step: Step, high: int, behind: int, wanted: Label) -> list[Part]:
+def stages_in_group(reached: Reached, step: LabelOrigin, high: int, behind: int, wanted: Label) -> list[Part]:
     """The stages, with their devices, of the best way that gives the wanted label."""
     segments = reached.segments
     table = _table_between(reached, step.ideal, high, behind)
@@ -112,10 +113,10 @@ def _stages_counted(reached: Reached, state: int) -> int:
     return state // states.hop if states.hop else int(states.behind[state])
 
 
-def _table_between(reached: Reached, low: int, high: int, behind: int) -> Table:
+def _table_between(reached: Reached, low: int, high: int, behind: int) -> PipelineTable:
     segments = reached.segments
     share = segments.mask(low, high)
     prices = part_prices(
         segments.problem.nets, reached.stretch.prices, reached.within, share, reached.slowdown
     )
-    return segments.in_group(low, high, share, prices, behind, 0.0, 0, reached.aim)
+    return segments.in_group(low, high, share, prices, behind, 0.0, 0, reached.target)

@@ -48,7 +48,7 @@ class End(NamedTuple):
     value: float
 
 
-class Step(NamedTuple):
+class LabelOrigin(NamedTuple):
     """How a label was reached: from which one, at which position the segment begins, and its stage's kind.
 
     The kind is -1 for a segment inside a group.

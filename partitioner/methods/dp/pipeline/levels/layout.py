@@ -19,7 +19,7 @@ from partitioner.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class GroupLayout:
     """Equal groups of devices, K kinds, L levels.
 
     Parameters
@@ -33,7 +33,7 @@ class Layout:
     slowdown
         Shape (L,): what a transfer out of a group of the level costs, times its cost.
     turned
-        Are positions counted from the end of the pipeline?
+        Whether positions are counted from the end of the pipeline.
     home
         Shape (n, 2): the first and last position with a device that a supernode is pinned to; the
         number of groups and -1 where it may be anywhere.
@@ -48,7 +48,7 @@ class Layout:
 
     @property
     def bound(self) -> bool:
-        """Is anything pinned to a device?"""
+        """Whether anything is pinned to a device."""
         return bool((self.home[:, 1] >= 0).any())
 
     def at_home(self, first: int, end: int) -> Bools:
@@ -67,7 +67,7 @@ class Layout:
         return range(first * size, (first + groups) * size)
 
 
-def layout_of(problem: Problem) -> Layout:
+def layout_of(problem: Problem) -> GroupLayout:
     """The layout of the devices of a problem, which has levels."""
     pipeline = pipeline_of(problem)
     size = np.minimum(pipeline.group[0], problem.count)
@@ -75,7 +75,7 @@ def layout_of(problem: Problem) -> Layout:
     groups = max(1, int(problem.count[present] // max(1, size[present])))
     spans = pipeline.group[:, present] // max(1, pipeline.group[0, present])
     backwards = behind_matters(problem)
-    return Layout(
+    return GroupLayout(
         size=size,
         groups=groups,
         spans=np.append(spans, groups),
@@ -96,7 +96,7 @@ def _homes(problem: Problem, size: Ints, groups: int, backwards: bool) -> Ints:
     return home
 
 
-def in_group(problem: Problem, layout: Layout, stages: list[Part], position: int) -> list[Part]:
+def in_group(problem: Problem, layout: GroupLayout, stages: list[Part], position: int) -> list[Part]:
     """The stages of one group with their devices: those that something is pinned to, then free ones.
 
     Free devices are handed out in ascending order along the pipeline, turned or not.
@@ -115,7 +115,7 @@ def in_group(problem: Problem, layout: Layout, stages: list[Part], position: int
     return placed
 
 
-def over_groups(layout: Layout, kind: int, nodes: Ints, position: int, groups: int) -> Part:
+def over_groups(layout: GroupLayout, kind: int, nodes: Ints, position: int, groups: int) -> Part:
     """A stage on all devices of a kind in so many groups from a position on."""
     devices = layout.devices(kind, position, groups)
     return Part(kind, nodes, len(devices), tuple(devices))

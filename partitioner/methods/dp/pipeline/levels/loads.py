@@ -22,7 +22,7 @@ def work_over_levels(problem: Problem, stages: Sequence[Part]) -> tuple[Floats, 
     assert problem.pipeline is not None
     slow = _slowdowns(problem.pipeline, stages)
     kind = np.array([part.kind for part in stages], dtype=np.int64)
-    into, out = _transfers(problem, stages, slow) * problem.fare[kind]
+    into, out = _transfers(problem, stages, slow) * problem.transfer_factor[kind]
     silent = replace(problem, nets=problem.nets._replace(cost=np.zeros_like(problem.nets.cost)))
     busy = part_loads(silent, stages)[0]
     return _joint(problem.communication, busy, into, out), slow.diagonal()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner.methods.dp.pipeline.arrays import Bools
-from partitioner.methods.dp.pipeline.levels.aim import Aim
-from partitioner.methods.dp.pipeline.levels.labels import End, Label, Step, Stretch
+from partitioner.methods.dp.pipeline.levels.labels import End, Label, LabelOrigin, Stretch
+from partitioner.methods.dp.pipeline.levels.search_target import SearchTarget
 from partitioner.methods.dp.pipeline.levels.segment import Segments
 from partitioner.methods.dp.pipeline.loads import pipeline_of
 
@@ -20,7 +20,7 @@ class Reached:
     ----------
     segments
         What sweeps are made with.
-    stretch, aim
+    stretch, target
         Where they lie, and what is looked for.
 
     Attributes
@@ -32,16 +32,16 @@ class Reached:
     slowdown
         Of links between its groups.
     tied
-        Does it matter which groups are used, not only how many?
+        Whether it matters which groups are used, not only how many.
     plain
-        Does only the value of a way through a group count?
+        Whether only the value of a way through a group counts.
     """
 
-    def __init__(self, segments: Segments, stretch: Stretch, aim: Aim) -> None:
-        self.segments, self.stretch, self.aim = segments, stretch, aim
+    def __init__(self, segments: Segments, stretch: Stretch, target: SearchTarget) -> None:
+        self.segments, self.stretch, self.target = segments, stretch, target
         self.within = segments.mask(stretch.low, stretch.high)
         self.value: dict[int, dict[Label, float]] = {stretch.low: {Label(stretch.first, 0, 0): 0.0}}
-        self.step: dict[tuple[int, Label], Step] = {}
+        self.step: dict[tuple[int, Label], LabelOrigin] = {}
         self.limits = pipeline_of(segments.problem).limits
         self.slowdown = float(segments.layout.slowdown[stretch.level - 1])
         self.tied = segments.layout.bound or stretch.level > 1
@@ -66,7 +66,7 @@ class Reached:
     def complete(self) -> float:
         """The largest load of the best whole pipeline found so far; infinity where more than that counts."""
         whole = self.stretch.level == len(self.segments.layout.slowdown)
-        if not whole or self.aim.summed or self.limits.stages or self.limits.all_devices:
+        if not whole or self.target.summed or self.limits.stages or self.limits.all_devices:
             return float("inf")
         return min(self.value.get(self.stretch.high, {}).values(), default=float("inf"))
 
@@ -80,19 +80,19 @@ class Reached:
         return self.segments.mask(low, self.stretch.high) & at_home
 
     def at_home(self, low: int, high: int, first: int, end: int) -> bool:
-        """Is all between two ideals that is pinned to a device pinned to one of these groups?"""
+        """Whether all supernodes between two ideals that are pinned are pinned to these groups."""
         layout = self.segments.layout
         return not layout.bound or bool(layout.at_home(first, end)[self.segments.mask(low, high)].all())
 
     def beaten(self, high: int, position: int, value: float) -> bool:
-        """Do labels make useless whatever reaches an ideal with at least this value at a position?"""
+        """Whether labels dominate whatever reaches an ideal with at least this value at a position."""
         if not self.plain:
             return False
         found = self.value.get(high, {})
-        mine = max(value, self.aim.floor)
+        mine = max(value, self.target.floor)
         return any(label.position <= position and each <= mine for label, each in found.items())
 
-    def offer(self, label: Label, high: int, end: End, value: float, step: Step) -> None:
+    def offer(self, label: Label, high: int, end: End, value: float, step: LabelOrigin) -> None:
         """Keep a way to hold an ideal, unless it exceeds a limit or is no better than what is known."""
         new = Label(
             label.position + end.label.position,
@@ -100,7 +100,7 @@ class Reached:
             label.stages + end.label.stages if self.limits.stages else 0,
         )
         groups = self.segments.layout.groups - new.position
-        if self.aim.hopeless(np.array([high]), np.array([value]), groups)[0] or new.stages > (
+        if self.target.hopeless(np.array([high]), np.array([value]), groups)[0] or new.stages > (
             self.limits.stages or new.stages
         ):
             return
@@ -110,7 +110,7 @@ class Reached:
             self.step[high, new] = step
 
     def same(self, label: Label, wanted: Label) -> bool:
-        """Do two labels agree in all that counts?"""
+        """Whether two labels agree in all that counts."""
         counted = self.segments.followed or self.limits.all_devices
         return (
             label.position == wanted.position
@@ -120,7 +120,7 @@ class Reached:
 
     def _best(self, ideal: int) -> list[Label]:
         """The labels of an ideal that no other one beats."""
-        value, floor, kept = self.value[ideal], self.aim.floor, list[Label]()
+        value, floor, kept = self.value[ideal], self.target.floor, list[Label]()
         for label in sorted(value):
             mine = max(value[label], floor)
             if self.limits.all_devices or not any(

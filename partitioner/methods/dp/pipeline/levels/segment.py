@@ -9,17 +9,25 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice
-from partitioner.methods.dp.pipeline.arrays import Bools, Burden, Costs, Hunt, Ints32, States, Table
-from partitioner.methods.dp.pipeline.ground import SLACK, new_table
+from partitioner.methods.dp.pipeline.arrays import (
+    Bools,
+    DeviceStates,
+    Ints32,
+    MemoryModel,
+    PipelineSearchSpec,
+    PipelineTable,
+    StageCosts,
+)
 from partitioner.methods.dp.pipeline.kernel import sweep
-from partitioner.methods.dp.pipeline.levels.aim import Aim
-from partitioner.methods.dp.pipeline.levels.layout import Layout, layout_of
+from partitioner.methods.dp.pipeline.levels.layout import GroupLayout, layout_of
 from partitioner.methods.dp.pipeline.levels.prices import Prices
+from partitioner.methods.dp.pipeline.levels.search_target import SearchTarget
 from partitioner.methods.dp.pipeline.levels.spread import one_stage, spread
 from partitioner.methods.dp.pipeline.levels.weights import Weights
 from partitioner.methods.dp.pipeline.loads import least_work
-from partitioner.methods.dp.pipeline.model import behind_matters, burden_of, costs_of, demands_of
+from partitioner.methods.dp.pipeline.model import behind_matters, costs_of, memory_model_of, stage_limits_of
 from partitioner.methods.dp.pipeline.states import StateSpace
+from partitioner.methods.dp.pipeline.tables import SLACK, new_table
 from partitioner.methods.dp.weights import remaining_weights, weights_above
 from partitioner.problem.arrays import Floats
 from partitioner.problem.problem import Problem
@@ -49,17 +57,17 @@ class Segments:
 
     def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
-        self.layout: Layout = layout_of(problem)
+        self.layout: GroupLayout = layout_of(problem)
         self.members = _members(lattice.parent, lattice.added, problem.n)
         self.small = replace(problem, count=self.layout.size)
         self.space = StateSpace(self.small)
         self.costs = costs_of(problem)
-        self.demands = demands_of(problem)
+        self.stage_limits = stage_limits_of(problem)
         self.weights = Weights(problem, relaxation, lattice, self.layout)
         self.rest = remaining_weights(lattice, least_work(problem))
         self.followed = behind_matters(problem)
         self.table = new_table(lattice.size, self.space.count)
-        self._burdens: dict[int, Burden] = {}
+        self._memory_models: dict[int, MemoryModel] = {}
         self._unclosed: Ints32 = np.full((len(problem.count), lattice.size), -1, dtype=np.int32)
         self._growth = np.full(problem.work().shape, np.inf)
 
@@ -84,29 +92,29 @@ class Segments:
         behind: int,
         start: float,
         groups: int,
-        aim: Aim,
+        target: SearchTarget,
         last: int | None = None,
-    ) -> Table:
+    ) -> PipelineTable:
         """The table of stages in one group that start behind `low`; up to `groups` further ones follow.
 
         They start before the ideal `last`, by default before `high`.
         Valid up to the next call. `opened` has shape (n,), `behind` devices are in use behind the group.
         """
-        if behind not in self._burdens:
-            self._burdens[behind] = burden_of(self.small, self.space, behind)
+        if behind not in self._memory_models:
+            self._memory_models[behind] = memory_model_of(self.small, self.space, behind)
         self.table.value[low : high + 1] = np.inf
         self.table.value[low, 0] = start
         free = self.space.free + groups * self.layout.size
-        hunt = self._hunt(low, high, opened, prices, self.weights.capacity(free, aim.threshold), aim)
+        spec = self._spec(low, high, opened, prices, self.weights.capacity(free, target.threshold), target)
         self._sweep(
-            low, high, prices, self._burdens[behind], self.space.states, hunt, self.table, last or high
+            low, high, prices, self._memory_models[behind], self.space.states, spec, self.table, last or high
         )
         return self.table
 
     def over_groups(
         self, low: int, high: int, opened: Bools, prices: Prices, behind: int, start: float,
-        kind: int, groups: list[int], slowdown: float, left: int, aim: Aim,
-    ) -> Table:  # fmt: skip
+        kind: int, groups: list[int], slowdown: float, left: int, target: SearchTarget,
+    ) -> PipelineTable:  # fmt: skip
         """The table of single stages on all devices of a kind in several groups, by number of devices.
 
         `groups` lists how many these may be; `left` are there.
@@ -117,24 +125,26 @@ class Segments:
         table = new_table(self.lattice.size, most + 1)
         table.value[low, 0] = start
         used = -(-np.arange(most + 1) // size)
-        capacity = self.weights.capacity((left - used)[:, None] * self.layout.size, aim.threshold)
-        hunt = self._hunt(low, high, opened, prices, capacity, aim)
+        capacity = self.weights.capacity((left - used)[:, None] * self.layout.size, target.threshold)
+        spec = self._spec(low, high, opened, prices, capacity, target)
         costs = self.costs._replace(bandwidth=self.costs.bandwidth / slowdown)
-        thrifty = self.space.states.thrifty and not self.layout.bound
-        states = one_stage(len(self.layout.size), kind, most, thrifty)
-        burden = spread(self.small, self.space, behind, copies, states)
-        self._sweep(low, high, prices, burden, states, hunt, table, low + 1, costs)
+        dominance = self.space.states.dominance and not self.layout.bound
+        states = one_stage(len(self.layout.size), kind, most, dominance)
+        memory_model = spread(self.small, self.space, behind, copies, states)
+        self._sweep(low, high, prices, memory_model, states, spec, table, low + 1, costs)
         return table
 
-    def _hunt(self, low: int, high: int, opened: Bools, prices: Prices, capacity: Floats, aim: Aim) -> Hunt:
+    def _spec(
+        self, low: int, high: int, opened: Bools, prices: Prices, capacity: Floats, target: SearchTarget
+    ) -> PipelineSearchSpec:
         weight = self.weights.between(self.mask(low, high), prices)
         remaining = remaining_weights(self.lattice, weight)
         after, weight = self.problem.successors, np.where(opened, weight, 0.0)
-        return Hunt(
-            summed=aim.summed,
-            threshold=aim.threshold,
-            limit=aim.limit,
-            floor=aim.floor,
+        return PipelineSearchSpec(
+            summed=target.summed,
+            threshold=target.threshold,
+            limit=target.limit,
+            floor=target.floor,
             capacity=capacity,
             remaining=remaining - remaining[high],
             above=weights_above(after.start, after.items, weight, self.lattice.linear),
@@ -145,16 +155,27 @@ class Segments:
         )
 
     def _sweep(
-        self, low: int, high: int, prices: Prices, burden: Burden, states: States, hunt: Hunt,
-        table: Table, last: int, costs: Costs | None = None,
+        self, low: int, high: int, prices: Prices, memory_model: MemoryModel, states: DeviceStates,
+        spec: PipelineSearchSpec, table: PipelineTable, last: int, costs: StageCosts | None = None,
     ) -> None:  # fmt: skip
-        costs = self._priced(costs or self.costs, prices, hunt.threshold)
-        sweep(self.lattice, costs, burden, self.demands, states, hunt, table, low, min(last, high), UNENDING)
+        costs = self._priced(costs or self.costs, prices, spec.threshold)
+        sweep(
+            self.lattice,
+            costs,
+            memory_model,
+            self.stage_limits,
+            states,
+            spec,
+            table,
+            low,
+            min(last, high),
+            UNENDING,
+        )
 
-    def _priced(self, costs: Costs, prices: Prices, threshold: float) -> Costs:
+    def _priced(self, costs: StageCosts, prices: Prices, threshold: float) -> StageCosts:
         """The costs at these prices; one that is too large for any stage is as good as twice it."""
-        fare = self.problem.fare[self.problem.pays]
-        most = 2 * threshold * (self.problem.copies.max() / fare.min(initial=1.0))
+        transfer_factor = self.problem.transfer_factor[self.problem.pays]
+        most = 2 * threshold * (self.problem.copies.max() / transfer_factor.min(initial=1.0))
         enter, leave = costs.enter * prices.enter, costs.leave * prices.leave
         return costs._replace(enter=np.minimum(enter, most), leave=np.minimum(leave, most))
 

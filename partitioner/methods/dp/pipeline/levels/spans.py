@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline.arrays import Table
-from partitioner.methods.dp.pipeline.levels.labels import End, Label, Step
+from partitioner.methods.dp.pipeline.arrays import PipelineTable
+from partitioner.methods.dp.pipeline.levels.labels import End, Label, LabelOrigin
 from partitioner.methods.dp.pipeline.levels.prices import spanning_prices
 from partitioner.methods.dp.pipeline.levels.reached import Reached
 from partitioner.methods.dp.pipeline.loads import pipeline_of
@@ -24,7 +24,7 @@ def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) 
 
 
 def may_span(reached: Reached) -> bool:
-    """May a stage have several whole groups at all?"""
+    """Whether a stage may have several whole groups."""
     kinds = int((reached.segments.layout.size > 0).sum())
     most = pipeline_of(reached.segments.problem).replicas
     return most > 1 and not (reached.limits.all_devices and kinds > 1)
@@ -41,14 +41,14 @@ def _widths(reached: Reached, position: int, kind: int) -> list[int]:
 
 def _spanning(
     reached: Reached, low: int, position: int, labels: list[Label], kind: int, groups: list[int]
-) -> Table:
+) -> PipelineTable:
     """The table of the stages that start at an ideal, on all devices of a kind in so many groups."""
     segments, stretch, slowdown = reached.segments, reached.stretch, reached.slowdown
     return segments.over_groups(
         low, stretch.high, reached.opened(low, position, max(groups)),
         spanning_prices(segments.problem.nets, stretch.prices, reached.within, slowdown),
         reached.behind(labels[0]), reached.least(low, labels), kind, groups, slowdown,
-        stretch.end - position, reached.aim,
+        stretch.end - position, reached.target,
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _offer_spans(
     labels: list[Label],
     kind: int,
     groups: list[int],
-    table: Table,
+    table: PipelineTable,
 ) -> None:
     base, size = reached.least(low, labels), int(reached.segments.layout.size[kind])
     for each in groups:
@@ -69,5 +69,5 @@ def _offer_spans(
                 continue
             for label in labels:
                 added = End(Label(position + each - label.position, copies, 1), 0.0)
-                value = reached.aim.joined(reached.value[low][label], table.value[high, copies], base)
-                reached.offer(label, high, added, value, Step(low, label, position, kind))
+                value = reached.target.joined(reached.value[low][label], table.value[high, copies], base)
+                reached.offer(label, high, added, value, LabelOrigin(low, label, position, kind))

@@ -7,11 +7,11 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.pipeline.arrays import Bools
-from partitioner.methods.dp.pipeline.ground import SLACK
 from partitioner.methods.dp.pipeline.levels.cuts import cut_costs, end_costs, segment_costs
-from partitioner.methods.dp.pipeline.levels.layout import Layout
+from partitioner.methods.dp.pipeline.levels.layout import GroupLayout
 from partitioner.methods.dp.pipeline.levels.prices import Prices
 from partitioner.methods.dp.pipeline.model import costs_of
+from partitioner.methods.dp.pipeline.tables import SLACK
 from partitioner.methods.dp.weights import remaining_weights
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem
@@ -28,7 +28,9 @@ class Weights:
         What a transfer that costs 1 takes of the joint capacity, at least.
     """
 
-    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice, layout: Layout) -> None:
+    def __init__(
+        self, problem: Problem, relaxation: Relaxation, lattice: Lattice, layout: GroupLayout
+    ) -> None:
         self.problem, self.relaxation, self.layout = problem, relaxation, layout
         self.remaining = remaining_weights(lattice, relaxation.weight)
         self.price = self._transfer_weight()
@@ -79,4 +81,4 @@ class Weights:
     def _transfer_weight(self) -> float:
         if self.problem.communication != "sequential":
             return 0.0
-        return float((self.relaxation.time_price * self.problem.fare)[self.layout.size > 0].min())
+        return float((self.relaxation.time_price * self.problem.transfer_factor)[self.layout.size > 0].min())

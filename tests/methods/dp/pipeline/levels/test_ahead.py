@@ -11,9 +11,9 @@ from partitioner import DeviceKind, Devices, Graph, Level
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.ideals import ideal_lattice
 from partitioner.methods.dp.pipeline.levels.ahead import bound_ahead, looks_ahead
-from partitioner.methods.dp.pipeline.levels.ground import LevelsGround
 from partitioner.methods.dp.pipeline.levels.inside import ways_in_group
 from partitioner.methods.dp.pipeline.levels.reached import Reached
+from partitioner.methods.dp.pipeline.levels.tables import LevelsTables
 from partitioner.problem.problem import Problem
 from tests.methods.dp.pipeline.cases import problem_of
 from tests.random_pipelines import Case
@@ -35,9 +35,9 @@ def searches() -> Iterator[Reached]:
         problem = some_problem(seed)
         lattice = ideal_lattice(problem, 10_000, 100_000)
         assert lattice is not None
-        ground = LevelsGround(problem, relax(problem), lattice)
+        tables = LevelsTables(problem, relax(problem), lattice)
         for threshold in (6.0, 8.0, 10.0, 14.0):
-            yield ground.filling(threshold, 0.0).chain.reached
+            yield tables.filling(threshold, 0.0).chain.reached
 
 
 def least(reached: Reached, low: int, high: int, position: int) -> float:
@@ -55,11 +55,11 @@ def test_no_pipeline_with_a_border_is_better_than_the_bound() -> None:
     above = 0
     for reached in searches():
         assert looks_ahead(reached)
-        assert reached.aim.after is not None
+        assert reached.target.after is not None
         for low, value in enumerate(values(reached), 1):
             bound = bound_ahead(reached, low, 1)
             assert bound <= value * (1 + 1e-9)
-            above += bound > reached.aim.after[1, low]
+            above += bound > reached.target.after[1, low]
     assert above > 10
 
 

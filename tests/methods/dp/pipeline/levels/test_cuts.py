@@ -20,10 +20,12 @@ def test_costs_by_definition(seed: int) -> None:
     assert lattice is not None
     segments, nets = Segments(problem, relax(problem), lattice), problem.nets
     pins = [set(nets.pins.row(e).tolist()) for e in range(len(nets.cost))]
-    held = [set(lattice.members(i).tolist()) for i in range(lattice.size)]
+    in_flight = [set(lattice.members(i).tolist()) for i in range(lattice.size)]
     number = np.array([len(each) for each in pins])
     cut = cut_costs(lattice.parent, lattice.added, nets.of_node.start, nets.of_node.items, number, nets.cost)
-    expected = [sum(nets.cost[e] for e, p in enumerate(pins) if p & ideal and p - ideal) for ideal in held]
+    expected = [
+        sum(nets.cost[e] for e, p in enumerate(pins) if p & ideal and p - ideal) for ideal in in_flight
+    ]
     assert cut == pytest.approx(expected)
     low = lattice.size // 3
     highs = np.flatnonzero(segments.above(low))
@@ -32,7 +34,7 @@ def test_costs_by_definition(seed: int) -> None:
         segments.members, low, highs, nets.pins.start, nets.pins.items, nets.source, enter, leave
     )
     for high, total in zip(highs.tolist(), found.tolist(), strict=True):
-        inside, cost = held[high] - held[low], 0.0
+        inside, cost = in_flight[high] - in_flight[low], 0.0
         for e, p in enumerate(pins):
             if p & inside and int(nets.source[e]) not in inside:
                 cost += enter[e]

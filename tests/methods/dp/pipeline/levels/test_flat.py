@@ -28,7 +28,7 @@ def test_an_ideal_and_its_complement_hold_all() -> None:
         problem, lattice = some_problem(seed)
         after = Remainders(problem, relax(problem), lattice, layout_of(problem))
         for ideal in range(lattice.size):
-            left = problem.n - 1 - after.ground.lattice.members(int(after.complement[ideal]))
+            left = problem.n - 1 - after.tables.lattice.members(int(after.complement[ideal]))
             both = np.concatenate((lattice.members(ideal), left))
             assert sorted(both.tolist()) == list(range(problem.n))
 

@@ -17,10 +17,10 @@ GRAPH = Graph.from_arrays({"gpu": [1.0, 2.0]}, [(0, 1)], cost=1.0)
 def test_only_whole_groups() -> None:
     problem = problem_of(Case(GRAPH, DEVICES, replicas=8, schedule="1f1b"))
     copies = np.array([4, 6])
-    states = one_stage(1, 0, 6, thrifty=True)
-    burden = spread(problem, StateSpace(problem), 3, copies, states)
-    assert np.flatnonzero(np.isfinite(burden.held[0])).tolist() == [4, 6]
-    assert burden.held[0, 4] == 2  # ceil((3 + 4) / 4)
-    assert burden.held[0, 6] == 2  # ceil((3 + 6) / 6)
-    assert burden.versions[0, 4] == 1
+    states = one_stage(1, 0, 6, dominance=True)
+    memory_model = spread(problem, StateSpace(problem), 3, copies, states)
+    assert np.flatnonzero(np.isfinite(memory_model.in_flight[0])).tolist() == [4, 6]
+    assert memory_model.in_flight[0, 4] == 2  # ceil((3 + 4) / 4)
+    assert memory_model.in_flight[0, 6] == 2  # ceil((3 + 6) / 6)
+    assert memory_model.versions[0, 4] == 1
     assert states.left[:, 0].tolist() == [6, 0, 0, 0, 0, 0, 0]

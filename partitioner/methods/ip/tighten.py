@@ -12,10 +12,10 @@ from partitioner.base.interruption import CompilationStopped
 from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.local_search.rounds import Search as Annealing
+from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
-from partitioner.methods.solvers.race import is_worth_while
+from partitioner.methods.solvers.portfolio import is_worth_while
 
 SHARE = 0.85  # of the time that is left, where solvers can use the rest
 POLISH = 1e-2  # seconds for each supernode of local search from the first parts
@@ -26,7 +26,7 @@ LOOK = 0.05  # seconds between looks when only the local search is at work
 SLICE = 0.2  # seconds in turn where one core has to do
 
 
-def squeeze(search: SplitSearch, relaxation: Relaxation) -> None:
+def tighten(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound until they meet, or neither moves any more."""
     descent = Descent(search)
     covering = Covering(search.problem, relaxation, descent.left)
@@ -57,7 +57,7 @@ def cover(search: SplitSearch, relaxation: Relaxation) -> None:
 
 
 def _stop(search: SplitSearch, descent: Descent) -> Callable[[], bool]:
-    """Should the covering bound begin anew, or end?"""
+    """Whether the covering bound should begin anew, or end."""
     value = search.value
 
     def stop() -> bool:
@@ -127,7 +127,7 @@ class Descent:
         found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)
         if found is not None:
             self._keep(*found)
-        annealing = Annealing(problem, settings.seed)
+        annealing = LocalSearch(problem, settings.seed)
         annealing.run(lambda: self._goes_on(annealing))
         self._keep(annealing.value, annealing.parts)
 
@@ -142,7 +142,7 @@ class Descent:
     def _floor(self) -> float:
         return self.search.bound / (1 - self.search.gap)
 
-    def _goes_on(self, annealing: Annealing) -> bool:
+    def _goes_on(self, annealing: LocalSearch) -> bool:
         self._keep(annealing.value, annealing.parts)
         self.give_way(0)
         ends = self.leaving or self.late or self.search.settings.expired

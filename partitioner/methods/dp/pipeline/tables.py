@@ -8,10 +8,10 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice
-from partitioner.methods.dp.pipeline.arrays import Costs, Hunt, Table
+from partitioner.methods.dp.pipeline.arrays import PipelineSearchSpec, PipelineTable, StageCosts
 from partitioner.methods.dp.pipeline.kernel import sweep
 from partitioner.methods.dp.pipeline.loads import least_work, pipeline_value
-from partitioner.methods.dp.pipeline.model import burden_of, costs_of, demands_of, stage_growth
+from partitioner.methods.dp.pipeline.model import costs_of, memory_model_of, stage_growth, stage_limits_of
 from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
 from partitioner.methods.method import Part
@@ -20,7 +20,7 @@ from partitioner.problem.problem import Problem
 SLACK = 1e-9
 
 
-class PipelineGround:
+class PipelineTables:
     """All that the fillings over one lattice have in common.
 
     Parameters
@@ -35,8 +35,8 @@ class PipelineGround:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.space = StateSpace(problem)
         self.costs = costs_of(problem)
-        self.burden = burden_of(problem, self.space)
-        self.demands = demands_of(problem)
+        self.memory_model = memory_model_of(problem, self.space)
+        self.stage_limits = stage_limits_of(problem)
         self.growth = stage_growth(problem)
         self.easiest = easiest_followers(lattice, self.growth)
         self.remaining = remaining_weights(lattice, relaxation.weight)
@@ -45,29 +45,29 @@ class PipelineGround:
         self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
         self.open = np.ones(problem.n, dtype=bool)
 
-    def filling(self, threshold: float, floor: float) -> Filling:
+    def filling(self, threshold: float, floor: float) -> PipelineFilling:
         """A table of smallest largest loads up to a threshold; those up to the floor are not told apart."""
-        return Filling(self, self.hunt(threshold, threshold, floor, summed=False))
+        return PipelineFilling(self, self.spec(threshold, threshold, floor, summed=False))
 
-    def summing(self, threshold: float, limit: float) -> Filling:
+    def summing(self, threshold: float, limit: float) -> PipelineFilling:
         """A table of smallest sums of loads up to a limit, with no load above the threshold."""
-        return Filling(self, self.hunt(threshold, limit, 0.0, summed=True))
+        return PipelineFilling(self, self.spec(threshold, limit, 0.0, summed=True))
 
-    def clipped(self, threshold: float) -> Costs:
+    def clipped(self, threshold: float) -> StageCosts:
         """The costs for a threshold: one that is too large for any stage is as good as twice it.
 
         A cost of many orders of magnitude, such as one that stands for "never", would leave its
         rounding behind when it is taken away again.
         """
-        fare = self.problem.fare[self.problem.pays]
-        most = 2 * threshold * (self.problem.copies.max() / fare.min(initial=1.0))
+        transfer_factor = self.problem.transfer_factor[self.problem.pays]
+        most = 2 * threshold * (self.problem.copies.max() / transfer_factor.min(initial=1.0))
         costs = self.costs
         return costs._replace(enter=np.minimum(costs.enter, most), leave=np.minimum(costs.leave, most))
 
-    def hunt(self, threshold: float, limit: float, floor: float, summed: bool) -> Hunt:
+    def spec(self, threshold: float, limit: float, floor: float, summed: bool) -> PipelineSearchSpec:
         """What a filling looks for."""
         capacity = self.relaxation.capacity(threshold, self.space.free, self.problem.memory)
-        return Hunt(
+        return PipelineSearchSpec(
             summed=summed,
             threshold=threshold,
             limit=limit,
@@ -82,14 +82,14 @@ class PipelineGround:
         )
 
 
-class Filling:
+class PipelineFilling:
     """A table over the ideals of a lattice, filled from the empty ideal up.
 
     Parameters
     ----------
-    ground
+    tables
         The problem and the lattice.
-    hunt
+    spec
         What is looked for.
 
     Attributes
@@ -100,37 +100,37 @@ class Filling:
         Steps walked up the lattice so far.
     """
 
-    def __init__(self, ground: PipelineGround, hunt: Hunt) -> None:
-        self.ground, self.hunt = ground, hunt
-        self.costs = ground.clipped(hunt.threshold)
-        self.table = new_table(ground.lattice.size, ground.space.count)
+    def __init__(self, tables: PipelineTables, spec: PipelineSearchSpec) -> None:
+        self.tables, self.spec = tables, spec
+        self.costs = tables.clipped(spec.threshold)
+        self.table = new_table(tables.lattice.size, tables.space.count)
         self.table.value[0, 0] = 0.0
         self.ideal = 0
         self.steps = 0
 
     def advance(self, budget: int) -> None:
         """Walk on for about `budget` steps."""
-        ground = self.ground
+        tables = self.tables
         self.ideal, steps = sweep(
-            ground.lattice, self.costs, ground.burden, ground.demands, ground.space.states, self.hunt,
-            self.table, self.ideal, ground.lattice.size - 1, budget,
+            tables.lattice, self.costs, tables.memory_model, tables.stage_limits, tables.space.states,
+            self.spec, self.table, self.ideal, tables.lattice.size - 1, budget,
         )  # fmt: skip
         self.steps += steps
 
     def best(self) -> tuple[float, list[Part]] | None:
         """The objective of the stages that the table holds for all, and these."""
-        last = np.where(self.ground.space.final, self.table.value[-1], np.inf)
+        last = np.where(self.tables.space.final, self.table.value[-1], np.inf)
         state = int(last.argmin())
         if np.isinf(last[state]):
             return None
-        stages = stages_in(self.table, self.ground, self.ground.lattice.size - 1, state)
-        return pipeline_value(self.ground.problem, stages), stages
+        stages = stages_in(self.table, self.tables, self.tables.lattice.size - 1, state)
+        return pipeline_value(self.tables.problem, stages), stages
 
 
-def new_table(ideals: int, states: int) -> Table:
+def new_table(ideals: int, states: int) -> PipelineTable:
     """An empty table."""
     shape = ideals, states
-    return Table(
+    return PipelineTable(
         np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8), np.empty(shape, np.int32)
     )
 
@@ -142,12 +142,12 @@ class Walked(Protocol):
     space: StateSpace
 
 
-def stages_in(table: Table, ground: Walked, ideal: int, state: int, first: int = 0) -> list[Part]:
+def stages_in(table: PipelineTable, tables: Walked, ideal: int, state: int, first: int = 0) -> list[Part]:
     """The stages that lead from ideal `first` to an ideal and a state of it."""
     stages = []
     while ideal != first:
         kind, copies = int(table.kind[ideal, state]), int(table.copies[ideal, state])
         before = int(table.origin[ideal, state])
-        stages.append(Part(kind, ground.lattice.difference(ideal, before), copies))
-        ideal, state = before, state - ground.space.step(kind, copies)
+        stages.append(Part(kind, tables.lattice.difference(ideal, before), copies))
+        ideal, state = before, state - tables.space.step(kind, copies)
     return stages[::-1]

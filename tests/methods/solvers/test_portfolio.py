@@ -26,10 +26,10 @@ from partitioner.methods.ip.solve import solve_ip
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.task import Task
 from partitioner.methods.method import Part, Settings
-from partitioner.methods.solvers.backends.backend import Answer, Capability, Limits
+from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
 from partitioner.methods.solvers.messages import Job
-from partitioner.methods.solvers.worker_pool import Crew, Worker
+from partitioner.methods.solvers.worker_pool import Worker, WorkerPool
 from tests.methods.ip.cases import PRESENT, hard_graph, misbehaving, problem_of
 
 DEVICES = Devices.accelerated(4)
@@ -46,7 +46,7 @@ def run_with(monkeypatch: pytest.MonkeyPatch, *backends: Capability, **settings:
     problem, limits = problem_of(hard_graph(), DEVICES), Settings(**settings)
     first = solve_single(problem, limits).parts or []
     monkeypatch.setattr(ip, "find_start", lambda search: search.offer(first))
-    monkeypatch.setattr(ip, "squeeze", lambda search, relaxation: None)
+    monkeypatch.setattr(ip, "tighten", lambda search, relaxation: None)
     return solve_ip(problem, limits)
 
 
@@ -81,7 +81,7 @@ def test_time_limit_keeps_the_incumbent(name: str) -> None:
 def test_time_limit_without_a_plan_of_the_method(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it is the first plan, unless there is none."""
     monkeypatch.setattr(ip, "find_start", lambda search: None)
-    monkeypatch.setattr(ip, "squeeze", lambda search, relaxation: None)
+    monkeypatch.setattr(ip, "tighten", lambda search, relaxation: None)
     plan = hard_plan(name, time_limit=0.2)
     assert (plan.status, plan.stop_reason) == ("feasible", "time_limit")
     monkeypatch.setattr("partitioner.planning.run.find_first_plan", lambda *_: None)
@@ -108,13 +108,13 @@ def test_ctrl_c_returns_a_valid_plan(name: str) -> None:
 @every_backend
 def test_a_killed_solver_leaves_the_incumbent(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its process dies in the middle of the solve: the plan stays, and the notes say why."""
-    give = Worker.give
+    submit = Worker.submit
 
-    def give_and_kill(worker: Worker, job: Job) -> None:
-        give(worker, job)
+    def submit_and_kill(worker: Worker, job: Job) -> None:
+        submit(worker, job)
         os.killpg(pid_of(worker), signal.SIGKILL)
 
-    monkeypatch.setattr(Worker, "give", give_and_kill)
+    monkeypatch.setattr(Worker, "submit", submit_and_kill)
     outcome = run_with(monkeypatch, BACKENDS[name], workers=1)
     assert outcome.stop_reason == "heuristic"
     assert np.isfinite(outcome.value)
@@ -167,17 +167,17 @@ def test_an_orphaned_worker_leaves() -> None:
     script = (
         "import os, sys, time, numpy as np\n"
         "from partitioner import Devices\n"
-        "from partitioner.methods.solvers.backends.backend import Limits\n"
+        "from partitioner.methods.solvers.backends.backend import SolverLimits\n"
         "from partitioner.methods.solvers.backends.catalogue import BACKENDS\n"
-        "from partitioner.methods.solvers.worker_pool import Crew\n"
+        "from partitioner.methods.solvers.worker_pool import WorkerPool\n"
         "from partitioner.methods.ip.formulate import formulate\n"
         "from partitioner.methods.solvers.messages import Job\n"
         "from partitioner.methods.ip.task import Task\n"
         "from tests.methods.ip.cases import hard_graph, problem_of\n"
         "problem = problem_of(hard_graph(), Devices.accelerated(4))\n"
         "program = formulate(Task(problem, np.inf, 0.0)).program\n"
-        "worker = Crew().hire()\n"
-        "worker.give(Job(BACKENDS['scip'].place, program, Limits()))\n"
+        "worker = WorkerPool().start()\n"
+        "worker.submit(Job(BACKENDS['scip'].place, program, SolverLimits()))\n"
         "time.sleep(2.0)\n"
         "print(worker.process.pid, flush=True)\n"
         "os._exit(0)\n"
@@ -205,12 +205,12 @@ def wait_until(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
 
 def test_leaving_the_crew_ends_its_workers() -> None:
     program = formulate(Task(problem_of(hard_graph(), DEVICES), np.inf, 0.0)).program
-    with closing(Crew()) as crew:
-        worker = crew.hire()
-        worker.give(Job(BACKENDS["cbc"].place, program, Limits()))
+    with closing(WorkerPool()) as pool:
+        worker = pool.start()
+        worker.submit(Job(BACKENDS["cbc"].place, program, SolverLimits()))
         time.sleep(1.0)
     assert worker.process is not None and worker.process.returncode == -signal.SIGKILL
-    event = crew.next(2.0)
+    event = pool.next(2.0)
     assert event is None or isinstance(event.message, Answer) or event.message.values is None
 
 

@@ -16,15 +16,15 @@ FIRST: int = np.int64(0)  # type: ignore[assignment]
 NOWHERE: int = np.int64(-1)  # type: ignore[assignment]
 
 
-class Ground(NamedTuple):
+class TaskArrays(NamedTuple):
     """What does not change, see :class:`partitioner.problem.tasks.Tasks`.
 
     Parameters
     ----------
     reserve
-        Does the first task of a group take the memory of all?
+        Whether the first task of a group takes the memory of all.
     insertion
-        May tasks start in idle slots between others?
+        Whether tasks may start in idle slots between others.
     """
 
     time: Floats
@@ -46,7 +46,7 @@ class Ground(NamedTuple):
     insertion: bool
 
 
-class State(NamedTuple):
+class PartialSchedule(NamedTuple):
     """What has been placed so far.
 
     Parameters
@@ -80,9 +80,9 @@ class State(NamedTuple):
     channel: Floats
 
 
-def ground_of(tasks: Tasks, reserve: bool = True, insertion: bool = True) -> Ground:
+def arrays_of(tasks: Tasks, reserve: bool = True, insertion: bool = True) -> TaskArrays:
     """The tasks as the loops read them."""
-    return Ground(
+    return TaskArrays(
         time=tasks.time,
         size=tasks.size,
         group=tasks.group,
@@ -103,18 +103,18 @@ def ground_of(tasks: Tasks, reserve: bool = True, insertion: bool = True) -> Gro
     )
 
 
-def new_state(tasks: Tasks) -> State:
+def new_state(tasks: Tasks) -> PartialSchedule:
     """Nothing is placed, all devices are empty."""
     tensors = len(tasks.cost) if tasks.contention else 0
-    state: State = empty_state(tasks.limit, tasks.n, len(tasks.group_size), tensors)
+    state: PartialSchedule = empty_state(tasks.limit, tasks.n, len(tasks.group_size), tensors)
     return state
 
 
 @njit(cache=True, nogil=True)
-def empty_state(limit: Floats, n: int, groups: int, tensors: int) -> State:
+def empty_state(limit: Floats, n: int, groups: int, tensors: int) -> PartialSchedule:
     """As :func:`new_state`, for `n` tasks in `groups` groups; `tensors` is 0 without contention."""
     d = len(limit)
-    return State(
+    return PartialSchedule(
         np.full(n, NOWHERE),
         np.zeros(n),
         np.zeros(n),
@@ -130,16 +130,16 @@ def empty_state(limit: Floats, n: int, groups: int, tensors: int) -> State:
 
 
 @njit(cache=True, nogil=True)
-def fits(ground: Ground, state: State, v: int, d: int) -> bool:
-    """May task `v` go to device `d`, by its group, the memory that is left, and the kind?"""
-    g = ground.group[v]
+def fits(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> bool:
+    """Whether task `v` may go to device `d`, by its group, the memory that is left, and the kind."""
+    g = arrays.group[v]
     if state.home[g] == NOWHERE:
-        return bool(ground.group_allowed[d, g] and ground.group_size[g] <= state.room[d])
-    return bool(state.home[g] == d and (ground.reserve or ground.size[v] <= state.room[d]))
+        return bool(arrays.group_allowed[d, g] and arrays.group_size[g] <= state.room[d])
+    return bool(state.home[g] == d and (arrays.reserve or arrays.size[v] <= state.room[d]))
 
 
 @njit(cache=True, nogil=True)
-def arrives(ground: Ground, state: State, u: int, tensor: int, d: int) -> float:
+def arrives(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> float:
     """When the tensor that task `u` made is on device `d`, if it is sent as soon as may be.
 
     With contention as Baechi has it: the transfer takes the sender's channel from when it is free, the
@@ -148,8 +148,8 @@ def arrives(ground: Ground, state: State, u: int, tensor: int, d: int) -> float:
     source = state.device[u]
     if source == d:
         return float(state.finish[u])
-    length = ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d]
-    if not ground.contention or length == 0.0:
+    length = arrays.slope[source, d] * arrays.cost[tensor] + arrays.intercept[source, d]
+    if not arrays.contention or length == 0.0:
         return float(state.finish[u] + length)
     if state.arrival[tensor, d] < np.inf:
         return float(state.arrival[tensor, d])
@@ -158,40 +158,40 @@ def arrives(ground: Ground, state: State, u: int, tensor: int, d: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def ready_time(ground: Ground, state: State, v: int, d: int) -> float:
+def ready_time(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
     """When all inputs of task `v` are on device `d`; each transfer is judged by itself."""
     ready = 0.0
-    for e in range(ground.before_start[v], ground.before_start[v + 1]):
-        ready = max(ready, arrives(ground, state, ground.before[e], ground.before_tensor[e], d))
+    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+        ready = max(ready, arrives(arrays, state, arrays.before[e], arrays.before_tensor[e], d))
     return ready
 
 
 @njit(cache=True, nogil=True)
-def earliest_start(ground: Ground, state: State, v: int, d: int) -> float:
+def earliest_start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
     """When task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
-    ready, end = ready_time(ground, state, v, d), state.end[d]
-    count = state.idle_count[d] if ground.insertion and ready < end else 0
-    return float(first_slot(state.idle_from, state.idle_to, d, count, ready, ground.time[d, v], end))
+    ready, end = ready_time(arrays, state, v, d), state.end[d]
+    count = state.idle_count[d] if arrays.insertion and ready < end else 0
+    return float(first_slot(state.idle_from, state.idle_to, d, count, ready, arrays.time[d, v], end))
 
 
 @njit(cache=True, nogil=True)
-def start_times(ground: Ground, state: State, v: int, start: Floats) -> None:
+def start_times(arrays: TaskArrays, state: PartialSchedule, v: int, start: Floats) -> None:
     """Fill `start`, shape (D,): :func:`earliest_start` on every device, infinity where the task does not fit.
 
     Much faster than one call a device: in loops over devices, calls that are given all arrays are dear.
     """
     for d in range(len(start)):
-        start[d] = ready_time(ground, state, v, d)
-    g = ground.group[v]
-    home, whole = state.home[g], ground.group_size[g]
-    needs = 0.0 if ground.reserve else ground.size[v]
+        start[d] = ready_time(arrays, state, v, d)
+    g = arrays.group[v]
+    home, whole = state.home[g], arrays.group_size[g]
+    needs = 0.0 if arrays.reserve else arrays.size[v]
     for d in range(len(start)):
         room, ready, end = state.room[d], start[d], state.end[d]
         if (home == d and needs <= room) or (
-            home == NOWHERE and whole <= room and ground.group_allowed[d, g]
+            home == NOWHERE and whole <= room and arrays.group_allowed[d, g]
         ):
-            count = state.idle_count[d] if ground.insertion and ready < end else 0
-            length = ground.time[d, v]
+            count = state.idle_count[d] if arrays.insertion and ready < end else 0
+            length = arrays.time[d, v]
             start[d] = first_slot(state.idle_from, state.idle_to, d, count, ready, length, end)
         else:
             start[d] = np.inf
@@ -211,20 +211,20 @@ def first_slot(
 
 
 @njit(cache=True, nogil=True)
-def book(ground: Ground, state: State, v: int, d: int) -> None:
+def book(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> None:
     """Place task `v` on device `d` and start it as early as it can; with contention send its inputs."""
-    g = ground.group[v]
+    g = arrays.group[v]
     if state.home[g] == NOWHERE:
         state.home[g] = d
-        if ground.reserve:
-            state.room[d] -= ground.group_size[g]
-    if not ground.reserve:
-        state.room[d] -= ground.size[v]
-    if ground.contention:
-        for e in range(ground.before_start[v], ground.before_start[v + 1]):
-            send(ground, state, ground.before[e], ground.before_tensor[e], d)
-    begin = earliest_start(ground, state, v, d)
-    state.device[v], state.start[v], state.finish[v] = d, begin, begin + ground.time[d, v]
+        if arrays.reserve:
+            state.room[d] -= arrays.group_size[g]
+    if not arrays.reserve:
+        state.room[d] -= arrays.size[v]
+    if arrays.contention:
+        for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+            send(arrays, state, arrays.before[e], arrays.before_tensor[e], d)
+    begin = earliest_start(arrays, state, v, d)
+    state.device[v], state.start[v], state.finish[v] = d, begin, begin + arrays.time[d, v]
     slots = state.idle_from, state.idle_to, state.idle_count
     if begin >= state.end[d]:
         if begin > state.end[d]:
@@ -235,13 +235,13 @@ def book(ground: Ground, state: State, v: int, d: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def send(ground: Ground, state: State, u: int, tensor: int, d: int) -> None:
+def send(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> None:
     """With contention: send a tensor that task `u` made to device `d`, unless it is there or was sent."""
     source = state.device[u]
     if source == d or state.arrival[tensor, d] < np.inf:
         return
-    arrival = arrives(ground, state, u, tensor, d)
-    length = ground.slope[source, d] * ground.cost[tensor] + ground.intercept[source, d]
+    arrival = arrives(arrays, state, u, tensor, d)
+    length = arrays.slope[source, d] * arrays.cost[tensor] + arrays.intercept[source, d]
     if length > 0.0:
         state.channel[source] = max(state.finish[u], state.channel[source]) + length
         state.channel[d] = arrival
@@ -252,7 +252,7 @@ def send(ground: Ground, state: State, u: int, tensor: int, d: int) -> None:
 def add_slot(
     idle_from: Floats, idle_to: Floats, count: Ints, d: int, place: int, begin: float, end: float
 ) -> None:
-    """Make an idle slot of device `d` at a place of its list; arrays as in :class:`State`."""
+    """Make an idle slot of device `d` at a place of its list; arrays as in :class:`PartialSchedule`."""
     for i in range(count[d], place, -1):
         idle_from[d, i], idle_to[d, i] = idle_from[d, i - 1], idle_to[d, i - 1]
     idle_from[d, place], idle_to[d, place] = begin, end

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.latency.layout import Layout, outcome_of
+from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search_method import solve_latency_search
 from partitioner.methods.latency.timing import latency
@@ -40,7 +40,7 @@ def bound_of(problem: Problem) -> float:
     return longest_path(problem) if problem.measure is Measure.ONE_SAMPLE else relax(problem).bound
 
 
-def worth(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+def plan_value(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
     """What a placement is worth; no parts, and a note that says why, if it is no plan for the objective."""
     if problem.measure is Measure.LAST_OPERATOR:
         return timed(problem, settings, found, bound)
@@ -53,10 +53,10 @@ def worth(problem: Problem, settings: Settings, found: Found, bound: float) -> O
 
 
 def improved(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
-    """What a local search makes of a placement; never worse than :func:`worth`."""
+    """What a local search makes of a placement; never worse than :func:`plan_value`."""
     if problem.measure is Measure.LAST_OPERATOR:
-        return worth(problem, settings, refined(_tasks(problem), found, settings, bound), bound)
-    before = worth(problem, settings, found, bound)
+        return plan_value(problem, settings, refined(_tasks(problem), found, settings, bound), bound)
+    before = plan_value(problem, settings, found, bound)
     start = replace(settings, incumbent=before.parts, incumbent_subgraph=before.subgraph)
     after = SEARCHES[problem.measure](problem, start)
     if after.parts is None:
@@ -122,7 +122,7 @@ def _as_layout(problem: Problem, settings: Settings, found: Found, bound: float)
         allows = f"subgraphs_per_accelerator (--subgraphs-per-accelerator) allows {problem.subgraphs}"
         note = f"its placement needs {most + 1} subgraphs on {where}, and {allows}"
         return Outcome(problem, None, np.inf, bound, "heuristic", notes=(note,))
-    layout = Layout(found.device, slot)
+    layout = SubgraphLayout(found.device, slot)
     value = latency(problem, layout)
     if np.isinf(value):
         note = "the subgraphs of its placement wait for one another in a circle"

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice
-from partitioner.methods.dp.pipeline.levels.aim import Aim
 from partitioner.methods.dp.pipeline.levels.chain import Chain, Known
 from partitioner.methods.dp.pipeline.levels.flat import Remainders
 from partitioner.methods.dp.pipeline.levels.labels import Label, Stretch
 from partitioner.methods.dp.pipeline.levels.layout import layout_of
 from partitioner.methods.dp.pipeline.levels.prices import no_prices
+from partitioner.methods.dp.pipeline.levels.search_target import SearchTarget
 from partitioner.methods.dp.pipeline.levels.segment import Segments
 from partitioner.methods.dp.pipeline.loads import pipeline_of, pipeline_value
 from partitioner.methods.dp.pipeline.states import BYTES_PER_STATE, state_count
@@ -21,8 +21,8 @@ from partitioner.problem.problem import Problem
 FEW_STATES = 64
 
 
-class LevelsGround:
-    """As :class:`partitioner.methods.dp.pipeline.ground.PipelineGround`, for devices in groups."""
+class LevelsTables:
+    """As :class:`partitioner.methods.dp.pipeline.tables.PipelineTables`, for devices in groups."""
 
     def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
@@ -35,17 +35,17 @@ class LevelsGround:
 
     def filling(self, threshold: float, floor: float) -> LevelsFilling:
         """Chains of smallest largest loads up to a threshold; those up to the floor are not told apart."""
-        return LevelsFilling(self, self._aim(threshold, threshold, floor, summed=False), self._known)
+        return LevelsFilling(self, self._target(threshold, threshold, floor, summed=False), self._known)
 
     def summing(self, threshold: float, limit: float) -> LevelsFilling:
         """Chains of smallest sums of loads up to a limit, with no load above the threshold."""
-        return LevelsFilling(self, self._aim(threshold, limit, 0.0, summed=True), {})
+        return LevelsFilling(self, self._target(threshold, limit, 0.0, summed=True), {})
 
-    def _aim(self, threshold: float, limit: float, floor: float, summed: bool) -> Aim:
+    def _target(self, threshold: float, limit: float, floor: float, summed: bool) -> SearchTarget:
         if self.remainders is None:
-            return Aim(threshold, limit, floor, summed)
+            return SearchTarget(threshold, limit, floor, summed)
         outside = self.remainders.outside(threshold, limit, floor, summed)
-        return Aim(threshold, limit, floor, summed, self.remainders.by_groups(outside), outside)
+        return SearchTarget(threshold, limit, floor, summed, self.remainders.by_groups(outside), outside)
 
 
 class LevelsFilling:
@@ -59,13 +59,13 @@ class LevelsFilling:
         About how many steps were made.
     """
 
-    def __init__(self, ground: LevelsGround, aim: Aim, known: Known) -> None:
-        self.ground = ground
-        layout, problem = ground.segments.layout, ground.problem
+    def __init__(self, tables: LevelsTables, target: SearchTarget, known: Known) -> None:
+        self.tables = tables
+        layout, problem = tables.segments.layout, tables.problem
         whole = Stretch(
-            len(layout.slowdown), 0, ground.lattice.size - 1, 0, layout.groups, 0, no_prices(problem.nets)
+            len(layout.slowdown), 0, tables.lattice.size - 1, 0, layout.groups, 0, no_prices(problem.nets)
         )
-        self.chain = Chain(ground.segments, whole, aim, known)
+        self.chain = Chain(tables.segments, whole, target, known)
 
     @property
     def ideal(self) -> int:
@@ -83,7 +83,7 @@ class LevelsFilling:
 
     def best(self) -> tuple[float, list[Part]] | None:
         """The objective of the best chain for all, and its stages, in the turned order."""
-        limits, groups = pipeline_of(self.ground.problem).limits, self.ground.segments.layout.groups
+        limits, groups = pipeline_of(self.tables.problem).limits, self.tables.segments.layout.groups
         ends = [
             end
             for end in self.chain.ends()
@@ -93,7 +93,7 @@ class LevelsFilling:
             return None
         best: Label = min(ends, key=lambda end: end.value).label
         stages = self.chain.stages(best)
-        return pipeline_value(self.ground.problem, stages), stages
+        return pipeline_value(self.tables.problem, stages), stages
 
 
 def group_bytes(problem: Problem) -> int:

@@ -20,7 +20,7 @@ class InlineWorker:
     def __init__(self, events: deque[Event]) -> None:
         self.events = events
 
-    def give(self, job: Job) -> None:
+    def submit(self, job: Job) -> None:
         used[job.solver] += 1
         answer = imported(job.solver)(job.payload, job.limits, lambda *news: self._tell(News(*news)))
         self._tell(answer)
@@ -32,13 +32,13 @@ class InlineWorker:
         self.events.append(Event(self, message))  # type: ignore[arg-type]
 
 
-class InlineCrew:
-    """Stands in for the crew of worker processes."""
+class InlineWorkerPool:
+    """Stands in for the pool of worker processes."""
 
     def __init__(self) -> None:
         self.events: deque[Event] = deque()
 
-    def hire(self) -> InlineWorker:
+    def start(self) -> InlineWorker:
         return InlineWorker(self.events)
 
     def next(self, seconds: float) -> Event | None:

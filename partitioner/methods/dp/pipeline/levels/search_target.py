@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.dp.pipeline.arrays import Bools
-from partitioner.methods.dp.pipeline.ground import SLACK
+from partitioner.methods.dp.pipeline.tables import SLACK
 from partitioner.problem.arrays import Floats, Ints
 
 
@@ -34,8 +34,8 @@ class Outside(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Aim:
-    """What is looked for: see :class:`partitioner.methods.dp.pipeline.arrays.Hunt`.
+class SearchTarget:
+    """What is looked for: see :class:`partitioner.methods.dp.pipeline.arrays.PipelineSearchSpec`.
 
     Parameters
     ----------
