@@ -44,9 +44,9 @@ class Queues(NamedTuple):
     offer, offered
         Shape (D,): no ready task starts on the device before this time and place in the order.
     exact
-        Shape (D,): whether that task starts just then. Starts only grow, so that an old offer is a lower bound.
+        Shape (D,): whether that task starts just then. Starts only grow: an old offer is a lower bound.
     held
-        Shape (D,): whether the offer is of a device that waits for a favourite child; such offers come and go.
+        Shape (D,): whether the device of the offer waits for a favourite child; such offers come and go.
     start
         Shape (D,): scratch.
     """
