@@ -32,11 +32,32 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
 
     def decorate(function: Function) -> Any:
         try:
-            return numba.njit(cache=cache, **options)(function)
+            kernel = numba.njit(cache=cache, **options)(function)
         except RuntimeError:  # neither the folder of the source nor the user's cache can be written
-            return _cached_elsewhere(numba.njit(**options)(function))
+            kernel = _cached_elsewhere(numba.njit(**options)(function))
+        return _forgiving(kernel)
 
     return decorate
+
+
+def _forgiving(kernel: Any) -> Any:
+    """Return the kernel, which compiles anew if its cache names classes that do not exist any more.
+
+    Numba looks whether the source is the same only after it has loaded the types of the arguments, and
+    raises if an earlier version of the package has left some that this one names otherwise.
+    """
+    index = getattr(kernel._cache, "_cache_file", None)  # None: the kernel is not cached
+    if index is not None:
+        load = index._load_index
+
+        def load_known() -> Any:
+            try:
+                return load()
+            except (AttributeError, ImportError):
+                return {}
+
+        index._load_index = load_known
+    return kernel
 
 
 def cache_note() -> str:

@@ -31,7 +31,7 @@ def why_infeasible(
     problem
         Made of them, for the split asked for.
     conflicting_constraints
-        Demands without one of which there is a plan, see :func:`relieving`.
+        Constraints without each of which there is a plan, see :func:`conflicting_constraints_of`.
     """
     what = "no chain of stages" if problem.ordered else f"no {problem.split} split"
     if conflicting_constraints:
@@ -57,24 +57,26 @@ def why_infeasible(
     )
 
 
-def relieving(
+def conflicting_constraints_of(
     regime: Regime, has_plan: Callable[[Regime, float], bool], seconds: float = SECONDS
 ) -> tuple[str, ...]:
-    """The demands without one of which there is a plan; if there is none such, perhaps all together.
+    """Return in words each constraint without which there is a plan, the schedule included.
+
+    If leaving out one is not enough but leaving out all is, the words say that.
 
     Parameters
     ----------
     regime
-        Whose constraints and schedule no plan meets.
+        Its constraints and schedule are met by no plan.
     has_plan
-        Says whether plans are found under another regime, within so many seconds.
+        Says whether a plan is found under another regime within a number of seconds.
     seconds
         For all attempts together.
 
     Examples
     --------
-    >>> asked = Constraints(pin={"head": "gpu"}, stages=5, use_all_devices=True)
-    >>> relieving(Regime(constraints=asked), lambda fewer, seconds: fewer.constraints.stages is None)
+    >>> regime = Regime(constraints=Constraints(pin={"head": "gpu"}, stages=5))
+    >>> conflicting_constraints_of(regime, lambda fewer, seconds: fewer.constraints.stages is None)
     ('stages = 5',)
     """
     attempts = [
@@ -97,7 +99,7 @@ def relieving(
 
 
 def _without_one(constraints: Constraints) -> Iterator[tuple[str, Constraints]]:
-    """Every demand in words, and the constraints without it."""
+    """Yield every constraint in words, with all constraints but that one."""
     for name, value in constraints.as_dict().items():
         if name in ("pin", "forbid"):
             for pattern, target in value.items():
@@ -118,7 +120,7 @@ def _changed(constraints: Constraints, name: str, value: Any) -> Constraints:
 
 
 def _only_on(graph: Graph, devices: Devices, name: str) -> np.ndarray:
-    """Which nodes may run on the present kind of that name and on no other present kind."""
+    """Return which nodes may run on the kind of that name, and on no other kind with devices."""
     present = {kind.name for kind in devices.kinds if kind.count}
     rows = [graph.kinds.index(kind) for kind in graph.kinds if kind in present and kind != name]
     elsewhere = graph.allowed[rows].any(axis=0)

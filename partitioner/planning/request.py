@@ -13,7 +13,7 @@ from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.terms import Terms
 from partitioner.methods.expand import Placement
-from partitioner.methods.explain import relieving
+from partitioner.methods.explain import conflicting_constraints_of
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placer
@@ -131,7 +131,7 @@ class Request:
             easy = replace(settings, gap=ANY_PLAN, clock=Clock(seconds), incumbent=None, report=None)
             return method(easier, easy).parts is not None
 
-        return lambda: relieving(self.options.regime, has_plan)
+        return lambda: conflicting_constraints_of(self.options.regime, has_plan)
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:

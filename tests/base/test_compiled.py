@@ -79,3 +79,35 @@ def test_without_such_a_folder_there_is_no_cache(unwritable: Path, tmp_path: Pat
 
 def test_where_numba_finds_a_place_there_is_no_note() -> None:
     assert compiled.cache_note() == ""
+
+
+NAMED = """
+from typing import NamedTuple
+from partitioner.base.compiled import njit
+
+class {name}(NamedTuple):
+    x: float
+
+@njit(cache=True)
+def twice(given):
+    return 2 * given.x
+
+print(twice({name}(2.0)), sum(twice.stats.cache_hits.values()))
+"""
+
+
+def test_a_cache_that_names_a_class_of_an_earlier_version_is_ignored(tmp_path: Path) -> None:
+    """A kernel is cached, its argument's class is renamed: the kernel is compiled anew, and cached again."""
+    printed = []
+    for name in ("Old", "Old", "New", "New"):
+        source = NAMED.format(name=name)
+        if not (tmp_path / "kernels.py").exists() or (tmp_path / "kernels.py").read_text() != source:
+            (tmp_path / "kernels.py").write_text(source)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), *filter(None, sys.path)))}
+        command = [sys.executable, "-B", "-c", "import kernels"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout.split())
+    assert printed == [["4.0", "0"], ["4.0", "1"], ["4.0", "0"], ["4.0", "1"]]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, solve
-from partitioner.methods.explain import relieving, why_infeasible
+from partitioner.methods.explain import conflicting_constraints_of, why_infeasible
 from partitioner.problem.contract import contract
 from partitioner.workload.pipeline_settings import Regime
 
@@ -53,9 +53,9 @@ def test_attempts_share_the_time() -> None:
         tried.append((fewer.constraints, seconds))
         return False
 
-    assert relieving(Regime(constraints=asked), none, seconds=0.0) == ()
+    assert conflicting_constraints_of(Regime(constraints=asked), none, seconds=0.0) == ()
     assert tried == []
-    assert relieving(Regime(constraints=asked), none, seconds=5.0) == ()
+    assert conflicting_constraints_of(Regime(constraints=asked), none, seconds=5.0) == ()
     assert [len(fewer.pin) + len(fewer.forbid) + bool(fewer.stages) for fewer, _ in tried] == [3, 3, 3, 3, 0]
     assert all(0.9 < seconds <= 5.0 for _, seconds in tried)
 
