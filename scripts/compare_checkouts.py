@@ -5,8 +5,9 @@ process for each checkout, in turn, on one core. No clock decides: there is no t
 set, and the steps of the exact search are limited. Values, bounds, gaps, statuses, loads, memory, placements
 and orders of execution must then be equal to the last digit; each difference is printed. A run that takes
 longer than `--patience` is ended and not compared. With `--times N` each job is run once and then N times in
-turn, and the medians of the seconds are printed with their ratio in addition. A setting is `plain`, or one
-option that the method takes account of: two replicas, or a schedule with 8 microbatches.
+turn, and the medians of the seconds, their sums over the workloads and the ratios are printed in addition. A
+setting is `plain`, or one option that the method takes account of: two replicas, or a schedule with 8
+microbatches.
 
 Exit code: 0 all plans are equal; 1 some differ; 2 a folder or a file cannot be used.
 """
@@ -16,31 +17,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
 from checkouts.jobs import Job, jobs_of
 from checkouts.process import Checkout, CheckoutError
-from checkouts.runs import Run, differences
-from grids import markdown_grid
+from checkouts.tally import Tally
 from rich.console import Console
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 SAME, DIFFERENT, BAD_INPUT = 0, 1, 2
-
-
-@dataclass
-class Tally:
-    """What a comparison has found."""
-
-    equal: int = 0
-    refused: int = 0  # of these, jobs without a plan, in both checkouts for the same reason
-    stopped: list[Job] = field(default_factory=list)
-    different: list[Job] = field(default_factory=list)
-    rows: list[list[str]] = field(default_factory=list)
-    ratios: list[float] = field(default_factory=list)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CheckoutError, OSError, ValueError) as error:
         print(f"compare_checkouts: {error}", file=sys.stderr)
         return BAD_INPUT
-    print("\n".join(_lines(tally)))
+    print("\n".join(tally.lines()))
     return DIFFERENT if tally.different else SAME
 
 
@@ -66,48 +52,17 @@ def compared(old: Checkout, new: Checkout, jobs: Sequence[Job], options: argpars
             console.print(f"{number} of {len(jobs)}: {job}", style="dim")
         first = old.run(job, options.seed, options.patience)
         second = first if first.stopped else new.run(job, options.seed, options.patience)
-        _note(tally, job, first, second)
+        found = tally.note(job, first, second)
+        if found:
+            print("\n  ".join([f"{job} differs", *found]), flush=True)
         if options.times and not second.stopped and first.plan is not None:
-            _time(tally, job, [_seconds(old, new, job, options) for _ in range(options.times)])
+            tally.time(job, [_seconds(old, new, job, options) for _ in range(options.times)])
     return tally
-
-
-def _note(tally: Tally, job: Job, first: Run, second: Run) -> None:
-    found = differences(first, second)
-    if first.stopped or second.stopped:
-        tally.stopped.append(job)
-    elif found:
-        tally.different.append(job)
-        print("\n  ".join([f"{job} differs", *found]), flush=True)
-    else:
-        tally.equal += 1
-        tally.refused += first.plan is None
 
 
 def _seconds(old: Checkout, new: Checkout, job: Job, options: argparse.Namespace) -> tuple[float, float]:
     first, second = (each.run(job, options.seed, options.patience) for each in (old, new))
     return first.seconds, second.seconds
-
-
-def _time(tally: Tally, job: Job, pairs: Sequence[tuple[float, float]]) -> None:
-    before, after = (median(each) for each in zip(*pairs, strict=True))
-    tally.rows.append([str(job), f"{before:.3f}", f"{after:.3f}", f"{after / before:.2f}"])
-    tally.ratios.append(after / before)
-
-
-def _lines(tally: Tally) -> Iterator[str]:
-    runs = tally.equal + len(tally.different)
-    yield (
-        f"{runs} jobs compared: {tally.equal} equal ({tally.refused} of them without a plan, for the same "
-        f"reason), {len(tally.different)} different; {len(tally.stopped)} ended by patience and not compared"
-    )
-    if tally.stopped:
-        kinds = sorted({" ".join(str(job).split()[1:]) for job in tally.stopped})
-        yield f"not compared on some workload: {'; '.join(kinds)}"
-    if tally.rows:
-        yield ""
-        yield markdown_grid(("job", "old s", "new s", "new / old"), tally.rows)
-        yield f"\nnew / old: median {median(tally.ratios):.3f}, largest {max(tally.ratios):.3f}"
 
 
 def _size(file: Path) -> int:
