@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from partitioner import __version__
+from partitioner.base.registry import Registry
 from partitioner.cli.plot import add_plot_options
+from partitioner.errors import OptionError
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.placing import GROUPERS
 from partitioner.methods.registry import METHODS
@@ -40,9 +43,23 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     return parser
 
 
+def _known(names: Registry[Any], *further: str) -> Callable[[str], str]:
+    """Return what argparse checks a name with, among them those of other distributions."""
+
+    def check(name: str) -> str:
+        try:
+            names.check(names.word, name, *further)
+        except OptionError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return name
+
+    return check
+
+
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_model(parser, DEFAULT)
-    parser.add_argument("--method", default="auto", choices=("auto", *METHODS))
+    known = _known(METHODS, "auto")
+    parser.add_argument("--method", default="auto", type=known, metavar="NAME", help="see methods (auto)")
     parser.add_argument("--split", choices=SHAPES, help="chain; latency: convex; gpipe, makespan: free")
     parser.add_argument("--backend", default="auto", help="the solver, for methods that can choose")
     parser.add_argument(
@@ -63,7 +80,9 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--granularity", choices=GRANULARITIES, help="keep the nodes of a layer together?")
     parser.add_argument("--memory-budget", type=int, metavar="BYTES", help="for the exact search (4 GiB)")
     parser.add_argument("--orders", type=int, metavar="N", help="linear orders to try (12)")
-    parser.add_argument("--output", metavar="PLAN.json", help="write the plan there as well")
+    parser.add_argument(
+        "--output", metavar="FILE", help="write the plan there as well, as JSON or as a writer does"
+    )
     parser.add_argument("--replicas", type=int, metavar="N", help="devices that may share a stage (1)")
     _add_placing(parser)
     _add_format(parser)
@@ -144,7 +163,8 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
 def _add_model(parser: argparse.ArgumentParser, objective: str | None) -> None:
     parser.add_argument("workload", metavar="WORKLOAD", help="a workload JSON file, or a profile (.txt)")
     usual = objective or f"that of the plan, else {DEFAULT}"
-    parser.add_argument("--objective", default=objective, choices=OBJECTIVES, help=f"by default {usual}")
+    named = f"{', '.join(OBJECTIVES.own)}; by default {usual}"
+    parser.add_argument("--objective", default=objective, type=_known(OBJECTIVES), metavar="NAME", help=named)
     parser.add_argument(
         "--subgraphs-per-accelerator",
         type=int,

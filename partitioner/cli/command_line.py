@@ -18,6 +18,7 @@ from partitioner.cli.progress import ProgressLine
 from partitioner.cli.simulate import simulate_plan
 from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluation.solution import PlanRecord
+from partitioner.exports.writers import save_plan
 from partitioner.files import check_writable
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.planning.certify import certify
@@ -99,7 +100,7 @@ def _solve(options: argparse.Namespace) -> None:
         )
     print(plan.to_json() if options.format == "json" else plan.summary())
     if options.output is not None:
-        plan.save(options.output)
+        save_plan(plan, workload, options.output)
 
 
 def _evaluate(options: argparse.Namespace) -> None:

@@ -49,7 +49,7 @@ def _methods(*names: str, refused: bool = False) -> Effect:
     return Effect(f"method {', '.join(names)}", lambda asked: asked.method in names, refused)
 
 
-PLACERS = tuple(info.name for info in METHODS.values() if info.places_operators)
+PLACERS = tuple(info.name for info in METHODS.own.values() if info.places_operators)
 PARTITIONERS = ("scotch", "metis")
 BAECHI = ("m-topo", "m-etf", "m-sct", "portfolio")
 FUSED = ("celeritas", "order-place", "portfolio")
@@ -157,7 +157,9 @@ def check_options(given: Mapping[str, Any], runs: Sequence[Asked]) -> None:
 
 def has_effect(name: str, value: Any, asked: Asked) -> bool:
     """Whether an option changes what the call does, or has its default."""
-    return name not in EFFECTS or _is_default(name, value) or EFFECTS[name].holds(asked)
+    if name not in EFFECTS or _is_default(name, value):
+        return True
+    return EFFECTS[name].holds(asked) or name in METHODS[asked.method].options
 
 
 def _is_refused(name: str, value: Any, asked: Asked) -> bool:

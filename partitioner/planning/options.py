@@ -185,7 +185,7 @@ def check_words(split: object, method: object) -> None:
     OptionError
         Naming the option, its value, the known words and the nearest of them.
     """
-    check_word("method", method, ("auto", *METHODS))
+    METHODS.check("method", method, "auto")
     if split is not None:
         check_word("split", split, SHAPES)
 

@@ -153,7 +153,7 @@ class Plan:
         by_operator = self.execution_order is not None
         unit = unit_of(self.objective if by_operator or self.objective != "makespan" else "batch")
         return (
-            f"{self.objective}, {self.split} split: {self.value:.6g} per {unit}, {proof}\n"
+            f"{self.objective}, {self.split} split: {self.value:.6g}{unit}, {proof}\n"
             f"lower bound {self.bound:.6g}; method {self.method} ({self.backend}), "
             f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
         )

@@ -24,7 +24,11 @@ WIDE = 128
 NARROWEST = 80
 WIDEST = 1_000_000
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
-UNITS = {"batch": "batch", "makespan": "step"}
+UNITS = {
+    **dict.fromkeys(("throughput", "gpipe", "latency"), " per sample"),
+    "batch": " per batch",
+    "makespan": " per step",
+}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
@@ -90,8 +94,11 @@ def columns(width: int | None) -> int:
 
 
 def unit_of(objective: str) -> str:
-    """Return what the objective's value is the time of; a makespan without a pipeline is that of a step."""
-    return UNITS.get(objective, "sample")
+    """Return what to write after a value: what it is the time of, a step for a makespan without a pipeline.
+
+    It is empty for objectives of other packages, whose values need not be times.
+    """
+    return UNITS.get(objective, "")
 
 
 def fullness(device: DeviceLoad) -> str:

@@ -81,6 +81,6 @@ def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]
 
 def placers() -> dict[str, ListMethod]:
     """The list schedulers of the registry that need nothing of the user's."""
-    names = [name for name, info in METHODS.items() if info.places_operators and name not in LEFT_OUT]
+    names = [name for name, info in METHODS.own.items() if info.places_operators and name not in LEFT_OUT]
     loaded = {name: METHODS[name].load() for name in names}
     return {name: method for name, method in loaded.items() if isinstance(method, ListMethod)}
