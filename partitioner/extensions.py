@@ -20,7 +20,7 @@ from partitioner.evaluation.terms import Terms
 from partitioner.exports.writers import WRITERS, Writer
 from partitioner.formats.readers import READERS, Reader
 from partitioner.methods.info import MethodInfo
-from partitioner.methods.loads import part_loads
+from partitioner.methods.loads import part_loads, value_of
 from partitioner.methods.method import Outcome, Part, Settings
 from partitioner.methods.registry import METHODS
 from partitioner.methods.rules import obeys
@@ -59,6 +59,7 @@ __all__ = [
     "register_writer",
     "registered",
     "unregister",
+    "value_of",
 ]
 
 REGISTRIES: tuple[Registry[Any], ...] = (METHODS, BACKENDS, OBJECTIVES, READERS, WRITERS)

@@ -1,4 +1,4 @@
-"""A registry has its own entries, those added and those of entry points; broken ones change nothing for others."""
+"""A registry has own entries, added ones and those of entry points; a broken one changes nothing for them."""
 
 from __future__ import annotations
 
