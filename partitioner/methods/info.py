@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
 from partitioner.errors import OptionError, shown
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.imported import imported
-from partitioner.methods.method import Method
+from partitioner.methods.method import Method, Outcome, Settings
+from partitioner.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class MethodInfo:
     """
 
     name: str
-    place: str | Method
+    place: str | Callable[[Problem, Settings], Outcome]
     objectives: tuple[str, ...]
     splits: tuple[str, ...]
     backends: tuple[str, ...]
@@ -89,7 +90,7 @@ class MethodInfo:
 
     def load(self) -> Method:
         """Return the method, whose module is imported first if only its place is known."""
-        return cast(Method, imported(self.place)) if isinstance(self.place, str) else self.place
+        return cast(Method, imported(self.place) if isinstance(self.place, str) else self.place)
 
 
 def _is_texts(value: object) -> bool:

@@ -71,8 +71,8 @@ def check_plans(
     """Compare a method with an exhaustive search on small random workloads.
 
     A plan obeys the rules, has the shape asked for and the value that the evaluator computes; no bound is
-    above the least value; a workload is infeasible only if no placement obeys the rules; a plan is found where
-    there is one, unless the record of the method says that it may miss; two deterministic runs of a
+    above the least value; a workload is infeasible only if no placement obeys the rules; a plan is found
+    where there is one, unless the record of the method says that it may miss; two deterministic runs of one
     seed give the same plan.
 
     Parameters, errors as for :func:`check_method`.

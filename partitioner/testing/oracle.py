@@ -59,8 +59,8 @@ def value_of(graph: Graph, devices: Devices, objective: Objective, solution: Sol
         return math.inf
     if "schedule" not in objective.needs:
         return found.value
-    given = {"order": solution.order or found.shape.order, "schedule": terms.schedule}
-    return simulate(graph, devices, solution, microbatches=terms.microbatches, **given).makespan
+    order = solution.order or found.shape.order
+    return simulate(graph, devices, solution, terms.schedule, terms.microbatches, order=order).makespan
 
 
 def placements_of(graph: Graph, devices: Devices) -> Iterator[dict[Any, str]]:

@@ -43,7 +43,7 @@ DEVICES = Devices.accelerated(3)
 
 
 def evaluate_squares(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
-    given = {"constraints": terms.constraints, "split": terms.split}
+    given: dict[str, Any] = {"constraints": terms.constraints, "split": terms.split}
     found = partitioner.evaluate(graph, devices, solution, "throughput", **given)
     return replace(found, objective=NAME, value=sum(load.load**2 for load in found.loads))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 
 Ints32 = NDArray[np.int32]
+
+SLICE = 100_000  # ideals that are looked at before the run can be ended
 
 
 class Lattice(NamedTuple):
@@ -86,8 +89,10 @@ def chain_lattice(order: Ints) -> Lattice:
     )
 
 
-def ideal_lattice(problem: Problem, max_ideals: int, max_covers: int) -> Lattice | None:
-    """Enumerate the ideals of a problem; None once there are more than the limits allow.
+def ideal_lattice(
+    problem: Problem, max_ideals: int, max_covers: int, ended: Callable[[], bool] = lambda: False
+) -> Lattice | None:
+    """Enumerate the ideals of a problem; None once there are more than the limits allow, or the run ended.
 
     Ideals are made level by level, each once, from the one without its highest supernode. The
     other covers follow from the level below: with m the highest supernode of I and v < m, I + v is
@@ -99,44 +104,60 @@ def ideal_lattice(problem: Problem, max_ideals: int, max_covers: int) -> Lattice
         Its supernodes are numbered in a topological order, which ranks them here.
     max_ideals, max_covers
         Where to give up, at most 2**31 - 1 each.
+    ended
+        Whether to give up, asked after every :data:`SLICE` ideals.
     """
     before, after = problem.predecessors, problem.successors
-    tables = _enumerate(before.start, before.items, after.start, after.items, max_ideals, max_covers)
-    if tables is None:
+    minimal = np.flatnonzero(np.diff(before.start) == 0)
+    if len(minimal) > max_covers:
         return None
+    tables, progress = _first_tables(minimal, problem.n), (1, 0, 1, 0, 0)
+    rows = before.start, before.items, after.start, after.items
+    while progress[1] < progress[0]:
+        tables, progress = _extend(tables, progress, SLICE, rows, max_ideals, max_covers)
+        if progress[0] < 0 or (progress[1] < progress[0] and ended()):
+            return None
     start, node, to, parent, added = tables
-    return Lattice(start, node, to, parent, added, np.arange(problem.n))
+    count = progress[0]
+    covers = start[count]
+    return Lattice(
+        start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count], np.arange(problem.n)
+    )
+
+
+def _first_tables(minimal: Ints, n: int) -> tuple[Ints, Ints32, Ints32, Ints32, Ints32]:
+    """Return tables with room to grow that hold the empty ideal, which the minimal supernodes can follow."""
+    covers = max(8192, n)
+    start = np.zeros(1025, dtype=np.int64)
+    node = np.empty(covers, dtype=np.int32)
+    start[1], node[: len(minimal)] = len(minimal), minimal
+    parent, added = np.full((2, 1024), -1, dtype=np.int32)
+    return start, node, np.full(covers, -1, dtype=np.int32), parent, added
 
 
 @njit(cache=True)
-def _enumerate(before_start, before, after_start, after, max_ideals, max_covers):  # type: ignore[no-untyped-def]
-    n = len(before_start) - 1
-    room, cover_room = 1024, 8192
-    start = np.zeros(room + 1, np.int64)
-    parent = np.full(room, -1, np.int32)
-    added = np.full(room, -1, np.int32)
-    node = np.empty(cover_room, np.int32)
-    to = np.full(cover_room, -1, np.int32)
-    for v in range(n):
-        if before_start[v] == before_start[v + 1]:
-            if start[1] == cover_room:
-                node, to, cover_room = _grown(node), _grown(to), 2 * cover_room
-            node[start[1]] = v
-            start[1] += 1
-    if start[1] > max_covers:
-        return None
+def _extend(tables, progress, steps, rows, max_ideals, max_covers):  # type: ignore[no-untyped-def]
+    """Return the tables and the progress after a look at so many ideals, or at all that there are.
+
+    The progress is the number of ideals; the first ideal of the current level and of the next one; the ideal
+    of the level whose children are made next, and the one whose other covers are filled in next. The number
+    is -1 once there are too many.
+    """
+    start, node, to, parent, added = tables
+    count, level, level_end, child, other = progress
+    before_start, before, after_start, after = rows
+    n, room, cover_room = len(before_start) - 1, len(parent), len(node)
     inside = np.zeros(n, np.bool_)
-    count, level = 1, 0
-    while level < count:
-        level_end = count
-        for ideal in range(level, level_end):  # make the ideals that this one is the parent of
+    while level < count and steps > 0:
+        stop = min(level_end, child + steps)
+        for ideal in range(child, stop):  # make the ideals that this one is the parent of
             mark(ideal, True, parent, added, inside)
             for e in range(start[ideal], start[ideal + 1]):
                 v = node[e]
                 if v < added[ideal]:
                     continue
                 if count == max_ideals:
-                    return None
+                    return (start, node, to, parent, added), (-1, level, level_end, child, other)
                 if count == room:
                     parent, added, room = _grown(parent), _grown(added), 2 * room
                     start = _grown(start)
@@ -148,22 +169,30 @@ def _enumerate(before_start, before, after_start, after, max_ideals, max_covers)
                     before_start, before, after_start, after,
                 )  # fmt: skip
                 if end > max_covers:
-                    return None
+                    return (start, node, to, parent, added), (-1, level, level_end, child, other)
                 to[e] = count
                 parent[count], added[count] = ideal, v
                 count += 1
                 start[count] = end
             mark(ideal, False, parent, added, inside)
-        for ideal in range(level, level_end):  # the other covers, through the level below
+        steps -= stop - child
+        child = stop
+        if child < level_end:
+            break
+        stop = min(level_end, other + steps)
+        for ideal in range(other, stop):  # the other covers, through the level below
             for e in range(start[ideal], start[ideal + 1]):
                 v = node[e]
                 if v > added[ideal]:
                     break
                 swapped = to[_find(node, start, parent[ideal], v)]
                 to[e] = to[_find(node, start, swapped, added[ideal])]
-        level = level_end
-    covers = start[count]
-    return start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count]
+        steps -= stop - other
+        other = stop
+        if other == level_end:
+            level, level_end = level_end, count
+            child = other = level
+    return (start, node, to, parent, added), (count, level, level_end, child, other)
 
 
 @njit(cache=True)
