@@ -103,8 +103,9 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     def why_broken(self, name: object) -> str:
         """Return why the entry point of that name is refused; empty if there is none or it is not."""
-        found = [] if name in self._known else [entry for entry in self.broken() if entry.name == name]
-        return str(found[0]) if found else ""
+        if not isinstance(name, str) or name in self._known:
+            return ""
+        return next((str(entry) for entry in self.broken() if entry.name == name), "")
 
     def check(self, option: str, name: object, *further: str) -> None:
         """Refuse a name that is neither of an entry nor one of `further`.

@@ -97,6 +97,8 @@ def test_a_broken_one_is_refused_with_its_reason_when_it_is_asked_for(registry: 
     with pytest.raises(OptionError, match="order = 'hep': must be one of any, quick, bubble, heap; did you"):
         registry.check("order", "hep", "any")
     registry.check("order", "any", "any")
+    with pytest.raises(OptionError, match=r"order = \[\]: must be one of quick, bubble, heap"):
+        registry.check("order", [])
     with pytest.raises(KeyError):
         registry["raising"]
 
