@@ -1,6 +1,6 @@
 """partitioner: optimal splits of neural-network computation graphs over devices, with proofs."""
 
-from partitioner.errors import (
+from partitioner.base.errors import (
     BackendUnavailable,
     ContradictionError,
     InfeasibleError,

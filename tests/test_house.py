@@ -21,14 +21,15 @@ ROOT = Path(partitioner.__file__).parent
 MOST_ENTRIES = 15
 MOST_LINES = 277  # of a file: those of the longest one today; the goal is 150, so this may only fall
 ORDER = (
-    ("errors",),
-    ("files", "base"),
+    ("base",),
     ("workload",),
     ("problem", "evaluation", "estimation"),
     ("schedule", "methods"),
-    ("results", "exports"),
-    ("formats", "plots"),
+    ("results",),
+    ("formats", "exports", "plots"),
     ("planning",),
+    ("extensions",),
+    ("testing",),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}

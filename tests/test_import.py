@@ -23,6 +23,11 @@ def test_the_command_line_loads_none_either() -> None:
     assert modules_after("import partitioner.cli.command_line").isdisjoint(HEAVY)
 
 
+def test_the_checks_of_methods_are_loaded_only_where_they_are_asked_for() -> None:
+    assert "partitioner.testing" not in modules_after("import partitioner")
+    assert "partitioner.testing" not in modules_after("import partitioner.cli.command_line")
+
+
 def test_every_public_name_is_there() -> None:
     """``__all__`` is sorted and names only what exists."""
     import partitioner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any
 
-from partitioner.errors import Flaw, OptionError, WorkloadError, one_of, shown
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, one_of, shown
 
 MANY = 10**15  # the largest count; every whole number up to it is one of doubles, too
 
@@ -23,7 +23,7 @@ def require_type(name: str, value: object, kind: type, rule: str = "") -> None:
     >>> require_type("count", "many", int)
     Traceback (most recent call last):
     ...
-    partitioner.errors.WorkloadError: count: str: must be of type int
+    partitioner.base.errors.WorkloadError: count: str: must be of type int
     """
     if not isinstance(value, kind):
         package = kind.__module__.split(".")

@@ -7,7 +7,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Protocol
 
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 
 
 class StopEvent(Protocol):

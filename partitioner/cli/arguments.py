@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from partitioner import __version__
-from partitioner.cli.argument import Section, add_sections, flag, value
+from partitioner.cli.argument import Section, add_sections, flag, registered, value
 from partitioner.cli.plot import PLOT
 from partitioner.cli.shared_arguments import (
     FORMAT,
@@ -34,8 +34,10 @@ EVALUATE = (
             PLAN,
             value(
                 "--objective",
-                f"evaluate the placement for this objective (default: the plan's objective, else {DEFAULT})",
-                choices=OBJECTIVES,
+                f"evaluate the placement for this objective: {', '.join(OBJECTIVES.own)} "
+                f"(default: the plan's objective, else {DEFAULT})",
+                type=registered(OBJECTIVES),
+                metavar="NAME",
             ),
             value(
                 "--bound",

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError
+from partitioner.base.files import check_writable
 from partitioner.cli.arguments import Command, command_parser
 from partitioner.cli.compare import compare_all
 from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
@@ -17,9 +19,8 @@ from partitioner.cli.plot import run_plot
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.solve_arguments import solve_options
-from partitioner.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.files import check_writable
+from partitioner.exports.writers import save_plan
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.planning.certify import certify
 from partitioner.planning.evaluate import evaluate
@@ -81,7 +82,7 @@ def _solve(options: argparse.Namespace) -> None:
         )
     print(plan.to_json() if options.format == "json" else plan.summary())
     if options.output is not None:
-        plan.save(options.output)
+        save_plan(plan, workload, options.output)
 
 
 def _evaluate(options: argparse.Namespace) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.base.files import check_writable
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.solve_arguments import solve_options
-from partitioner.errors import InfeasibleError, NoPlanFound
-from partitioner.files import check_writable
+from partitioner.exports.writers import save_plan
 from partitioner.planning.comparison.methods import MethodComparison, compare_methods
 from partitioner.planning.comparison.runs import INFEASIBLE
 
@@ -40,7 +41,7 @@ def compare_all(options: argparse.Namespace) -> None:
     if comparison.best is None or comparison.best.plan is None:
         raise _nothing(comparison)
     if options.output is not None:
-        comparison.best.plan.save(options.output)
+        save_plan(comparison.best.plan, workload, options.output)
 
 
 def _names(words: str) -> list[str]:

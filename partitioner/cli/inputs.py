@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from partitioner.errors import OptionError
+from partitioner.base.errors import OptionError
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
 from partitioner.formats.msr import read, workload_of
 from partitioner.formats.pipedream import load_pipedream
+from partitioner.formats.readers import read_foreign
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -24,7 +25,7 @@ PROFILE_OPTIONS = ("bandwidth", "cpu_factor", "inference")
 
 
 def read_workload(options: argparse.Namespace, planned: Devices | None = None) -> Workload:
-    """Read the workload, a JSON file or one of PipeDream's profiles, for the devices asked for.
+    """Read the workload for the devices asked for: JSON, one of PipeDream's profiles, or as a reader does.
 
     Devices that a plan is made for, `planned`, take the place of those of the workload.
 
@@ -35,7 +36,14 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
     OptionError
         If options do not go together.
     """
-    graph, devices = _profile(options, planned) if _is_profile(options) else _native(options)
+    if _is_profile(options):
+        graph, devices = _profile(options, planned)
+    else:
+        _check_no_profile_options(options)
+        foreign = read_foreign(options.workload)
+        if foreign is not None:
+            return replace(foreign, devices=_devices(options, planned or foreign.devices))
+        graph, devices = read(options.workload)
     return workload_of(options.workload, graph, _devices(options, planned or devices))
 
 
@@ -74,11 +82,10 @@ def _is_profile(options: argparse.Namespace) -> bool:
     return Path(options.workload).suffix == PROFILE
 
 
-def _native(options: argparse.Namespace) -> tuple[Graph, Devices]:
+def _check_no_profile_options(options: argparse.Namespace) -> None:
     given = [name for name in PROFILE_OPTIONS if getattr(options, name) is not None]
     if given:
         raise OptionError(f"--{given[0].replace('_', '-')} is for profiles ({PROFILE} files)")
-    return read(options.workload)
 
 
 def _profile(options: argparse.Namespace, planned: Devices | None) -> tuple[Graph, Devices]:

@@ -6,20 +6,20 @@ import argparse
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from partitioner.base.argument_types import check_word
+from partitioner.extensions import broken_entries
 from partitioner.methods.info import MethodInfo
-from partitioner.methods.registry import FEATURES, METHODS
+from partitioner.methods.registry import FEATURES, METHODS, backends_of
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, missing_backends
 from partitioner.planning.objectives import OBJECTIVES
 from partitioner.results.tables import columns, render
 
-LETTERS = {objective: objective[0].upper() for objective in OBJECTIVES}
 MORE = "all of one method: partitioner methods NAME; of every method: --long"
 
 
@@ -32,15 +32,36 @@ def list_methods(options: argparse.Namespace) -> None:
         If no method has the name that is given.
     """
     if options.name is not None:
-        check_word("NAME", options.name, METHODS)
+        METHODS.check("NAME", options.name)
     chosen = list(METHODS.values()) if options.name is None else [METHODS[options.name]]
     if options.format == "json":
-        print(json.dumps([asdict(info) for info in chosen], indent=1))
+        broken = [asdict(entry) for entry in broken_entries() if options.name is None]
+        print(json.dumps([*map(_record, chosen), *broken], indent=1))
     elif options.name is not None:
         print(method_details(chosen[0]))
     else:
         print(methods_table(chosen) if options.long else methods_lines(chosen))
         print(backends_table(list(BACKENDS.values()), missing_backends()))
+        for entry in broken_entries():
+            print(entry)
+
+
+def letters() -> dict[str, str]:
+    """Return a letter for every objective: the first one of its name that no other one has."""
+    found: dict[str, str] = {}
+    for objective in OBJECTIVES:
+        wanted = [*objective.upper(), *objective.lower(), "?"]
+        found[objective] = next(each for each in wanted if each not in found.values() or each == "?")
+    return found
+
+
+def _record(info: MethodInfo) -> dict[str, Any]:
+    """Return what is known of a method as plain data; a function by its module and name."""
+    record, place = asdict(info), info.place
+    if not isinstance(place, str):
+        name = getattr(place, "__qualname__", type(place).__qualname__)
+        record["place"] = f"{place.__module__}:{name}"
+    return record
 
 
 def methods_lines(methods: Sequence[MethodInfo], width: int | None = None) -> str:
@@ -49,10 +70,11 @@ def methods_lines(methods: Sequence[MethodInfo], width: int | None = None) -> st
     table.add_column("method", no_wrap=True)
     table.add_column("for", no_wrap=True)
     table.add_column("result", no_wrap=True, overflow="ellipsis", ratio=1)
+    known = letters()
     for info in methods:
-        able = "".join(letter if name in info.objectives else "-" for name, letter in LETTERS.items())
+        able = "".join(letter if name in info.objectives else "-" for name, letter in known.items())
         table.add_row(info.name, able, Text(info.guarantee))
-    legend = ", ".join(f"{letter} {name}" for name, letter in LETTERS.items())
+    legend = ", ".join(f"{letter} {name}" for name, letter in known.items())
     return render([Text(f"for: {legend}"), table, Text(MORE)], width)
 
 
@@ -61,7 +83,7 @@ def method_details(info: MethodInfo, width: int | None = None) -> str:
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    lists = {"objectives": info.objectives, "splits": info.splits, "backends": info.backends}
+    lists = {"objectives": info.objectives, "splits": info.splits, "backends": backends_of(info)}
     lists["also knows"] = tuple(FEATURES[name] for name in info.features if name in FEATURES)
     for title, words in {"method": (info.name,), **lists, "result": (info.guarantee,)}.items():
         if words:
@@ -76,7 +98,7 @@ def methods_table(methods: Sequence[MethodInfo]) -> str:
     for name in ("objectives", "splits", "backends", "guarantee"):
         table.add_column(name, overflow="fold", ratio=3 if name == "guarantee" else None)
     for info in methods:
-        lists = (", ".join(names) for names in (info.objectives, info.splits, info.backends))
+        lists = (", ".join(names) for names in (info.objectives, info.splits, backends_of(info)))
         table.add_row(info.name, *lists, info.guarantee)
     return render([table])
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from partitioner.base.distribution import remedy
+from partitioner.base.errors import BackendUnavailable, OptionError
+from partitioner.base.files import check_writable, write_bytes
 from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.cli.simulate import LINKS_ARGUMENT, simulation_arguments
-from partitioner.errors import BackendUnavailable, OptionError
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.files import check_writable, write_bytes
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES

@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from partitioner.base.errors import OptionError
+from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
-from partitioner.errors import OptionError
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.chrome_trace import save_chrome_trace
 from partitioner.exports.torch_schedule import save_torch_schedule
-from partitioner.files import check_writable
 from partitioner.formats.plan_record import load_record, resolved
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.planning.comparison.schedules import Comparison, compare_schedules

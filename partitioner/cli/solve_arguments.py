@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from partitioner.cli.argument import Section, flag, value
+from partitioner.cli.argument import Section, flag, registered, value
 from partitioner.cli.inputs import read_constraints, read_transfers
 from partitioner.cli.shared_arguments import (
     FORMAT,
@@ -30,15 +30,16 @@ WANTED = Section(
     (
         value(
             "--objective",
-            f"minimise this, in the unit of the workload's times (default: {DEFAULT})",
+            f"minimise this: {', '.join(OBJECTIVES.own)} (default: {DEFAULT})",
             default=DEFAULT,
-            choices=OBJECTIVES,
+            type=registered(OBJECTIVES),
+            metavar="NAME",
         ),
         value(
             "--method",
             "run this method; 'partitioner methods' lists them (default: auto, the strongest that applies)",
             default="auto",
-            choices=("auto", *METHODS),
+            type=registered(METHODS, "auto"),
             metavar="NAME",
         ),
         value(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partitioner.errors import shown
+from partitioner.base.errors import shown
 from partitioner.estimation.measured import flaw, in_range, measured
 from partitioner.workload.graph import Floats
 

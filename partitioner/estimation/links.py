@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from partitioner.base.argument_types import require_items, require_type
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.estimation.measured import flaw, in_range, measured
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Floats

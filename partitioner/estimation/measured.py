@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.graph import Floats
 
 

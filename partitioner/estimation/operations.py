@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.argument_types import require_items, require_type
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.estimation.deviation import relative_deviation
 from partitioner.estimation.measured import flaw, measured
 from partitioner.workload.graph import Floats

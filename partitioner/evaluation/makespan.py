@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.operator_simulation import Operators, topological_rank
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.schedule import Run, Schedule

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.shape import Shape, chain_arcs
 

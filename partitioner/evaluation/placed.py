@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Floats, Graph, Ints
 from partitioner.workload.graph_validation import node_name

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed, is_device
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Ints

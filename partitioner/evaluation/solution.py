@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from partitioner.errors import Flaw, WorkloadError
+from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.workload import workload_hash

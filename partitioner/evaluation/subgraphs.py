@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.shape import goes_one_way
 from partitioner.workload.graph import Bools, Ints

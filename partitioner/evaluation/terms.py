@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.solution import Solution
 from partitioner.workload.constraints import Constraints, require_constraints
 from partitioner.workload.devices import Devices

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from partitioner.errors import shown
+from partitioner.base.errors import shown
 from partitioner.evaluation.placed import Placed
 from partitioner.workload.graph import Floats
 from partitioner.workload.graph_validation import node_name

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from partitioner.base.argument_types import require_type
-from partitioner.errors import OptionError, shown
-from partitioner.files import write_text
+from partitioner.base.errors import OptionError, shown
+from partitioner.base.files import write_text
 from partitioner.schedule.timeline import PARTS, Timeline
 from partitioner.workload.devices import LARGEST
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from partitioner.errors import Flaw, WorkloadError
+from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.schedule.table import BACKWARD, FORWARD, INPUT, WEIGHT, Table
 
 Pass = tuple[int, int, int]

@@ -9,9 +9,9 @@ import os
 import numpy as np
 
 from partitioner.base.argument_types import require_type
-from partitioner.errors import Flaw, WorkloadError
+from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.base.files import write_text
 from partitioner.exports.ticks import ticks
-from partitioner.files import write_text
 from partitioner.schedule.table import FORWARD, Table
 
 

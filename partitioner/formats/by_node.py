@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from partitioner.errors import Flaw, shown
+from partitioner.base.errors import Flaw, shown
 from partitioner.formats.record import Record, mapping, text, texts, whole
 from partitioner.formats.schedule import identifiers
 from partitioner.results.plan import node_id

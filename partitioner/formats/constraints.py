@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError
-from partitioner.files import path_name, read_json
+from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.base.files import path_name, read_json
 from partitioner.formats.record import (
     Record,
     RuleBrokenError,

@@ -6,8 +6,8 @@ import os
 from dataclasses import MISSING, fields
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError
-from partitioner.files import path_name, read_json
+from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.base.files import path_name, read_json
 from partitioner.formats.record import Record, flag, listing, mapping, number, text, whole
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.levels import Level

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import path_name, read_json
+from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.files import path_name, read_json
 from partitioner.formats.msr_nodes import NAMELESS, Nodes, read_nodes
 from partitioner.formats.record import (
     Record,

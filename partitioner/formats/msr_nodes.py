@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from partitioner.errors import Flaw, shown
+from partitioner.base.errors import Flaw, shown
 from partitioner.formats.record import Record, RuleBrokenError, flag, identifier, mapping, number, text
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.graph import NodeId

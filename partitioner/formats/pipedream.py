@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.argument_types import is_count
-from partitioner.errors import OptionError, WorkloadError, shown
-from partitioner.files import path_name
+from partitioner.base.errors import OptionError, WorkloadError, shown
+from partitioner.base.files import path_name
 from partitioner.formats.profile import Profile, read_profile
 from partitioner.workload.devices import MAX_COUNT, Devices
 from partitioner.workload.graph import Extras, Floats, Graph

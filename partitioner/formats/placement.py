@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from partitioner.base.argument_types import require_type
-from partitioner.errors import OptionError, shown
-from partitioner.files import path_name
+from partitioner.base.errors import OptionError, shown
+from partitioner.base.files import path_name
 from partitioner.formats.plan_record import load_record, resolved
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId

@@ -6,9 +6,9 @@ import math
 import os
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError
+from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.base.files import path_name, read_json
 from partitioner.evaluation.result import DeviceLoad
-from partitioner.files import path_name, read_json
 from partitioner.formats.by_node import read_devices, read_execution_order, read_subgraphs
 from partitioner.formats.devices import read_devices as read_devices_record
 from partitioner.formats.record import (

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.files import path_name, read_json
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.files import path_name, read_json
 from partitioner.formats.by_node import known, read_devices, read_execution_order, read_subgraphs
 from partitioner.formats.constraints import read_constraints
 from partitioner.formats.devices import TRANSFERS, read_transfers

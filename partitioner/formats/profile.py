@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import path_name, read_text
+from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.files import path_name, read_text
 from partitioner.formats.profile_lines import Lines, read_edge, read_node
 from partitioner.workload.graph import Bools, Floats, Ints
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from partitioner.errors import Flaw, shown
+from partitioner.base.errors import Flaw, shown
 from partitioner.formats.record import Record, RuleBrokenError
 from partitioner.workload.devices import LARGEST, SMALLEST, number_rule
 

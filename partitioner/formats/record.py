@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from partitioner.errors import Flaw, shown
+from partitioner.base.errors import Flaw, shown
 
 T = TypeVar("T")
 D = TypeVar("D")

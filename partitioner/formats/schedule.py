@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from partitioner.errors import Flaw, shown
+from partitioner.base.errors import Flaw, shown
 from partitioner.evaluation.schedule import Run, Schedule
 from partitioner.formats.record import (
     Record,

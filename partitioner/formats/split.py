@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.errors import shown
+from partitioner.base.errors import shown
 from partitioner.formats.record import Record, identifier, listing
 from partitioner.workload.graph import NodeId
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
-from partitioner.files import path_name, read_json
+from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.files import path_name, read_json
 from partitioner.formats.record import Record, RuleBrokenError, amount, text, texts
 from partitioner.formats.timeline_rows import DeviceRow, filled, no_others, optional_count, read_row
 from partitioner.schedule.table import Table

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, shown
+from partitioner.base.errors import Flaw, shown
 from partitioner.formats.record import Record, RuleBrokenError, amount, listing, mapping, text, texts, whole
 from partitioner.schedule.table import CELL, CELL_RULE
 from partitioner.schedule.timeline import PARTS, Memory

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from partitioner.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.files import path_name, read_text
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.base.files import path_name, read_text
 from partitioner.schedule.table import CELL, CELL_RULE, Table
 
 NUMBER = r"(0|[1-9][0-9]{0,8})"

@@ -32,6 +32,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "best over linear orders, with a lower bound",
+        may_miss=True,
     ),
     MethodInfo(
         "pipeline",
@@ -58,6 +59,7 @@ PLANNERS = (
         ("convex", "free"),
         ("numba",),
         "annealing with moves of nodes, nets and clusters, with a lower bound",
+        may_miss=True,
     ),
     MethodInfo(
         "local_search_baseline",
@@ -66,6 +68,7 @@ PLANNERS = (
         ("free",),
         ("numba",),
         "the paper's baseline: best single moves from ten random starts, with a lower bound",
+        may_miss=True,
     ),
     MethodInfo(
         "pipedream_path",
@@ -74,6 +77,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "the paper's baseline: best chain that keeps branchings whole, with a lower bound",
+        may_miss=True,
     ),
     MethodInfo(
         "pipedream",
@@ -83,6 +87,7 @@ PLANNERS = (
         ("numba",),
         "PipeDream's planner: best for the time it predicts, on one kind of device; with a lower bound",
         ("replicas", "levels"),
+        may_miss=True,
     ),
     MethodInfo(
         "single_device",
@@ -91,6 +96,7 @@ PLANNERS = (
         ("chain", "convex", "free"),
         ("numpy",),
         "baseline: everything on one device, with a lower bound",
+        may_miss=True,
     ),
     MethodInfo(
         "scotch",
@@ -101,6 +107,7 @@ PLANNERS = (
         "the paper's baseline: parts of equal work by the program Scotch, without regard to memory; "
         "with a lower bound",
         ("operators",),
+        may_miss=True,
     ),
     MethodInfo(
         "metis",
@@ -110,6 +117,7 @@ PLANNERS = (
         ("pymetis",),
         "baseline: parts of equal work by METIS, without regard to memory; with a lower bound",
         ("operators",),
+        may_miss=True,
     ),
     MethodInfo(
         "latency_ip",
@@ -126,6 +134,7 @@ PLANNERS = (
         ("convex",),
         ("numba",),
         "annealing on the exact time of a sample, with a lower bound",
+        may_miss=True,
     ),
     MethodInfo(
         "latency_dp",
@@ -134,6 +143,7 @@ PLANNERS = (
         ("convex",),
         ("numba",),
         "least sum of blocks, then blocks that overlap; optimal where the graph is a path",
+        may_miss=True,
     ),
     MethodInfo(
         "greedy",
@@ -142,6 +152,7 @@ PLANNERS = (
         ("convex",),
         ("numpy",),
         "the paper's baseline: one accelerator after another, with a lower bound",
+        may_miss=True,
     ),
     MethodInfo(
         "max_load",
@@ -150,6 +161,7 @@ PLANNERS = (
         ("convex",),
         ("numba",),
         "the paper's baseline: the best chain for throughput, with a lower bound",
+        may_miss=True,
     ),
 )
 
@@ -166,6 +178,7 @@ def _placer(name: str, place: str, guarantee: str) -> MethodInfo:
         ("operators", "levels"),
         features_for=("makespan",),
         splits_of={**dict.fromkeys(PLACED, ("free",)), "latency": ("convex",)},
+        may_miss=True,
     )
 
 

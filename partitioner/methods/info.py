@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from partitioner.base.errors import OptionError, shown
+from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.imported import imported
-from partitioner.methods.method import Method
+from partitioner.methods.method import Method, Outcome, Settings
+from partitioner.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class MethodInfo:
     name
         As in ``solve(method=...)``.
     place
-        Module and function.
+        The method, or where it is: ``"module:function"``.
     objectives, splits, backends
         What it can be asked for.
     guarantee
@@ -31,10 +34,20 @@ class MethodInfo:
         The objectives for which it knows these; empty for all of its objectives.
     splits_of
         The splits for an objective, where they are not `splits`.
+    may_miss
+        Whether it may end without a plan, or refuse a workload, although there is a plan.
+    options
+        The options of :func:`partitioner.solve` that it takes account of in addition to those that every
+        method does, such as ``"warm_start"``.
+
+    Raises
+    ------
+    OptionError
+        If a field is of another type, or a split does not exist.
     """
 
     name: str
-    place: str
+    place: str | Callable[[Problem, Settings], Outcome]
     objectives: tuple[str, ...]
     splits: tuple[str, ...]
     backends: tuple[str, ...]
@@ -42,6 +55,25 @@ class MethodInfo:
     features: tuple[str, ...] = ()
     features_for: tuple[str, ...] = ()
     splits_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    may_miss: bool = False
+    options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not callable(self.place) and not (isinstance(self.place, str) and self.place.count(":") == 1):
+            self._refuse("place", "a function, or a text module:function")
+        for name in ("objectives", "splits", "backends"):
+            if not _is_texts(getattr(self, name)) or not getattr(self, name):
+                self._refuse(name, "a tuple of texts that is not empty")
+        for name in ("features", "features_for", "options"):
+            if not _is_texts(getattr(self, name)):
+                self._refuse(name, "a tuple of texts")
+        for splits in (self.splits, *self.splits_of.values()):
+            if not set(splits) <= set(SHAPES):
+                self._refuse("splits", f"among {', '.join(SHAPES)}")
+
+    def _refuse(self, name: str, rule: str) -> None:
+        value = shown(getattr(self, name))
+        raise OptionError(f"method {shown(self.name)}: {name} = {value}: must be {rule}")
 
     @property
     def places_operators(self) -> bool:
@@ -57,5 +89,9 @@ class MethodInfo:
         return feature in self.features and (not self.features_for or objective in self.features_for)
 
     def load(self) -> Method:
-        """Import the method's module and return the method."""
-        return cast(Method, imported(self.place))
+        """Return the method, whose module is imported first if only its place is known."""
+        return cast(Method, imported(self.place) if isinstance(self.place, str) else self.place)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(each, str) for each in value)

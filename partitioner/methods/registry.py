@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from partitioner.errors import BackendUnavailable, OptionError, nearest, one_of, shown
+from partitioner.base.errors import BackendUnavailable, OptionError, nearest, shown
+from partitioner.base.registry import Registry
 from partitioner.methods.catalogue import PLACERS, PLANNERS
 from partitioner.methods.info import MethodInfo
+from partitioner.methods.solvers.backends.catalogue import BACKENDS
 
-ALL = (*PLANNERS, *PLACERS)
 FEATURES = {
     "replicas": "replicas",
     "levels": "levels of devices",
     "schedule": "schedules",
     "limits": "limits on stages and pins to a device",
 }
-METHODS = {info.name: info for info in ALL}
+METHODS = Registry("method", "partitioner.methods", MethodInfo, (*PLANNERS, *PLACERS), reserved=("auto",))
 
 
 def choose(
@@ -45,8 +46,7 @@ def choose(
         If the method does not run on the backend.
     """
     name = automatic if method == "auto" else method
-    if not isinstance(name, str) or name not in METHODS:
-        raise OptionError(f"method = {shown(method)}: must be {one_of(method, ('auto', *METHODS))}")
+    METHODS.check("method", name, *(() if method == "auto" else ("auto",)))
     info = METHODS[name]
     if method == "auto":
         _check_auto(info, objective, split, features)
@@ -60,13 +60,23 @@ def choose(
             raise OptionError(f"{word} {wanted!r} is not available with method {where}, only {known}")
     for feature in features:
         if not info.knows(feature, objective):
-            able = ", ".join(other.name for other in ALL if feature in other.features)
+            able = ", ".join(other.name for other in METHODS.values() if feature in other.features)
             raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}")
-    if backend not in ("auto", *info.backends):
-        known = ", ".join(info.backends)
-        meant = nearest(backend, info.backends)
+    if backend != "auto" and backend not in (offered := backends_of(info)):
+        broken = BACKENDS.why_broken(backend)
+        if broken:
+            raise BackendUnavailable(f"backend = {shown(backend)}: {broken}")
+        known = ", ".join(offered)
+        meant = nearest(backend, offered)
         raise BackendUnavailable(f"method {name} does not run on {shown(backend)}, only on {known}{meant}")
     return info
+
+
+def backends_of(info: MethodInfo) -> tuple[str, ...]:
+    """Return the backends of a method; one that takes solvers of this package takes registered ones, too."""
+    if BACKENDS.own.keys().isdisjoint(info.backends):
+        return info.backends
+    return (*info.backends, *(name for name in BACKENDS if name not in BACKENDS.own))
 
 
 def _check_auto(info: MethodInfo, objective: str, split: str, features: Sequence[str]) -> None:
@@ -78,7 +88,7 @@ def _check_auto(info: MethodInfo, objective: str, split: str, features: Sequence
             raise OptionError(f"{FEATURES[feature]} mean nothing for {pair}, only for {_where(feature)}")
     if split not in info.splits_for(objective):
         offered = ", ".join(info.splits_for(objective))
-        able = [other.name for other in ALL if _makes(other, objective, split)]
+        able = [other.name for other in METHODS.values() if _makes(other, objective, split)]
         rest = f"; such a split is made by method {', '.join(able)}" if able else ""
         words = f"split {split!r} is not available for objective {objective!r} with method auto"
         raise OptionError(f"{words}, only {offered}{rest}")
@@ -91,7 +101,7 @@ def _makes(info: MethodInfo, objective: str, split: str) -> bool:
 def _where(feature: str) -> str:
     """Return the objectives and splits for which some method takes account of the feature."""
     found: dict[str, list[str]] = {}
-    for info in ALL:
+    for info in METHODS.values():
         for objective in info.objectives if feature in info.features else ():
             for split in info.splits_for(objective) if info.knows(feature, objective) else ():
                 found.setdefault(split, []).append(objective)

@@ -7,8 +7,8 @@ from typing import Any
 
 import networkx as nx
 
+from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.interruption import StopEvent
-from partitioner.errors import Flaw, WorkloadError
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.methods.method import Progress

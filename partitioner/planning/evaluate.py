@@ -12,7 +12,7 @@ from typing import Any
 import networkx as nx
 
 from partitioner.base.argument_types import check_word, require_type
-from partitioner.errors import Flaw, OptionError, WorkloadError
+from partitioner.base.errors import Flaw, OptionError, WorkloadError
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of

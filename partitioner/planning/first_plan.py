@@ -79,7 +79,7 @@ def find_first_plan(
         None if the evaluator lets none of them pass.
     """
     clock, best = Clock(SECONDS), _given(request, problem, incumbent, subgraph)
-    exact = problem.measure not in (Measure.ONE_SAMPLE, Measure.LAST_OPERATOR)
+    exact = problem.measure not in (Measure.ONE_SAMPLE, Measure.LAST_OPERATOR, Measure.OTHER)
     for outcome in candidates(problem):
         found = _evaluated(request, problem, outcome)
         if found is not None and (best is None or found.outcome.value < best.outcome.value):
@@ -122,8 +122,8 @@ def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPla
 
 
 def lower_bound(problem: Problem) -> float:
-    """A bound on the objective that takes little time; 0 where every one would take long."""
-    if problem.n > LARGE:
+    """A bound on the objective that takes little time; 0 where every one would take long or none is known."""
+    if problem.n > LARGE or problem.measure is Measure.OTHER:
         return 0.0
     relaxation = relax(problem)
     if problem.measure is Measure.ONE_SAMPLE:

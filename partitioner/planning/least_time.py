@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from partitioner.errors import OptionError
+from partitioner.base.errors import OptionError
 from partitioner.problem.measure import Measure
 from partitioner.workload.graph import Graph
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from partitioner.base.argument_types import check_word
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
+from partitioner.base.registry import Registry
 from partitioner.evaluation.one_by_one import evaluate_makespan
 from partitioner.evaluation.one_sample import evaluate_latency
 from partitioner.evaluation.result import Evaluation
@@ -36,7 +36,8 @@ class Objective:
     name
         As in ``solve(objective=...)``.
     measure
-        What methods are told of it.
+        What methods are told of it. :attr:`Measure.OTHER` is for objectives that only their own methods know;
+        `contract` then keeps every optimum if the value never falls when a load grows.
     splits
         The splits that plans may have; the first one is the default.
     terms
@@ -52,6 +53,11 @@ class Objective:
         Makes the problem of a method: ``(graph, devices, goal)`` to a `Problem`; `goal.measure` is `measure`.
     needs
         Terms that must be given.
+
+    Raises
+    ------
+    OptionError
+        If a field is of another type, or a split does not exist.
     """
 
     name: str
@@ -65,6 +71,19 @@ class Objective:
     contract: Contraction = contract
     needs: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        rules = {
+            "measure": ("a Measure", isinstance(self.measure, Measure)),
+            "splits": (f"a tuple of {', '.join(SHAPES)}", _are_splits(self.splits)),
+            "terms": ("a tuple of texts", isinstance(self.terms, tuple)),
+            "evaluate": ("a function", callable(self.evaluate)),
+            "contract": ("a function", callable(self.contract)),
+        }
+        for name, (rule, holds) in rules.items():
+            if not holds:
+                value = shown(getattr(self, name))
+                raise OptionError(f"objective {shown(self.name)}: {name} = {value}: must be {rule}")
+
     def automatic(self, split: str, features: Sequence[str]) -> str:
         """Return the method that ``"auto"`` takes for a split, given what the method must know of."""
         if split != "chain":
@@ -75,6 +94,10 @@ class Objective:
         """Return the least free split of the objective that contains every solution of a shape."""
         freer = SHAPES[SHAPES.index(shape) :]
         return next((split for split in freer if split in self.splits), self.splits[0])
+
+
+def _are_splits(value: object) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(split in SHAPES for split in value)
 
 
 THROUGHPUT = Objective(
@@ -129,7 +152,9 @@ SIMULATED = Objective(
     evaluate=evaluate_throughput,
     needs=("schedule", "microbatches"),
 )
-OBJECTIVES = {each.name: each for each in (THROUGHPUT, GPIPE, LATENCY, BATCH, OPERATORS)}
+OBJECTIVES = Registry(
+    "objective", "partitioner.objectives", Objective, (THROUGHPUT, GPIPE, LATENCY, BATCH, OPERATORS)
+)
 DEFAULT = THROUGHPUT.name
 
 
@@ -150,7 +175,7 @@ def objective_of(
     >>> objective_of("makespan").splits, objective_of("makespan", options={"schedule": "1f1b"}).splits
     (('free',), ('chain',))
     """
-    check_word("objective", name, OBJECTIVES)
+    OBJECTIVES.check("objective", name)
     found = OBJECTIVES[str(name)]
     given = options or {}
     piped = method == SIMULATED.method or any(given.get(term) is not None for term in SIMULATED.needs)
@@ -161,16 +186,3 @@ def objective_of_record(record: PlanRecord) -> str:
     """Return what a plan is evaluated for by default; for a simulated pipeline, its loads."""
     simulated = record.objective == OPERATORS.name and record.execution_order is None
     return DEFAULT if simulated or not record.objective else record.objective
-
-
-def register_objective(objective: Objective) -> None:
-    """Let ``solve`` and ``evaluate`` know another objective, in this process.
-
-    Raises
-    ------
-    OptionError
-        If there is one of that name already.
-    """
-    if objective.name in OBJECTIVES:
-        raise OptionError(f"objective {shown(objective.name)}: there is one of that name already")
-    OBJECTIVES[objective.name] = objective

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.shape import is_contiguous
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import Objective
@@ -50,7 +50,7 @@ def _methods(*names: str, refused: bool = False) -> Effect:
     return Effect(f"method {', '.join(names)}", lambda requested: requested.method in names, refused)
 
 
-PLACERS = tuple(info.name for info in METHODS.values() if info.places_operators)
+PLACERS = tuple(info.name for info in METHODS.own.values() if info.places_operators)
 PARTITIONERS = ("scotch", "metis")
 BAECHI = ("m-topo", "m-etf", "m-sct", "portfolio")
 FUSED = ("celeritas", "order-place", "portfolio")
@@ -161,7 +161,9 @@ def check_options(given: Mapping[str, Any], runs: Sequence[Requested]) -> None:
 
 def has_effect(name: str, value: Any, requested: Requested) -> bool:
     """Whether an option changes what the call does, or has its default."""
-    return name not in EFFECTS or _is_default(name, value) or EFFECTS[name].holds(requested)
+    if name not in EFFECTS or _is_default(name, value):
+        return True
+    return EFFECTS[name].holds(requested) or name in METHODS[requested.method].options
 
 
 def _is_refused(name: str, value: Any, requested: Requested) -> bool:

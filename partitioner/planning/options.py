@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from partitioner.base.argument_types import MANY, check_word, is_count, is_one_of
-from partitioner.errors import OptionError, one_of, shown
+from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import GROUPERS, Placer, Placing
@@ -186,7 +186,7 @@ def check_words(split: object, method: object) -> None:
     OptionError
         Naming the option, its value, the known words and the nearest of them.
     """
-    check_word("method", method, ("auto", *METHODS))
+    METHODS.check("method", method, "auto")
     if split is not None:
         check_word("split", split, SHAPES)
 

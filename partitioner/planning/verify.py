@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from partitioner.errors import ContradictionError, InfeasibleError, NoPlanFound
+from partitioner.base.errors import ContradictionError, InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.methods.explain import why_infeasible
 from partitioner.methods.method import Outcome

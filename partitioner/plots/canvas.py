@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from partitioner.base.argument_types import require_type
 from partitioner.base.distribution import remedy
-from partitioner.errors import BackendUnavailable
+from partitioner.base.errors import BackendUnavailable
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

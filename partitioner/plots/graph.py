@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partitioner.base.argument_types import check_word, require_items, require_mapping, require_type
-from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.evaluation.result import DeviceLoad
 from partitioner.plots.canvas import POINTS, new_axes
 from partitioner.plots.colours import device_look, ink

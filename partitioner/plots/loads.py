@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioner.base.argument_types import require_type
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.result import DeviceLoad, Evaluation
 from partitioner.plots.canvas import beside, head, row_axes
 from partitioner.plots.colours import COMPUTE, PARTS, ink

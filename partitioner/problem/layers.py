@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from partitioner.errors import OptionError
+from partitioner.base.errors import OptionError
 from partitioner.problem.arrays import Ints
 from partitioner.workload.graph import Graph
 

@@ -13,6 +13,7 @@ class Measure(Enum):
     BATCH = "the sum of the loads, and the largest load once more for each sample after the first"
     ONE_SAMPLE = "the end of the last subgraph of one sample"
     LAST_OPERATOR = "the end of the last operator"
+    OTHER = "what the evaluator of the objective computes, which no method of this package knows"
 
     @property
     def passes(self) -> int:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from rich.table import Table
 from rich.text import Text
 
-from partitioner.errors import shown
+from partitioner.base.errors import shown
 from partitioner.evaluation.schedule import Run, Schedule
 from partitioner.results.figures import figure
 from partitioner.results.timetable import NARROW, WIDE, names_within

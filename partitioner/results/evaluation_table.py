@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from partitioner.errors import SHOWN_FLAWS
+from partitioner.base.errors import SHOWN_FLAWS
 from partitioner.evaluation.result import Evaluation
 from partitioner.results.tables import render, tables_of, unit_of
 
@@ -13,7 +13,7 @@ def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
     """Return an evaluation as text: value, verdict, shape, each device, for latency the schedule."""
     verdict = "is feasible" if evaluation.feasible else "breaks the rules"
     unit = unit_of(evaluation.objective)
-    head = f"{evaluation.objective}: {evaluation.value:.6g} per {unit}; the placement {verdict}"
+    head = f"{evaluation.objective}: {evaluation.value:.6g}{unit}; the placement {verdict}"
     form = evaluation.shape
     parts = f"forward part {_yes(form.forward_convex)}, backward part {_yes(form.backward_convex)}"
     shape = f"shape: {form.name} ({parts})"

@@ -10,10 +10,10 @@ from typing import Any
 
 from rich.text import Text
 
+from partitioner.base.files import write_text
 from partitioner.evaluation.result import DeviceLoad
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.files import write_text
 from partitioner.methods.method import ANY_DEVICES
 from partitioner.results.figures import nearness
 from partitioner.results.tables import render, tables_of, unit_of
@@ -153,7 +153,7 @@ class Plan:
         by_operator = self.execution_order is not None
         unit = unit_of(self.objective, pipelined=not by_operator)
         return (
-            f"{self.objective}, {self.split} split: {self.value:.6g} per {unit}, {proof}\n"
+            f"{self.objective}, {self.split} split: {self.value:.6g}{unit}, {proof}\n"
             f"lower bound {self.bound:.6g}; method {self.method} ({self.backend}), "
             f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
         )

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partitioner.base.argument_types import MANY, is_count
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.result import DeviceLoad
 from partitioner.evaluation.schedule import Schedule
 from partitioner.results.critical_table import critical_table
@@ -24,8 +24,12 @@ WIDE = 128
 NARROWEST = 80
 WIDEST = 1_000_000
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
-UNITS = {"batch": "batch", "makespan": "step"}  # others: a sample
-PIPELINE_UNITS = {"batch": "batch", "makespan": "batch"}
+UNITS = {
+    **dict.fromkeys(("throughput", "gpipe", "latency"), " per sample"),
+    "batch": " per batch",
+    "makespan": " per step",
+}
+PIPELINE_UNITS = UNITS | {"makespan": " per batch"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
@@ -91,14 +95,16 @@ def columns(width: int | None) -> int:
 
 
 def unit_of(objective: str, pipelined: bool = False) -> str:
-    """Return what the objective's value is the time of; with `pipelined` stages run batches.
+    """Return what to write after a value: what it is the time of; with `pipelined` stages run batches.
+
+    It is empty for objectives of other packages, whose values need not be times.
 
     Examples
     --------
     >>> unit_of("throughput"), unit_of("makespan"), unit_of("makespan", pipelined=True)
-    ('sample', 'step', 'batch')
+    (' per sample', ' per step', ' per batch')
     """
-    return (PIPELINE_UNITS if pipelined else UNITS).get(objective, "sample")
+    return (PIPELINE_UNITS if pipelined else UNITS).get(objective, "")
 
 
 def fullness(device: DeviceLoad) -> str:

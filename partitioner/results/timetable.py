@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from partitioner.errors import shown
+from partitioner.base.errors import shown
 from partitioner.evaluation.schedule import Run, Schedule
 from partitioner.results.figures import figure
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.order import order_violations, read_order
 from partitioner.evaluation.placed import Placed, read_placement
 from partitioner.evaluation.replicas import read_replicas, replica_names

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from partitioner.base.argument_types import check_word, require_text, require_type
-from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.notes import notes_on_memory
 from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.base.argument_types import require_items, require_mapping
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.graph import Ints
 
 DIRECTIONS = "FBIW"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partitioner.files import write_text
+from partitioner.base.files import write_text
 from partitioner.schedule.table import DIRECTIONS, Table
 from partitioner.workload.graph import Bools, Floats, Ints
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 
 MEMORY_PARTS = ("parameters", "gradients", "optimizer", "activations", "workspace")
 T = TypeVar("T")

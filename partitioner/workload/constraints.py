@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from partitioner.base.argument_types import MANY, is_count
-from partitioner.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 
 COUNT = f"an integer of at least 1 and at most {MANY:,}"
 Range = tuple[int | None, int | None]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from partitioner.base.argument_types import is_one_of
-from partitioner.errors import Flaw, WorkloadError, one_of, shown
+from partitioner.base.errors import Flaw, WorkloadError, one_of, shown
 from partitioner.workload.levels import LEVELS_RULE, Level, level_flaws
 
 COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partitioner.base.argument_types import require_items, require_type
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.array_input import (
     MEMORY_PARTS,
     by_kind,

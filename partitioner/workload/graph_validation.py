@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.errors import Flaw, shown
+from partitioner.base.errors import Flaw, shown
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import LARGEST, SMALLEST, Devices, number_rule
 from partitioner.workload.topological import topological

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from partitioner.base.argument_types import MANY, is_count, is_one_of
-from partitioner.errors import OptionError, one_of, shown
+from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.workload.devices import MAX_COUNT
 
 SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")

@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 
 from partitioner.base.argument_types import require_type
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.graph import Extras, Graph
 

@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.graph import Bools, Floats, Graph, Ints
 
 ADDED = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import SEPARATOR, Devices
 from partitioner.workload.graph import Bools, Graph, Ints

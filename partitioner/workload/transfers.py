@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.argument_types import require_type
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.devices import LARGEST, SMALLEST, Devices
 from partitioner.workload.graph import Floats
 

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from partitioner.base.argument_types import require_type
-from partitioner.errors import WorkloadError, shown
+from partitioner.base.errors import WorkloadError, shown
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.graph_validation import device_flaws

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ip_bench.runs import Limits, Run, Task
-from partitioner.files import write_text
+from partitioner.base.files import write_text
 
 
 def read_runs(path: Path) -> dict[Task, Run]:

@@ -255,7 +255,7 @@ def test_a_devices_file_of_an_unknown_kind_is_refused(
     assert "kind = 'tpu': the graph has no times for this kind, only for accelerator, cpu" in said
 
 
-@pytest.mark.parametrize("option", ["--schedule", "--communication", "--method", "--granularity"])
+@pytest.mark.parametrize("option", ["--schedule", "--communication", "--granularity"])
 def test_a_word_that_is_none_of_the_choices_is_wrong_usage(
     capsys: Captured, workload_file: Path, option: str
 ) -> None:
@@ -263,3 +263,11 @@ def test_a_word_that_is_none_of_the_choices_is_wrong_usage(
         main(["solve", str(workload_file), option, "nonsense"])
     assert caught.value.code == 2
     assert f"argument {option}: invalid choice: 'nonsense'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["method", "objective"])
+def test_a_name_that_nothing_has_is_wrong_usage(capsys: Captured, workload_file: Path, name: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["solve", str(workload_file), f"--{name}", "nonsense"])
+    assert caught.value.code == 2
+    assert f"argument --{name}: {name} = 'nonsense': must be one of " in capsys.readouterr().err

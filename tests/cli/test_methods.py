@@ -6,7 +6,7 @@ import pytest
 
 from partitioner import __version__
 from partitioner.cli.command_line import main
-from partitioner.cli.methods import LETTERS, method_details, methods_lines
+from partitioner.cli.methods import letters, method_details, methods_lines
 from partitioner.methods.registry import METHODS
 
 Captured = pytest.CaptureFixture[str]
@@ -26,7 +26,7 @@ def test_the_list_is_short_at_80_columns(capsys: Captured, monkeypatch: pytest.M
 
 
 def test_letters_tell_the_objectives_apart() -> None:
-    assert len(set(LETTERS.values())) == len(LETTERS)
+    assert len(set(letters().values())) == len(letters())
     line = methods_lines([METHODS["ip"]], 80).splitlines()[2]
     assert line.split()[:2] == ["ip", "TG---"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from partitioner import WorkloadError, load
-from partitioner.errors import SHOWN_FLAWS
+from partitioner.base.errors import SHOWN_FLAWS
 from tests.instances import document, write
 
 Change = Callable[[dict[str, Any]], object]

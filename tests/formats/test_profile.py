@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partitioner.errors import WorkloadError
+from partitioner.base.errors import WorkloadError
 from partitioner.formats.profile import Profile, read_profile
 from tests.formats.profile_text import render
 

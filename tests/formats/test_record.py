@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from partitioner.errors import Flaw
+from partitioner.base.errors import Flaw
 from partitioner.formats.record import (
     Record,
     RuleBrokenError,

@@ -8,6 +8,7 @@ import pytest
 
 import partitioner as pt
 from partitioner.evaluation.shape import SHAPES
+from partitioner.extensions import register_objective
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import (
     OBJECTIVES,
@@ -15,7 +16,6 @@ from partitioner.planning.objectives import (
     SIMULATED,
     Objective,
     objective_of,
-    register_objective,
 )
 from tests.instances import chain, training
 
@@ -71,5 +71,5 @@ def test_an_evaluation_bears_the_name_of_its_objective(name: str) -> None:
 
 
 def test_a_name_is_registered_once() -> None:
-    with pytest.raises(pt.OptionError, match="objective 'latency': there is one of that name already"):
+    with pytest.raises(pt.OptionError, match="objective 'latency' is refused: another objective has that name"):
         register_objective(OBJECTIVES["latency"])

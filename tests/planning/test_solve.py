@@ -29,7 +29,7 @@ from partitioner import (
     solve,
     to_networkx,
 )
-from partitioner.errors import Flaw
+from partitioner.base.errors import Flaw
 from partitioner.workload.workload import Workload
 from tests.instances import (
     INFEASIBLE,

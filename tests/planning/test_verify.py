@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Evaluation, Graph, InfeasibleError, NoPlanFound, evaluate
-from partitioner.errors import ContradictionError
+from partitioner.base.errors import ContradictionError
 from partitioner.methods.expand import expand
 from partitioner.methods.method import Outcome, Part
 from partitioner.planning.verify import confirm, no_plan

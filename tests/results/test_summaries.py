@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, solve
+from partitioner.base.errors import SHOWN_FLAWS
 from partitioner.cli.methods import backends_table, methods_table
-from partitioner.errors import SHOWN_FLAWS
 from partitioner.evaluation.result import Evaluation
 from partitioner.methods.registry import METHODS
 from partitioner.methods.solvers.backends.catalogue import BACKENDS

@@ -90,11 +90,13 @@ def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:
 def lattice_within(problem: Problem, settings: Settings, model: ChainModel = PLAIN) -> Lattice | None:
     """The lattice of all ideals; None if it does not fit the memory budget."""
     limit = _max_ideals(problem, settings, model)
-    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit)
+    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
 
 
 def too_many(problem: Problem, settings: Settings, model: ChainModel = PLAIN) -> str:
-    """A note for users that the lattice does not fit the memory budget."""
+    """A note for users that the lattice does not fit the memory budget, or that the run was ended before."""
+    if settings.expired:
+        return "the run was ended before all ideals were enumerated: linear orders only"
     return (
         f"more than {_max_ideals(problem, settings, model):,} ideals, which is what the memory budget of "
         f"{settings.memory_budget / 2**30:.3g} GiB holds: linear orders only"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from partitioner.problem.problem import Problem
 
 Ints32 = NDArray[np.int32]
 ROOM = 1024  # ideals for which there is room at first
-COMPLETE, ROOM_NEEDED, OVER = range(3)
+SLICE = 100_000  # ideals after which the run may end
+COMPLETE, PAUSED, OVER = range(3)
 
 
 class Lattice(NamedTuple):
@@ -88,8 +90,10 @@ def chain_lattice(order: Ints) -> Lattice:
     )
 
 
-def ideal_lattice(problem: Problem, max_ideals: int, max_covers: int) -> Lattice | None:
-    """Enumerate the ideals of a problem; None once there are more than the limits allow.
+def ideal_lattice(
+    problem: Problem, max_ideals: int, max_covers: int, ended: Callable[[], bool] = lambda: False
+) -> Lattice | None:
+    """Enumerate the ideals of a problem; None once there are more than the limits allow, or the run ended.
 
     Ideals are made level by level, each once, from the one without its highest supernode. The
     other covers follow from the level below: with m the highest supernode of I and v < m, I + v is
@@ -101,6 +105,8 @@ def ideal_lattice(problem: Problem, max_ideals: int, max_covers: int) -> Lattice
         Its supernodes are numbered in a topological order, which ranks them here.
     max_ideals, max_covers
         Where to give up, at most 2**31 - 1 each.
+    ended
+        Whether to give up, asked after every :data:`SLICE` ideals.
     """
     before, after = problem.predecessors, problem.successors
     entries = np.flatnonzero(np.diff(before.start) == 0)
@@ -113,15 +119,15 @@ def ideal_lattice(problem: Problem, max_ideals: int, max_covers: int) -> Lattice
     start[1], node[: len(entries)] = len(entries), entries
     rows, limits = (before.start, before.items, after.start, after.items), (max_ideals, max_covers)
     at = np.array([1, 0, 1, 0, 0])
-    state = ROOM_NEEDED
-    while state == ROOM_NEEDED:
-        state = _enumerate(*rows, start, node, to, parent, added, inside, at, *limits)
+    state = PAUSED
+    while state == PAUSED and not ended():
+        state = _enumerate(*rows, start, node, to, parent, added, inside, at, at[0] + SLICE, *limits)
         count = at[0]
         if count == len(parent):
             start, parent, added = _grown(start), _grown(parent), _grown(added)
         if start[count] + problem.n > len(node):
             node, to = _grown(node), _grown(to)
-    if state == OVER:
+    if state != COMPLETE:
         return None
     covers = start[count]
     tables = start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count]
@@ -135,9 +141,9 @@ def _grown(array: NDArray[Any]) -> NDArray[Any]:
 @njit(cache=True, nogil=True)
 def _enumerate(  # type: ignore[no-untyped-def]
     before_start, before, after_start, after,
-    start, node, to, parent, added, inside, at, max_ideals, max_covers,
+    start, node, to, parent, added, inside, at, pause, max_ideals, max_covers,
 ):  # fmt: skip
-    """Go on where `at` says, until all ideals are known, or the arrays are full, or a limit is exceeded.
+    """Go on where `at` says, to `pause` ideals, or all of them, or full arrays, or more than a limit.
 
     An array that a kernel returns is made by Python code, in which an exception of a signal handler is lost.
     So they are given, and `at` holds the number of ideals, where the level begins and ends, the ideal to go
@@ -152,10 +158,10 @@ def _enumerate(  # type: ignore[no-untyped-def]
                 v = node[e]
                 if v >= added[ideal]:
                     full = count == len(parent) or start[count] + n > len(node)
-                    if full or count == max_ideals:
+                    if full or count in (pause, max_ideals):
                         mark(ideal, False, parent, added, inside)
                         at[0], at[1], at[2], at[3], at[4] = count, level, level_end, ideal, e
-                        return OVER if count == max_ideals else ROOM_NEEDED
+                        return OVER if count == max_ideals else PAUSED
                     end = _covers_of_child(
                         ideal, v, start, node, start[count], inside,
                         before_start, before, after_start, after,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 from partitioner.methods.list_scheduling.choice import CHOOSERS, EARLIEST_START, FILL, Choice
 from partitioner.methods.list_scheduling.found import Found, portions
 from partitioner.methods.list_scheduling.task_arrays import (

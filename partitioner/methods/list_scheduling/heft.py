@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.errors import OptionError, one_of, shown
+from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.methods.list_scheduling.choice import CHOOSERS
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.found import Found

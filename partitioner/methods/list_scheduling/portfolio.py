@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from partitioner.errors import BackendUnavailable
+from partitioner.base.errors import BackendUnavailable
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import PORTION, Found
@@ -85,6 +85,6 @@ def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]
 
 def placers() -> dict[str, ListMethod]:
     """The list schedulers of the registry that need nothing of the user's."""
-    names = [name for name, info in METHODS.items() if info.places_operators and name not in LEFT_OUT]
+    names = [name for name, info in METHODS.own.items() if info.places_operators and name not in LEFT_OUT]
     loaded = {name: METHODS[name].load() for name in names}
     return {name: method for name, method in loaded.items() if isinstance(method, ListMethod)}

@@ -87,7 +87,7 @@ class MethodComparison:
             return f"{self.objective}: no method found a plan"
         limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s each"
         return (
-            f"{self.objective}: {best.value:.6g} per {unit_of(self.objective)} "
+            f"{self.objective}: {best.value:.6g}{unit_of(self.objective)} "
             f"by {best.method} ({best.split} split){limit}\n"
             "gap: to the bound, the best that any method proved for the split or a freer one; above 10 % "
             "how many times the bound the value is"

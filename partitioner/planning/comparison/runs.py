@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from partitioner.base.argument_types import check_word, require_items
-from partitioner.errors import (
+from partitioner.base.argument_types import require_items
+from partitioner.base.errors import (
     BackendUnavailable,
     ContradictionError,
     InfeasibleError,
@@ -90,7 +90,7 @@ def runs_of(
     if methods is not None:
         methods = require_items("methods", methods)
     for name in () if methods is None else methods:
-        check_word("method", name, METHODS)
+        METHODS.check("method", name)
     check_words(split, "auto")
     if methods is not None and not methods:
         raise OptionError(f"no method is named; choose from {', '.join(METHODS)}")

@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.solution import AnySolution
 from partitioner.planning.comparison.ranked import Ranked, fullest_device
 from partitioner.planning.comparison.schedule_table import ranked_table

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import InfeasibleError, NoPlanFound
+from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, solution_of
 from partitioner.methods.method import ANY_DEVICES, Settings

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from partitioner.base.clock import METER, Clock
+from partitioner.base.errors import ContradictionError, NoPlanFound, OptionError
 from partitioner.base.interruption import CompilationStopped, Interruption, StopEvent
-from partitioner.errors import ContradictionError, NoPlanFound, OptionError
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress, Settings, meets
 from partitioner.methods.registry import METHODS, choose

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.base.argument_types import is_count, require_type
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 from partitioner.planning.splitting.names import unused
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import LARGEST, MAX_COUNT

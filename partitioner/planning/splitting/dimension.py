@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 
 
 @dataclass(frozen=True)

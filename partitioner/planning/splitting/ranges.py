@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 from partitioner.workload.devices import LARGEST
 
 MOST_PARTS = 256

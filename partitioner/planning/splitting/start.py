@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.planning.splitting.data_parallel import data_parallel as replicated
 from partitioner.planning.splitting.dimension import Dimension
 from partitioner.planning.splitting.ordered import in_order

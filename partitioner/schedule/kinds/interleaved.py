@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from partitioner.errors import OptionError
+from partitioner.base.errors import OptionError
 from partitioner.schedule.kinds.kind import require_pairs
 from partitioner.schedule.orders import Lane, lanes, table_of
 from partitioner.schedule.passes import Passes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from partitioner.errors import OptionError
+from partitioner.base.errors import OptionError
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.table import Table
 

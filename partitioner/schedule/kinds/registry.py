@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.errors import OptionError, one_of, shown
+from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.schedule.kinds.gpipe import GPipe
 from partitioner.schedule.kinds.inference import Inference
 from partitioner.schedule.kinds.interleaved import Interleaved

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
+from partitioner.methods.dp import ideals
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.problem.contract import contract
 from partitioner.problem.problem import Problem
@@ -103,3 +104,16 @@ def test_a_linear_order_has_its_prefixes() -> None:
     assert as_sets(lattice) == [frozenset(), {2}, {0, 2}, {0, 1, 2}]
     assert lattice.linear
     assert lattice.difference(3, 1).tolist() == [0, 1]
+
+
+def test_the_enumeration_is_given_up_when_the_run_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it has is asked between slices; slices of any size give the same lattice."""
+    problem = random_problem(3)
+    whole = ideal_lattice(problem, PLENTY, PLENTY)
+    assert whole is not None and whole.size > 2
+    monkeypatch.setattr(ideals, "SLICE", 1)
+    asked = iter(range(PLENTY))
+    sliced = ideal_lattice(problem, PLENTY, PLENTY, lambda: next(asked) < 0)
+    assert sliced is not None and next(asked) >= whole.size
+    assert all(np.array_equal(getattr(whole, each), getattr(sliced, each)) for each in Lattice._fields)
+    assert ideal_lattice(problem, PLENTY, PLENTY, lambda: True) is None

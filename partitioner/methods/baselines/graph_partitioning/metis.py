@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from partitioner.base.distribution import remedy
-from partitioner.errors import BackendUnavailable
+from partitioner.base.errors import BackendUnavailable
 from partitioner.methods.baselines.graph_partitioning.method import Partitioner
 from partitioner.methods.baselines.graph_partitioning.run import run
 from partitioner.methods.baselines.graph_partitioning.weighted import Weighted

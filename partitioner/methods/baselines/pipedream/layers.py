@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.problem.arrays import Floats, Ints
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partitioner.errors import InfeasibleError, OptionError, shown
+from partitioner.base.errors import InfeasibleError, OptionError, shown
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.methods.baselines.pipedream.levels import Hierarchy, Piece
 from partitioner.methods.baselines.pipedream.model import stage_time

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from partitioner.errors import OptionError, shown
+from partitioner.base.errors import OptionError, shown
 
 MAX_MACHINES = 1024
 

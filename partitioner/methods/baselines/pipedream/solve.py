@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError
+from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError
 from partitioner.methods.baselines.pipedream.plan import plan
 from partitioner.methods.baselines.pipedream.result import PipeDreamPlan
 from partitioner.methods.baselines.pipedream.view import View, devices_of, view_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.errors import Flaw, NoPlanFound, WorkloadError
+from partitioner.base.errors import Flaw, NoPlanFound, WorkloadError
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.methods.baselines.pipedream.masks import Masks, bits
 from partitioner.workload.graph import Bools, Floats

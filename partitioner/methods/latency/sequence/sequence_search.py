@@ -206,4 +206,4 @@ class SequenceSearch:
         if self.settings.deadline is not None:
             limit = min(limit, int(self.settings.clock.left * IDEALS_PER_SECOND))
         limit = min(limit, MOST_IDEALS)
-        return ideal_lattice(model.chain, limit, COVERS_PER_IDEAL * limit)
+        return ideal_lattice(model.chain, limit, COVERS_PER_IDEAL * limit, lambda: self.settings.expired)

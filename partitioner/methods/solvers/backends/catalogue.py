@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from typing import cast
 
 from partitioner.base.distribution import remedy
-from partitioner.errors import BackendUnavailable
+from partitioner.base.errors import BackendUnavailable
+from partitioner.base.registry import Registry
 from partitioner.methods.imported import imported
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.program import Program
@@ -32,7 +33,7 @@ _BACKENDS = (
     Capability("cpsat", f"{_HERE}.cpsat:solve_cpsat", ("ortools",), _ORTOOLS, streams=True),
     Capability("cbc", f"{_HERE}.cbc:solve_cbc", ("pulp",), "install pulp"),
 )
-BACKENDS = {backend.name: backend for backend in _BACKENDS}
+BACKENDS = Registry("backend", "partitioner.backends", Capability, _BACKENDS, reserved=("auto",))
 FREE = ("scip", "highs", "cbc")
 
 
@@ -46,7 +47,7 @@ def is_present(backend: Capability) -> bool:
 
 def missing_backends() -> list[str]:
     """The backends that cannot run here."""
-    return [backend.name for backend in _BACKENDS if not is_present(backend)]
+    return [backend.name for backend in BACKENDS.values() if not is_present(backend)]
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from partitioner.errors import WorkloadError
+from partitioner.base.errors import WorkloadError
 from partitioner.methods.baselines.pipedream.layers import Layers
 
 SOUND: dict[str, Any] = {

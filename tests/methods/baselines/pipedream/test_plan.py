@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from partitioner.errors import InfeasibleError, NoPlanFound, OptionError
+from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.methods.baselines.pipedream.plan import plan
 from partitioner.methods.baselines.pipedream.result import PipeDreamPlan

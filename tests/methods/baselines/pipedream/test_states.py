@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from partitioner.errors import WorkloadError
+from partitioner.base.errors import WorkloadError
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.methods.baselines.pipedream.states import LayerIdeals, antichain_states, ideal_states
 from tests.methods.baselines.pipedream.oracle import augmented_layers, crossing_layers, ideals

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
-from partitioner.errors import Flaw, PartitionerError, WorkloadError, shown
+from partitioner.base.errors import Flaw, PartitionerError, WorkloadError, shown
 
 
 def path_name(path: object) -> str:

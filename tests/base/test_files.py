@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from partitioner import PartitionerError, WorkloadError
-from partitioner.files import check_writable, read_json, write_text
+from partitioner.base.files import check_writable, read_json, write_text
 from tests.instances import write
 
 

@@ -1,0 +1,81 @@
+"""Plans as files, among them those of formats that other packages bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from partitioner.base.errors import OptionError, PartitionerError, shown
+from partitioner.base.file_types import check_suffixes, entry_for
+from partitioner.base.files import write_bytes, write_text
+from partitioner.base.registry import Registry
+from partitioner.results.plan import Plan
+from partitioner.workload.workload import Workload
+
+TAKEN = (".json",)  # plans
+
+
+@dataclass(frozen=True)
+class Writer:
+    """What writes plans in one format.
+
+    Parameters
+    ----------
+    name
+        The format, for messages.
+    suffixes
+        The ends of the names of its files, such as ``(".yaml", ".yml")``; ``".json"`` is taken.
+    content
+        Makes the content of the file: ``(plan, workload)`` to a text or bytes.
+
+    Raises
+    ------
+    OptionError
+        If a field is of another type.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    content: Callable[[Plan, Workload], str | bytes]
+
+    def __post_init__(self) -> None:
+        check_suffixes(f"writer {shown(self.name)}", self.suffixes, TAKEN)
+        if not callable(self.content):
+            raise OptionError(
+                f"writer {shown(self.name)}: content = {shown(self.content)}: must be a function"
+            )
+
+
+WRITERS = Registry("writer", "partitioner.exports", Writer)
+
+
+def save_plan(plan: Plan, workload: Workload, path: str | Path) -> None:
+    """Write a plan with the writer for that file, or else as JSON; all of the file is written or nothing.
+
+    Raises
+    ------
+    PartitionerError
+        If the writer raises an error or makes no content, or the file cannot be written.
+    """
+    writer = entry_for(path, WRITERS, TAKEN)
+    if writer is None:
+        plan.save(path)
+        return
+    content = _content(writer, plan, workload)
+    if isinstance(content, str):
+        write_text(path, content)
+    else:
+        write_bytes(path, content)
+
+
+def _content(writer: Writer, plan: Plan, workload: Workload) -> str | bytes:
+    try:
+        content = writer.content(plan, workload)
+    except PartitionerError:
+        raise
+    except Exception as error:  # a writer of another package may raise any
+        raise PartitionerError(f"writer {writer.name} failed: {type(error).__name__}: {error}") from error
+    if not isinstance(content, str | bytes):
+        raise PartitionerError(f"writer {writer.name} made {type(content).__name__}: must be a text or bytes")
+    return content

@@ -1,0 +1,183 @@
+"""The questions that every method is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from partitioner.evaluation.shape import SHAPES
+from partitioner.extensions import registered
+from partitioner.methods.info import MethodInfo
+from partitioner.methods.registry import METHODS
+from partitioner.planning.objectives import Objective, objective_of
+from partitioner.testing.endings import check_ctrl_c, check_stop, check_time_limit
+from partitioner.testing.failures import MissingPlan, NotRepeatable, WrongBound, WrongPlan
+from partitioner.testing.oracle import NEEDS_ORDER, least_value
+from partitioner.testing.question import TOLERANCE, Answer, Question
+from partitioner.testing.workloads import large_workload, small_workload
+
+MOST_NODES, MOST_ORDERED = 6, 4  # of workloads, and of those whose orders are tried as well
+EVERY = 5  # of the cases one is asked twice
+ENOUGH = 5  # cases with a plan, of which a method must find one
+
+
+def check_method(
+    method: str | MethodInfo,
+    objectives: Sequence[str] | None = None,
+    cases: int = 50,
+    seed: int = 0,
+    **options: Any,
+) -> None:
+    """Ask a method what all methods of this package are asked: :func:`check_plans`, :func:`check_endings`.
+
+    Parameters
+    ----------
+    method
+        A registered name, or a record, which is registered for the time of the check.
+    objectives
+        Those to ask for; by default all that the method knows.
+    cases
+        How many random workloads there are for each objective.
+    seed
+        Seed of the first; the others have the next ones.
+    **options
+        Further options of :func:`partitioner.solve`, such as ``backend``.
+
+    Raises
+    ------
+    MethodFailure
+        An ``AssertionError`` that says what is wrong, and has a line that asks the same question again.
+    OptionError
+        If no method or objective has that name.
+    BackendUnavailable
+        If the method cannot run here.
+
+    Examples
+    --------
+    >>> check_method("single_device", ["throughput"], cases=2)
+    """
+    check_plans(method, objectives, cases, seed, **options)
+    check_endings(method, objectives, cases, seed, **options)
+
+
+def check_plans(
+    method: str | MethodInfo,
+    objectives: Sequence[str] | None = None,
+    cases: int = 50,
+    seed: int = 0,
+    **options: Any,
+) -> None:
+    """Compare a method with an exhaustive search on small random workloads.
+
+    A plan obeys the rules, has the shape asked for and the value that the evaluator computes; no bound is
+    above the least value; a workload is infeasible only if no placement obeys the rules; a plan is found
+    where there is one, unless the record of the method says that it may miss; two deterministic runs of one
+    seed give the same plan.
+
+    Parameters, errors as for :func:`check_method`.
+
+    Examples
+    --------
+    >>> check_plans("dp", cases=2)
+    """
+    with _known(method) as info:
+        for objective in _objectives(info, objectives):
+            _check_objective(info, objective, range(seed, seed + cases), options)
+
+
+def check_endings(
+    method: str | MethodInfo,
+    objectives: Sequence[str] | None = None,
+    cases: int = 1,
+    seed: int = 0,
+    **options: Any,
+) -> None:
+    """End runs of a method on a graph of 60 nodes by a time limit, an event and Ctrl-C.
+
+    Each run ends within a second, compiled kernels apart, with a sound plan or with
+    :class:`partitioner.NoPlanFound` or ``KeyboardInterrupt``.
+
+    Parameters, errors as for :func:`check_method`; there is one workload, whatever `cases` says.
+    """
+    with _known(method) as info:
+        for objective in _objectives(info, objectives):
+            graph, devices = large_workload(seed)
+            split = _splits(info, objective)[0]
+            name = check_endings.__name__
+            question = Question(info, objective, split, seed, graph, devices, name, options)
+            for check in (check_time_limit, check_stop, check_ctrl_c):
+                check(question)
+
+
+@contextmanager
+def _known(method: str | MethodInfo) -> Iterator[MethodInfo]:
+    """Yield the record of a method, which is registered during the block."""
+    if isinstance(method, MethodInfo) and METHODS.get(method.name) is not method:
+        with registered(method):
+            yield method
+        return
+    name = method.name if isinstance(method, MethodInfo) else method
+    METHODS.check("method", name)
+    yield METHODS[name]
+
+
+def _objectives(info: MethodInfo, names: Sequence[str] | None) -> list[Objective]:
+    return [objective_of(name, info.name) for name in (info.objectives if names is None else names)]
+
+
+def _splits(info: MethodInfo, objective: Objective) -> list[str]:
+    """Return the splits that both the method and the objective know, the strictest first."""
+    able = info.splits_for(objective.name)
+    return [split for split in SHAPES if split in able and split in objective.splits] or list(able)
+
+
+def _check_objective(info: MethodInfo, objective: Objective, seeds: range, options: dict[str, Any]) -> None:
+    most = MOST_ORDERED if NEEDS_ORDER in objective.terms else MOST_NODES
+    splits = _splits(info, objective)
+    solvable, answers = 0, []
+    for seed in seeds:
+        graph, devices = small_workload(seed, most)
+        split, name = splits[seed % len(splits)], check_plans.__name__
+        question = Question(info, objective, split, seed, graph, devices, name, options)
+        least = least_value(graph, devices, objective, split, question.terms)
+        answers.append(question.ask())
+        solvable += least is not None
+        _judge(question, answers[-1], least)
+        if seed % EVERY == 0:
+            _check_repeated(question)
+    if solvable >= ENOUGH and not any(answer.plan for answer in answers):
+        words = f"no plan in any of {solvable} cases, the last answer was: {answers[-1].words}"
+        raise MissingPlan(question.say(words), question.line)
+
+
+def _judge(question: Question, answer: Answer, least: float | None) -> None:
+    """Compare an answer with the least value; None stands for no plan."""
+    plan = answer.plan
+    if plan is None:
+        if least is not None:
+            question.check_no_plan(answer)
+        return
+    question.check_sound(plan)
+    if least is None:
+        raise WrongPlan(question.say("there is a plan, an exhaustive search finds none"), question.line)
+    margin = TOLERANCE * max(1.0, abs(least))
+    if plan.bound > least + margin:
+        words = f"the bound {plan.bound!r} is above the least value {least!r}"
+        raise WrongBound(question.say(words), question.line)
+    if plan.value < least - margin and "order" not in question.objective.needs:
+        words = f"the value {plan.value!r} is below the least value {least!r}"
+        raise WrongPlan(question.say(words), question.line)
+
+
+def _check_repeated(question: Question) -> None:
+    """Ask twice for the same plan."""
+    first, second = (question.ask(deterministic=True).plan for _ in range(2))
+    if first is None or second is None:
+        same = first is second
+    else:
+        parts = ("placement", "value", "stages", "subgraphs", "execution_order")
+        same = all(getattr(first, part) == getattr(second, part) for part in parts)
+    if not same:
+        words = f"two runs with seed {question.seed} differ: {first!r}, {second!r}"
+        raise NotRepeatable(question.say(words), question.line)
