@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from partitioner.methods.communication import joint_loads
 from partitioner.methods.method import Part, part_numbers
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem
@@ -29,10 +30,7 @@ def part_loads(problem: Problem, parts: Sequence[Part]) -> Floats:
     into, out = _transfers(problem, number, len(parts)) * problem.transfer_factor[kind]
     if problem.measure.passes == 1:
         busy, into, out = (each.sum(axis=0, keepdims=True) for each in (busy, into, out))
-    if problem.communication == "sequential":
-        return np.asarray(busy + into + out)
-    transfer = into + out if problem.communication == "overlapped" else np.maximum(into, out)
-    return np.asarray(np.maximum(busy, transfer))
+    return joint_loads(problem.communication, busy, into, out)
 
 
 def _processing(problem: Problem, kind: Ints, number: Ints) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 
 from partitioner.problem.arrays import Ints, Rows, rows_of
 from partitioner.problem.problem import Nets
+from partitioner.problem.tensors import has_one_output
 from partitioner.workload.graph import Floats, Graph
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -106,11 +107,10 @@ def forward_outputs(graph: Graph, member: Ints, count: int) -> Floats:
     """
     source, cost = graph.edges[:, 0], graph.cost
     leaves = (member[source] != member[graph.edges[:, 1]]) & ~graph.backward[source]
-    least, largest, total = np.full(len(graph), np.inf), *np.zeros((2, len(graph)))
-    np.minimum.at(least, source, cost)
-    np.maximum.at(largest, source, cost)
+    largest, total = np.zeros((2, len(graph)))
+    np.maximum.at(largest, source[leaves], cost[leaves])
     np.add.at(total, source[leaves], cost[leaves])
-    moved = np.where(least == largest, np.minimum(largest, total), total)
+    moved = np.where(has_one_output(graph), largest, total)
     return np.bincount(member, moved, count).astype(np.float64)
 
 
@@ -144,10 +144,8 @@ def _numbered(graph: Graph) -> tuple[Ints, Ints, Floats]:
     Tensors are numbered in the order in which their makers come first in the edges.
     """
     producer, m = graph.edges[:, 0], len(graph.edges)
-    least, most, first = np.full(len(graph), np.inf), np.full(len(graph), -np.inf), np.full(len(graph), m)
-    np.minimum.at(least, producer, graph.cost)
-    np.maximum.at(most, producer, graph.cost)
+    first = np.full(len(graph), m)
     np.minimum.at(first, producer, np.arange(m))
-    edge = np.where((least == most)[producer], 0, np.arange(m))
+    edge = np.where(has_one_output(graph)[producer], 0, np.arange(m))
     _, example, number = np.unique(first[producer] * (m + 1) + edge, return_index=True, return_inverse=True)
     return number, producer[example], np.asarray(graph.cost[example], dtype=np.float64)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
+from partitioner.problem.tensors import has_one_output
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
 from partitioner.workload.transfers import Transfers
@@ -143,15 +144,9 @@ def _offsets(devices: Devices) -> list[int]:
 
 
 def _tensors(graph: Graph, number: Ints) -> tuple[Ints, Ints, Floats]:
-    """The edges between tasks, the tensor of each, and the tensors' costs, in the order of the edges.
-
-    A node's output is one tensor if all its edges cost the same, else one an edge (paper, Appendix E.1).
-    """
+    """The edges between tasks, the tensor of each, and the tensors' costs, in the order of the edges."""
     ends = number[graph.edges].reshape(-1, 2)
-    least, most = np.full(len(graph), np.inf), np.full(len(graph), -np.inf)
-    np.minimum.at(least, ends[:, 0], graph.cost)
-    np.maximum.at(most, ends[:, 0], graph.cost)
-    single = (least == most)[ends[:, 0]]
+    single = has_one_output(graph)[graph.edges[:, 0]]
     key = np.where(single, ends[:, 0], len(graph) + np.arange(len(ends)))
     _, first, tensor = np.unique(key, return_index=True, return_inverse=True)
     kept = np.sort(np.unique(np.column_stack((ends, tensor)), axis=0, return_index=True)[1])

@@ -214,6 +214,18 @@ def _covers_of_child(  # type: ignore[no-untyped-def]
     return end
 
 
+@njit(cache=True, inline="always")
+def first_later_cover(start, node, rank, ideal, v):  # type: ignore[no-untyped-def]
+    """Return the position of the first cover of `ideal` whose supernode is ranked after `v`.
+
+    A walk that grows a stage by supernodes of ascending rank makes each larger ideal once.
+    """
+    cover = start[ideal + 1]
+    while cover > start[ideal] and rank[node[cover - 1]] > rank[v]:
+        cover -= 1
+    return cover
+
+
 @njit(cache=True)
 def mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
     """Set `inside` to a value for the supernodes of an ideal."""

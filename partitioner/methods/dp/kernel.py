@@ -13,10 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.workload.devices import COMMUNICATION_MODELS
-
-SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
-OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")
+from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.dp.ideals import first_later_cover
 
 
 @njit(cache=True)
@@ -89,9 +87,11 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
             possible = False
             for k in range(kinds):
                 compute[depth + 1, k] = compute[depth, k] + work[k, v]
-                load[k], bound = stage_load(
-                    compute[depth + 1, k], transfer[depth + 1], transfer_factor[k], communication
-                )
+                load[k], bound = growing_load(
+                    compute[depth + 1, k],
+                    transfer[depth + 1, 0], transfer[depth + 1, 1], transfer[depth + 1, 2],
+                    transfer_factor[k], communication,
+                )  # fmt: skip
                 if size[depth + 1] > memory[k]:
                     load[k] = np.inf
                 elif useful[k] and bound <= threshold:
@@ -114,9 +114,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
             blocked[depth] = passed
             depth += 1
             end[depth] = start_of[ideal + 1]
-            cursor[depth] = end[depth]
-            while cursor[depth] > start_of[ideal] and rank[node[cursor[depth] - 1]] > rank[v]:
-                cursor[depth] -= 1
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
     return ideals, steps
 
 
@@ -212,23 +210,3 @@ def _add(net_start, net_of, pins, cost, source, before, inside, v, depth, transf
 def _undo(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
     for i in range(net_start[v], net_start[v + 1]):
         inside[net_of[i]] -= 1
-
-
-@njit(cache=True, inline="always")
-def stage_load(busy, transfer, transfer_factor, communication):  # type: ignore[no-untyped-def]
-    """The stage's load, and a bound that no larger stage from the same start goes below.
-
-    Processing and the nets with a pin before the stage and one inside it only grow.
-    """
-    if transfer_factor == 0.0:
-        return busy, busy
-    into, out, stay = (
-        transfer_factor * transfer[0],
-        transfer_factor * transfer[1],
-        transfer_factor * transfer[2],
-    )
-    if communication == SEQUENTIAL:
-        return busy + into + out, busy + stay
-    if communication == OVERLAPPED:
-        return max(busy, into + out), max(busy, stay)
-    return max(busy, max(into, out)), max(busy, 0.5 * stay)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.methods.communication import joint_terms
 from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.variables import ABSENT, Variables, terms
 from partitioner.methods.solvers.program import Builder
@@ -95,19 +96,9 @@ class _Terms(NamedTuple):
 
 
 def loads(builder: Builder, v: Variables) -> None:
-    """No load of a pass exceeds its largest one (20, 21).
-
-    Sequential: processing and transfers together; overlapped: each apart (Appendix H.1); duplex:
-    transfers in and out apart as well.
-    """
-    busy, into, out = _processing(v), _into(v), _out(v)
-    families = {
-        "sequential": [[busy, *into, *out]],
-        "overlapped": [[busy], [*into, *out]],
-        "duplex": [[busy], into, out],
-    }
+    """No load of a pass exceeds its largest one (20, 21; Appendix H.1)."""
     devices = len(v.device_kind)
-    for family in families[v.problem.communication]:
+    for family in joint_terms(v.problem.communication, [_processing(v)], _into(v), _out(v)):
         rows = builder.new_rows(len(v.load) * devices, -np.inf, 0.0)
         builder.add(rows, np.repeat(v.load, devices), -1.0)
         for each in family:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.local_search.arrays import (
     BUSY,
     DEBT,
@@ -23,10 +24,6 @@ from partitioner.methods.local_search.arrays import (
     SCORE,
     WRONG,
 )  # fmt: skip
-from partitioner.workload.devices import COMMUNICATION_MODELS
-
-SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
-OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")
 
 
 @njit(cache=True)
@@ -71,11 +68,7 @@ def load_of(ledger, d, w, communication):
     if transfer_factor == 0.0:
         return busy
     into, out = transfer_factor * ledger[d, INTO + w], transfer_factor * ledger[d, OUT + w]
-    if communication == SEQUENTIAL:
-        return busy + into + out
-    if communication == OVERLAPPED:
-        return max(busy, into + out)
-    return max(busy, max(into, out))
+    return joint_load(busy, into, out, communication)
 
 
 @njit(cache=True, inline="always")

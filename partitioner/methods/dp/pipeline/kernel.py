@@ -18,7 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp.ideals import mark
+from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.dp.ideals import first_later_cover, mark
 from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.dp.pipeline.stage_kernel import (
     INTO,
@@ -37,7 +38,6 @@ from partitioner.methods.dp.pipeline.stage_kernel import (
     remove_layers,
     remove_nets,
     spread,
-    stage_work,
     takes,
 )
 
@@ -147,7 +147,7 @@ def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first
             possible = False
             for k in range(kinds):
                 compute[depth + 1, k] = compute[depth, k] + work[k, v]
-                load[k], bound = stage_work(
+                load[k], bound = growing_load(
                     compute[depth + 1, k], sum_of[INTO], sum_of[LEAVING], sum_of[STAYING],
                     transfer_factor[k], communication,
                 )  # fmt: skip
@@ -224,9 +224,7 @@ def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first
             blocked[depth] = passed
             depth += 1
             end[depth] = start_of[ideal + 1]
-            cursor[depth] = end[depth]
-            while cursor[depth] > start_of[ideal] and rank[node[cursor[depth] - 1]] > rank[v]:
-                cursor[depth] -= 1
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
     return last, steps
 
 

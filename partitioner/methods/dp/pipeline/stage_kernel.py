@@ -5,26 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.workload.devices import COMMUNICATION_MODELS
 
-SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
-OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")
 SIZE, PARAMETERS, ACTIVATIONS, WORKSPACE, WEIGHTS, INTO, LEAVING, STAYING = range(8)
 NODES, PINNED, LAYERS, NEAR = range(4)
-
-
-@njit(cache=True, inline="always")
-def stage_work(busy, into, out, stay, transfer_factor, communication):  # type: ignore[no-untyped-def]
-    """What a stage does for one sample, and a bound that no larger stage from the same start goes below.
-
-    Processing and the nets with a pin behind the stage and one inside it only grow.
-    """
-    into, out, stay = transfer_factor * into, transfer_factor * out, transfer_factor * stay
-    if communication == SEQUENTIAL:
-        return busy + into + out, busy + stay
-    if communication == OVERLAPPED:
-        return max(busy, into + out), max(busy, stay)
-    return max(busy, max(into, out)), max(busy, 0.5 * stay)
 
 
 @njit(cache=True, inline="always")

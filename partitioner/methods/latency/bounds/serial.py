@@ -20,12 +20,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.latency.bounds.blocks import Block, block_of
 from partitioner.methods.latency.bounds.flow import Flow
 from partitioner.methods.latency.bounds.spine import Spine, with_passengers
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats
 from partitioner.problem.problem import Problem
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 SMALLEST = 0.01  # share of a device's memory
 MOST_SIDES = 5
@@ -110,7 +112,7 @@ def _walk(
     communication: str,
 ) -> float:
     (paid, free, size), (leaving, coming) = separators, far
-    model = ("sequential", "overlapped", "duplex").index(communication)
+    model = COMMUNICATION_MODELS.index(communication)
     m = len(paid)
     start = np.zeros((1, 5))  # value, transfers in, work, size, first separator
     alone = free[0]
@@ -162,10 +164,4 @@ def _ends(
                 continue
             work = start[i, 2] + end[j, 0]
             into, out = start[i, 1] + coming[i], end[j, 2] + leaving[i]
-            if model == 0:
-                length = work + into + out
-            elif model == 1:
-                length = max(work, into + out)
-            else:
-                length = max(work, into, out)
-            value[j] = min(value[j], start[i, 0] + length)
+            value[j] = min(value[j], start[i, 0] + joint_load(work, into, out, model))

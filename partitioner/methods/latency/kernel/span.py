@@ -7,20 +7,14 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.latency.kernel.arrays import BUSY, INTO, OUT
-
-SEQUENTIAL, OVERLAPPED = 0, 1
 
 
 @njit(cache=True, inline="always")
 def length_of(ledger, u, communication):
-    """How long a unit of an accelerator runs: its processing and its transfers."""
-    into, busy, out = ledger[u, INTO], ledger[u, BUSY], ledger[u, OUT]
-    if communication == SEQUENTIAL:
-        return into + busy + out
-    if communication == OVERLAPPED:
-        return max(busy, into + out)
-    return max(busy, max(into, out))
+    """Return how long a unit of an accelerator runs: its processing and its transfers."""
+    return joint_load(ledger[u, BUSY], ledger[u, INTO], ledger[u, OUT], communication)
 
 
 @njit(cache=True, inline="always")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from ortools.sat.python import cp_model
 
+from partitioner.methods.communication import joint_terms
 from partitioner.methods.latency.program.formulate import longest
 from partitioner.methods.latency.program.seats import Seats, heads_and_tails, seats_of
 from partitioner.problem.arrays import Floats, Ints
@@ -133,15 +134,8 @@ def _lengths(m: _Maker) -> None:
     for s in m.subgraphs:
         busy = [(m.x[v][s], int(work[m.seats.kind[s], v])) for v in range(m.problem.n) if s in m.x[v]]
         into, out = _transfers(m, s)
-        for family in _apart(m.problem.communication, busy, into, out):
+        for family in joint_terms(m.problem.communication, busy, into, out):
             m.cp.add(m.finish[s] >= m.start[s] + _sum(family))
-
-
-def _apart(communication: str, busy: list[Term], into: list[Term], out: list[Term]) -> list[list[Term]]:
-    """What takes time by itself (Appendix H.1); the longest counts."""
-    if communication == "sequential":
-        return [busy + into + out]
-    return [busy, into + out] if communication == "overlapped" else [busy, into, out]
 
 
 def _transfers(m: _Maker, s: int) -> tuple[list[Term], list[Term]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.methods.communication import joint_terms
 from partitioner.methods.ip.variables import ABSENT, terms
 from partitioner.methods.latency.program.columns import Columns
 from partitioner.methods.solvers.program import Builder
@@ -16,14 +17,9 @@ def durations(builder: Builder, c: Columns) -> None:
     """
     cost = c.problem.nets.cost[:, None]
     work = c.problem.time.sum(axis=1)[c.seats.kind[c.subgraphs]].T
-    busy, into, out = (c.held, work), (c.into, cost), (c.out, cost)
-    families = {
-        "sequential": [[busy, into, out]],
-        "overlapped": [[busy], [into, out]],
-        "duplex": [[busy], [into], [out]],
-    }
     subgraph = np.arange(len(c.subgraphs))
-    for family in families[c.problem.communication]:
+    terms_of = [(c.held, work)], [(c.into, cost)], [(c.out, cost)]
+    for family in joint_terms(c.problem.communication, *terms_of):
         rows = builder.new_rows(len(subgraph), -np.inf, 0.0)
         builder.add(rows, c.start, 1.0)
         builder.add(rows, c.finish, -1.0)

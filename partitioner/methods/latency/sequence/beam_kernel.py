@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.latency.sequence.sequence_kernel import enter, half_length, leave
+from partitioner.methods.communication_kernel import joint_load
+from partitioner.methods.dp.ideals import first_later_cover
+from partitioner.methods.latency.sequence.sequence_kernel import enter, leave
 
 SAME = 1e-12
 
@@ -128,10 +130,10 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
                 ahead, behind = compute[deeper, k, 0], compute[deeper, k, 1]
                 if size[deeper] > memory[k] or ahead == np.inf or (depth > 0 and not pays[k]):
                     continue
-                least = half_length(ahead, into0, 0.0, communication)
-                ahead = half_length(ahead, into0, out0, communication)
+                least = joint_load(ahead, into0, 0.0, communication)
+                ahead = joint_load(ahead, into0, out0, communication)
                 if pays[k]:
-                    behind_least, behind = behind, half_length(behind, into1, out1, communication)
+                    behind_least, behind = behind, joint_load(behind, into1, out1, communication)
                 for i in range(count):
                     s, w = chosen[i] // width, chosen[i] % width
                     t = following[s, k]
@@ -167,9 +169,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
                 continue
             depth += 1
             end[depth] = start_of[ideal + 1]
-            cursor[depth] = end[depth]
-            while cursor[depth] > start_of[ideal] and rank[node[cursor[depth] - 1]] > rank[v]:
-                cursor[depth] -= 1
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
     return ideals, steps
 
 

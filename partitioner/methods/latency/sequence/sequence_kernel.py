@@ -10,10 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.workload.devices import COMMUNICATION_MODELS
-
-SEQUENTIAL = COMMUNICATION_MODELS.index("sequential")
-OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")
+from partitioner.methods.communication_kernel import joint_load
+from partitioner.methods.dp.ideals import first_later_cover
 
 
 @njit(cache=True, nogil=True)
@@ -100,9 +98,9 @@ def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, fir
                     continue
                 if pays[k]:
                     ahead, behind = compute[deeper, k, 0], compute[deeper, k, 1]
-                    length = half_length(ahead, into0, out0, communication)
-                    length += half_length(behind, into1, out1, communication)
-                    bound = half_length(ahead, into0, 0.0, communication) + behind + remaining[ideal]
+                    length = joint_load(ahead, into0, out0, communication)
+                    length += joint_load(behind, into1, out1, communication)
+                    bound = joint_load(ahead, into0, 0.0, communication) + behind + remaining[ideal]
                 else:
                     length = bound = path[deeper, k, 0] + path[deeper, k, 1]
                 if low[k] + bound >= cutoff:
@@ -120,9 +118,7 @@ def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, fir
                 continue
             depth += 1
             end[depth] = start_of[ideal + 1]
-            cursor[depth] = end[depth]
-            while cursor[depth] > start_of[ideal] and rank[node[cursor[depth] - 1]] > rank[v]:
-                cursor[depth] -= 1
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
     return ideals, steps
 
 
@@ -217,13 +213,3 @@ def run_nodes(  # type: ignore[no-untyped-def]
             else:
                 ahead = max(ahead, done[k, u])
         path[depth + 1, k, 0], path[depth + 1, k, 1] = ahead, behind
-
-
-@njit(cache=True, inline="always")
-def half_length(busy, into, out, communication):  # type: ignore[no-untyped-def]
-    """How long a subgraph takes."""
-    if communication == SEQUENTIAL:
-        return busy + into + out
-    if communication == OVERLAPPED:
-        return max(busy, into + out)
-    return max(busy, max(into, out))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.methods.communication import joint_loads
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part, part_numbers
 from partitioner.problem.arrays import Floats, Ints
@@ -25,14 +26,7 @@ def work_over_levels(problem: Problem, stages: Sequence[Part]) -> tuple[Floats, 
     into, out = _transfers(problem, stages, slow) * problem.transfer_factor[kind]
     silent = replace(problem, nets=problem.nets._replace(cost=np.zeros_like(problem.nets.cost)))
     busy = part_loads(silent, stages)[0]
-    return _joint(problem.communication, busy, into, out), slow.diagonal()
-
-
-def _joint(communication: str, busy: Floats, into: Floats, out: Floats) -> Floats:
-    if communication == "sequential":
-        return busy + into + out
-    transfer = into + out if communication == "overlapped" else np.maximum(into, out)
-    return np.asarray(np.maximum(busy, transfer))
+    return joint_loads(problem.communication, busy, into, out), slow.diagonal()
 
 
 def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
