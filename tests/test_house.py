@@ -26,9 +26,9 @@ ORDER = (
     ("problem", "evaluation", "estimation"),
     ("schedule", "methods"),
     ("results",),
-    ("formats", "exports", "plots"),
+    ("formats", "exports"),
     ("planning",),
-    ("extensions",),
+    ("extensions", "plots"),
     ("testing",),
     ("cli",),
 )

@@ -11,8 +11,10 @@ import numpy as np
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.planning.objectives import OBJECTIVES
 from partitioner.plots.canvas import beside, head, row_axes
 from partitioner.plots.colours import COMPUTE, PARTS, ink
+from partitioner.problem.measure import Measure
 from partitioner.results.figures import figure
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import LARGEST, is_amount
@@ -63,7 +65,7 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     total = np.sum(list(parts.values()), axis=0)
     if (total > load * (1 + TOLERANCE)).any():
         _mark(ax, load)
-    if bound is None and isinstance(plan, Plan) and plan.value == plan.bottleneck.load:
+    if bound is None and isinstance(plan, Plan) and _bounds_loads(plan):
         bound = plan.bound
     if bound is not None:
         ax.axvline(bound, color=ink(), linestyle="--", label=f"lower bound {figure(bound)}")
@@ -74,6 +76,12 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     largest = "" if plan.value == plan.bottleneck.load else f", largest load {figure(load.max())}"
     head(ax, f"{plan.objective}: {figure(plan.value)}{largest}")
     return ax
+
+
+def _bounds_loads(plan: Plan) -> bool:
+    """Whether the bound of a plan is one of the largest load."""
+    objective = OBJECTIVES.get(plan.objective)
+    return objective is not None and objective.measure is Measure.LARGEST_LOAD
 
 
 def in_order(loads: Sequence[DeviceLoad], order: Sequence[str]) -> list[DeviceLoad]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from partitioner.base.clock import Clock
 from partitioner.testing.failures import LateEnd
-from partitioner.testing.question import Answer, Question
+from partitioner.testing.question import Question, RunResult
 
 LIMIT = 0.5  # seconds, of a run and until it is asked to stop
 GRACE = 1.0  # seconds that a run may take to end
@@ -34,7 +34,7 @@ def check_stop(question: Question) -> None:
         If the run goes on for a second, or its answer is not sound.
     """
 
-    def ask() -> Answer:
+    def ask() -> RunResult:
         event = threading.Event()
         timer = threading.Timer(LIMIT, event.set)
         timer.start()
@@ -63,7 +63,7 @@ def check_ctrl_c(question: Question) -> None:
         _check(question, f"Ctrl-C after {LIMIT:g} s", lambda: _interrupted(question))
 
 
-def _interrupted(question: Question) -> Answer:
+def _interrupted(question: Question) -> RunResult:
     """Return the answer; the signal may come when the run has just ended."""
     thread = threading.get_ident()
     timer = threading.Timer(LIMIT, lambda: signal.pthread_kill(thread, signal.SIGINT))
@@ -75,10 +75,10 @@ def _interrupted(question: Question) -> Answer:
             timer.cancel()
             timer.join()
     except KeyboardInterrupt:
-        return Answer(None, "interrupted")
+        return RunResult(None, "interrupted")
 
 
-def _check(question: Question, what: str, ask: Callable[[], Answer]) -> None:
+def _check(question: Question, what: str, ask: Callable[[], RunResult]) -> None:
     """Ask, and once more if that takes too long, since loading modules takes time, too."""
     seconds = 0.0
     for _ in range(2):

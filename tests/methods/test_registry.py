@@ -7,6 +7,7 @@ import pytest
 
 from partitioner import BackendUnavailable, InfeasibleError, NoPlanFound, OptionError, WorkloadError, solve
 from partitioner.methods.registry import METHODS, choose
+from partitioner.planning.objectives import THROUGHPUT
 from tests.oracle import best_chain_value
 from tests.random_workloads import uneven_workload
 
@@ -40,7 +41,8 @@ def test_plans_are_feasible_and_bounds_true(name: str) -> None:
 
 def test_auto_takes_the_exact_program() -> None:
     """The automatic choice is the method with the strongest guarantee."""
-    assert choose("auto", "throughput", "chain").name == "dp"
+    automatic = THROUGHPUT.automatic("chain", ())
+    assert choose("auto", "throughput", "chain", automatic=automatic).name == "dp"
 
 
 @pytest.mark.parametrize(

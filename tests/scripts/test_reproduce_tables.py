@@ -238,7 +238,7 @@ def test_table_1_goes_on_with_integer_programs(
     """Three nodes: every split is 3 | 1 2, or 3 1 | 2 where it says so; the paper's values stand beside."""
     changes = {"noncontiguous": 3.6, "local_search": 4.0, "paper_ip_noncontiguous_runtime": ">20m (3s*)"}
     given = reference(tmp_path / "printed", **changes)
-    words = ("--only", "resnet50_layer_inference", "--tables", "1", "--ip", "--time-limit", "2")
+    words = ("--only", "resnet50_layer_inference", "--tables", "1", "--ip", "--time-limit", "30")
     code, out = printed(capsys, folder, "--reference", given, *words, "--format", "json")
     first, _, _, second = json.loads(out)["tables"]
     assert (code, first["number"], second["number"]) == (0, 1, "1 continued")

@@ -151,11 +151,11 @@ def test_a_method_that_never_finds_a_plan_fails_whatever_its_record_says() -> No
 
 def test_a_method_that_does_not_look_at_the_clock_ends_late() -> None:
     def place(problem: Problem, settings: Settings) -> Outcome:
-        for _ in range(200):
+        for _ in range(400):
             time.sleep(STEP)
         return finds_nothing(problem, settings)
 
-    with pytest.raises(LateEnd, match=r"in spite of the time limit of 0.5 s the run took 2.\d s"):
+    with pytest.raises(LateEnd, match=r"in spite of the time limit of 0.5 s the run took \d.\d s"):
         check_endings(named(place, may_miss=True))
 
 

@@ -72,7 +72,7 @@ def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:
     Examples
     --------
     >>> twice = Stage(layers=(0,), first=(1, 0), replicas=(2, 2))
-    >>> devices_of(twice, [Level(4, 8.0), Level(2, 1.0)])
+    >>> devices_of(twice, [MachineLevel(4, 8.0), MachineLevel(2, 1.0)])
     (1, 2, 5, 6)
     """
     numbers, size = np.zeros(1, dtype=np.int64), 1

@@ -126,7 +126,7 @@ def rounded(links: TaskPairs, x: Floats, n: int, threshold: float) -> Ints:
 
     Examples
     --------
-    >>> links = Links(np.array([0, 0, 1]), np.array([2, 3, 2]), np.ones(3))
+    >>> links = TaskPairs(np.array([0, 0, 1]), np.array([2, 3, 2]), np.ones(3))
     >>> rounded(links, np.array([0.0, 1.0, 0.05]), 4, 0.1).tolist()
     [-1, 2, -1, -1]
     """
