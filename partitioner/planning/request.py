@@ -79,9 +79,9 @@ class Request:
             measure=self.objective.measure,
             split=self.split,
             classes=(companions(demands), *(() if self.layer is None else (self.layer,))),
-            contiguous_cpus=options.contiguous_cpus,
-            contiguous_backward=options.contiguous_backward,
-            subgraphs=min(options.subgraphs_per_accelerator, len(self.workload.graph)),
+            contiguous_cpus=options["contiguous_cpus"],
+            contiguous_backward=options["contiguous_backward"],
+            subgraphs=min(options["subgraphs_per_accelerator"], len(self.workload.graph)),
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
         )
@@ -103,7 +103,7 @@ class Request:
     def _evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
         regime, terms = self.options.regime, self.objective.terms
         known: dict[str, Any] = {
-            "subgraphs_per_accelerator": self.options.subgraphs_per_accelerator,
+            "subgraphs_per_accelerator": self.options["subgraphs_per_accelerator"],
             "schedule": regime.schedule,
             "microbatches": regime.microbatches,
             "transfers": self.options.placing.transfers,
@@ -127,7 +127,8 @@ class Request:
         method = self.info.load()
 
         def has_plan(fewer: Regime, seconds: float) -> bool:
-            easier = replace(self, options=replace(self.options, regime=fewer)).problem()
+            options = Options({**self.options.values, **vars(fewer)})
+            easier = replace(self, options=options).problem()
             easy = replace(settings, gap=ANY_PLAN, clock=Clock(seconds), incumbent=None, report=None)
             return method(easier, easy).parts is not None
 

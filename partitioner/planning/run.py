@@ -16,7 +16,8 @@ from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
 from partitioner.planning.first_plan import find_first_plan
 from partitioner.planning.objectives import Objective
-from partitioner.planning.option_effects import Requested, has_effect, notes_on_options
+from partitioner.planning.option import Requested
+from partitioner.planning.option_effects import has_effect, notes_on_options
 from partitioner.planning.options import check_transfer_factors, cores_for, read_options, split_for
 from partitioner.planning.request import Request, plain
 from partitioner.planning.run_method import notes_on_kernels, run_method
@@ -70,17 +71,11 @@ def find_plan(
         noted += unused_start(devices, split, warm_start, incumbent)
     first = partial(find_first_plan, request, problem, incumbent, subgraph)
     settings = Settings(
-        gap=gap,
+        **options.fields_of(Settings) | {"workers": cores},
         clock=clock,
-        seed=seed,
-        memory_budget=options.memory_budget,
-        step_limit=options.step_limit,
-        orders=options.orders,
-        deterministic=options.deterministic,
         incumbent=incumbent,
         incumbent_subgraph=subgraph,
         backend=backend,
-        workers=cores,
         interruption=Interruption(stop),
         report=on_progress,
         started=clock.started,
