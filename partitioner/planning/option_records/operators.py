@@ -13,7 +13,7 @@ PARTITIONERS = ("scotch", "metis")
 LISTED = tuple(name for name in PLACERS if name not in PARTITIONERS)
 BAECHI = ("m-topo", "m-etf", "m-sct", "portfolio")
 FUSED = with_methods("celeritas", "order-place", "portfolio")
-POSITIVE = number("a positive number", lambda v: 0 < v <= LONGEST)
+POSITIVE = number(f"a positive number, at most {LONGEST:,}", lambda v: 0 < v <= LONGEST)
 RECORDS = (
     Option(
         "refine",
