@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,9 +57,6 @@ class Request:
     info: MethodInfo
     options: Options
     layer: Ints | None = None
-    _judged: list[tuple[Placement, Mapping[Any, int] | None, Evaluation]] = field(
-        default_factory=list, init=False, repr=False
-    )
 
     @cached_property
     def demands(self) -> Demands:
@@ -89,18 +86,6 @@ class Request:
 
     def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
         """What the evaluator says of a placement."""
-        for known, of_known, evaluation in self._judged:
-            if known == placement and of_known == subgraphs:
-                return evaluation
-        return self._evaluated(placement, subgraphs)
-
-    def remember(
-        self, placement: Placement, subgraphs: Mapping[Any, int] | None, evaluation: Evaluation
-    ) -> None:
-        """Keep an evaluation for when it is asked for again, in place of the one that was kept before."""
-        self._judged[:] = [(placement, subgraphs, evaluation)]
-
-    def _evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
         regime, terms = self.options.regime, self.objective.terms
         known: dict[str, Any] = {
             "subgraphs_per_accelerator": self.options["subgraphs_per_accelerator"],

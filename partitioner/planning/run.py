@@ -14,7 +14,7 @@ from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
-from partitioner.planning.first_plan import find_first_plan
+from partitioner.planning.first_plan import evaluation_of, find_first_plan
 from partitioner.planning.objectives import Objective
 from partitioner.planning.option import Requested
 from partitioner.planning.option_effects import has_effect, notes_on_options
@@ -81,7 +81,7 @@ def find_plan(
         started=clock.started,
         placing=options.placing,
     )
-    outcome = run_method(info, problem, settings, cache(first) if fallback else lambda: None)
+    outcome, known = run_method(info, problem, settings, cache(first) if fallback else lambda: None)
     placement = expand(graph, devices, outcome)
     if placement is None:
         by_keyboard = settings.interruption.by_keyboard
@@ -89,7 +89,7 @@ def find_plan(
             request.fitted(), devices, outcome, request.conflicting_constraints(settings), by_keyboard
         )
     subgraphs = expand_subgraphs(graph, outcome)
-    evaluation = request.evaluated(placement, subgraphs)
+    evaluation = evaluation_of(request, placement, subgraphs, known)
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
     return Plan(
