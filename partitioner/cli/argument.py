@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from partitioner.base.errors import OptionError
-from partitioner.base.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -46,19 +43,6 @@ def value(name: str, help: str, **keywords: Any) -> Argument:  # noqa: A002
 def flag(name: str, help: str, *, stands_for: bool = True, **keywords: Any) -> Argument:  # noqa: A002
     """Return an argument without a value: None if it is not given, else `stands_for`."""
     return Argument(name, help, {"action": "store_const", "const": stands_for, **keywords})
-
-
-def registered(names: Registry[Any], *further: str) -> Callable[[str], str]:
-    """Return a check of names, among them those of other distributions, as argparse's `type`."""
-
-    def check(name: str) -> str:
-        try:
-            names.check(names.word, name, *further)
-        except OptionError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-        return name
-
-    return check
 
 
 def add_sections(parser: argparse.ArgumentParser, sections: Sequence[Section]) -> None:

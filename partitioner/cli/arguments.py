@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from partitioner import __version__
-from partitioner.cli.argument import Section, add_sections, flag, registered, value
+from partitioner.cli.argument import Section, add_sections, flag, value
+from partitioner.cli.option_arguments import argument_of
 from partitioner.cli.plot import PLOT
 from partitioner.cli.shared_arguments import (
     FORMAT,
@@ -17,12 +19,13 @@ from partitioner.cli.shared_arguments import (
     WORKLOAD,
     constraints,
     devices,
-    pipelines,
     transfers,
 )
 from partitioner.cli.simulate import SIMULATE
-from partitioner.cli.solve_arguments import COMPARE, SOLVE
+from partitioner.cli.solve_arguments import compare_sections, solve_sections
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
+from partitioner.planning.option import PIPELINES
+from partitioner.planning.option_records.table import OPTIONS
 
 Command = Callable[[argparse.Namespace], None]
 OF_THE_PLAN = "as the plan says"
@@ -32,12 +35,12 @@ EVALUATE = (
         (
             WORKLOAD,
             PLAN,
-            value(
-                "--objective",
-                f"evaluate the placement for this objective: {', '.join(OBJECTIVES.own)} "
-                f"(default: the plan's objective, else {DEFAULT})",
-                type=registered(OBJECTIVES),
-                metavar="NAME",
+            argument_of(
+                replace(
+                    OPTIONS["objective"],
+                    help=f"evaluate the placement for this objective: {', '.join(OBJECTIVES.own)}",
+                ),
+                f"the plan's objective, else {DEFAULT}",
             ),
             value(
                 "--bound",
@@ -49,7 +52,13 @@ EVALUATE = (
             FORMAT,
         ),
     ),
-    Section("pipelines, batches and single samples", pipelines(OF_THE_PLAN)),
+    Section(
+        PIPELINES,
+        tuple(
+            argument_of(OPTIONS[name], f"{OF_THE_PLAN}, else {OPTIONS[name].shown_default}")
+            for name in ("schedule", "microbatches", "subgraphs_per_accelerator")
+        ),
+    ),
     devices(OF_PLAN),
     constraints(f"{OF_THE_PLAN}, else none"),
     Section("operators one by one (objective makespan)", transfers("as --devices or the plan says")),
@@ -78,16 +87,6 @@ class _Words(NamedTuple):
     sections: tuple[Section, ...]
 
 
-COMMANDS = {
-    "solve": _Words("find the best split of a workload", "WORKLOAD", SOLVE),
-    "evaluate": _Words("compute the value of a placement and check its rules", "WORKLOAD PLAN", EVALUATE),
-    "simulate": _Words("run a schedule with the times of a plan", "WORKLOAD PLAN", SIMULATE),
-    "compare": _Words("run all methods on a workload and rank their plans", "WORKLOAD", COMPARE),
-    "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),
-    "plot": _Words("draw a plan or its schedule into a file", "WORKLOAD PLAN --output FILE", PLOT),
-}
-
-
 def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     """Return the parser; `commands` has a function for every command that shall run."""
     parser = argparse.ArgumentParser(
@@ -97,9 +96,23 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (text, usage, sections) in COMMANDS.items():
+    for name, (text, usage, sections) in _commands().items():
         line = f"partitioner {name} {usage} [OPTION ...]"
         one = added.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", usage=line)
         add_sections(one, sections)
         one.set_defaults(run=commands.get(name))
     return parser
+
+
+def _commands() -> dict[str, _Words]:
+    """Return the help and the arguments of every command, with the options that there are now."""
+    return {
+        "solve": _Words("find the best split of a workload", "WORKLOAD", solve_sections()),
+        "evaluate": _Words("compute the value of a placement and check its rules", "WORKLOAD PLAN", EVALUATE),
+        "simulate": _Words("run a schedule with the times of a plan", "WORKLOAD PLAN", SIMULATE),
+        "compare": _Words(
+            "run all methods on a workload and rank their plans", "WORKLOAD", compare_sections()
+        ),
+        "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),
+        "plot": _Words("draw a plan or its schedule into a file", "WORKLOAD PLAN --output FILE", PLOT),
+    }

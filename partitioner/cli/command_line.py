@@ -75,8 +75,6 @@ def _solve(options: argparse.Namespace) -> None:
         plan = solve(
             workload.graph,
             workload.devices,
-            options.objective,
-            method=options.method,
             on_progress=line.show,
             **solve_options(options, workload),
         )

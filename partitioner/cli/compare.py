@@ -32,7 +32,6 @@ def compare_all(options: argparse.Namespace) -> None:
         comparison = compare_methods(
             workload.graph,
             workload.devices,
-            options.objective,
             methods=None if options.methods is None else _names(options.methods),
             on_progress=line.show,
             **solve_options(options, workload),

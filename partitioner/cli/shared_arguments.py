@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from partitioner.cli.argument import Argument, Section, flag, value
 from partitioner.workload.devices import COMMUNICATION_MODELS
-from partitioner.workload.in_flight import SCHEDULES
 
 OF_WORKLOAD = "of the workload"
 OF_PLAN = "of the plan, or else of the workload"
@@ -135,32 +134,5 @@ def transfers(otherwise: str) -> tuple[Argument, ...]:
             f"let every transfer take this time in addition (default: {otherwise}, else 0)",
             type=float,
             metavar="T",
-        ),
-    )
-
-
-def pipelines(otherwise: str) -> tuple[Argument, ...]:
-    """Return what the value of a pipeline or of a sample depends on; `otherwise` as for `transfers`."""
-    prefix = f"{otherwise}, else " if otherwise else ""
-    return (
-        value(
-            "--schedule",
-            "let a stage keep as many samples in memory as this schedule does "
-            f"(default: {prefix}none, each stage keeps one sample)",
-            choices=SCHEDULES,
-        ),
-        value(
-            "--microbatches",
-            "make a batch of this many samples; objective batch and schedule gpipe need this option "
-            f"(default: {prefix}none)",
-            type=int,
-            metavar="N",
-        ),
-        value(
-            "--subgraphs-per-accelerator",
-            "for objective latency, let an accelerator hold this many subgraphs of each pass "
-            f"(default: {prefix}1)",
-            type=int,
-            metavar="N",
         ),
     )

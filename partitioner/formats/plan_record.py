@@ -11,12 +11,11 @@ from typing import Any
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.base.files import path_name, read_json
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.formats.by_node import known, read_devices, read_execution_order, read_subgraphs
+from partitioner.formats.by_node import known, read_devices
 from partitioner.formats.constraints import read_constraints
 from partitioner.formats.devices import TRANSFERS, read_transfers
-from partitioner.formats.plan import plain_mapping, read_hardware
-from partitioner.formats.record import Record, amount, text, texts
-from partitioner.formats.replicas import read_replicas
+from partitioner.formats.plan_fields import read_fields
+from partitioner.formats.record import Record
 from partitioner.formats.split import read_split
 from partitioner.workload.constraints import require_constraints
 from partitioner.workload.devices import Devices
@@ -24,6 +23,10 @@ from partitioner.workload.graph import Graph, NodeId
 
 RUN = ("schedule", "microbatches")
 OF_CALL = (*RUN, "subgraphs_per_accelerator")
+FIELDS = (
+    *("replicas", "stages", "subgraphs", "execution_order", "objective", "split", "bound", "hardware"),
+    *("options", "workload_sha256"),
+)
 
 
 def load_record(path: str | os.PathLike[str]) -> PlanRecord:
@@ -40,20 +43,9 @@ def load_record(path: str | os.PathLike[str]) -> PlanRecord:
         top.others(("placement", "fpgas", "cpus"))
         top.note("", "", "is neither a plan (it has no placement) nor a split (it has no fpgas)")
         raise WorkloadError(flaws, path_name(path))
-    record = PlanRecord(
-        placement=read_devices(top) if "placement" in top.data else read_split(top),
-        replicas=read_replicas(top),
-        order=tuple(top.take("stages", texts, [], required=False)) or None,
-        subgraphs=read_subgraphs(top),
-        execution_order=read_execution_order(top),
-        objective=top.take("objective", text, "", required=False),
-        split=top.take("split", text, None, required=False),
-        bound=top.take("bound", amount, None, required=False),
-        hardware=read_hardware(top),
-        options=top.take("options", plain_mapping, {}, required=False),
-        workload_sha256=top.take("workload_sha256", text, "", required=False),
-        source=path_name(path),
-    )
+    placement = read_devices(top) if "placement" in top.data else read_split(top)
+    found = read_fields(top, FIELDS, required=False)
+    record = PlanRecord(placement, order=found.pop("stages") or None, source=path_name(path), **found)
     if flaws:
         raise WorkloadError(flaws, record.source)
     return record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from partitioner.planning.warm_start import subgraphs_of
 from partitioner.problem.arrays import Ints
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from partitioner.workload.graph import NodeId
 
 NUMPY = "numpy"  # what made the plan where the method had no solver at work
 SECONDS = 0.3  # for evaluating candidates, once there is a plan
@@ -36,7 +37,7 @@ class FirstPlan:
     ----------
     outcome
         As of a method; its value is the evaluator's.
-    placement, evaluation
+    placement, subgraphs, evaluation
         The same for the user's nodes, and what the evaluator says of it.
     seconds
         What the evaluation took.
@@ -44,6 +45,7 @@ class FirstPlan:
 
     outcome: Outcome
     placement: Placement
+    subgraphs: Mapping[NodeId, int] | None
     evaluation: Evaluation
     seconds: float = 0.0
 
@@ -86,10 +88,16 @@ def find_first_plan(
             best = found
         if found is not None and (exact or clock.expired):
             break
-    if best is not None:
-        subgraphs = expand_subgraphs(request.workload.graph, best.outcome)
-        request.remember(best.placement, subgraphs, best.evaluation)
     return best
+
+
+def evaluation_of(
+    request: Request, placement: Placement, subgraphs: Mapping[NodeId, int] | None, known: FirstPlan | None
+) -> Evaluation:
+    """Return what the evaluator says of a placement; of the first plan, if it is known, what it has said."""
+    if known is not None and (known.placement, known.subgraphs) == (placement, subgraphs):
+        return known.evaluation
+    return request.evaluated(placement, subgraphs)
 
 
 def _given(
@@ -118,7 +126,7 @@ def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPla
         subgraphs_of(problem, graph, evaluation.schedule) if problem.measure is Measure.ONE_SAMPLE else None
     )
     outcome = replace(outcome, value=evaluation.value, subgraph=subgraph)
-    return FirstPlan(outcome, placement, evaluation, seconds)
+    return FirstPlan(outcome, placement, expand_subgraphs(graph, outcome), evaluation, seconds)
 
 
 def lower_bound(problem: Problem) -> float:

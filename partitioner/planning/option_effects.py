@@ -1,115 +1,14 @@
-"""Where each option has an effect: what has none is refused, or noted in the plan where that does no harm."""
+"""What becomes of options without an effect: refused, or noted in the plan where that does no harm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from partitioner.base.errors import OptionError, shown
-from partitioner.evaluation.shape import is_contiguous
 from partitioner.methods.registry import METHODS
-from partitioner.planning.objectives import Objective
-from partitioner.planning.options import DEFAULTS
-from partitioner.workload.devices import Devices
-
-
-class Requested(NamedTuple):
-    """What a call asks for, as far as effects of options depend on it."""
-
-    objective: Objective
-    split: str
-    method: str
-    devices: Devices
-
-    def __str__(self) -> str:
-        return f"method {self.method}, objective {self.objective.name!r} and split {self.split!r}"
-
-
-@dataclass(frozen=True)
-class Effect:
-    """Where an option has an effect.
-
-    Parameters
-    ----------
-    where
-        The same in words.
-    holds
-        Whether it has one on a call.
-    refused
-        Whether a call on which it has none is refused, since something is asked for that nobody does; else
-        the plan has a note.
-    """
-
-    where: str
-    holds: Callable[[Requested], bool]
-    refused: bool = False
-
-
-def _methods(*names: str, refused: bool = False) -> Effect:
-    return Effect(f"method {', '.join(names)}", lambda requested: requested.method in names, refused)
-
-
-PLACERS = tuple(info.name for info in METHODS.own.values() if info.places_operators)
-PARTITIONERS = ("scotch", "metis")
-BAECHI = ("m-topo", "m-etf", "m-sct", "portfolio")
-FUSED = ("celeritas", "order-place", "portfolio")
-OVER_IDEALS = (
-    "dp",
-    "dpl",
-    "pipeline",
-    "simulated",
-    "pipedream_path",
-    "ip",
-    "max_load",
-    "latency_ip",
-    "latency_dp",
-)
-STARTED = (
-    "dp",
-    "dpl",
-    "pipeline",
-    "simulated",
-    "ip",
-    "local_search",
-    "latency_ip",
-    "latency_search",
-    "portfolio",
-)
-CONVEX = Effect(
-    "split 'convex'",
-    lambda requested: is_contiguous(requested.split) and "subgraphs" not in requested.objective.terms,
-    True,
-)
-
-EFFECTS = {
-    "memory_budget": _methods(*OVER_IDEALS),
-    "step_limit": _methods(*OVER_IDEALS),
-    "orders": _methods(*OVER_IDEALS),
-    "contiguous_cpus": CONVEX,
-    "contiguous_backward": CONVEX,
-    "replicas": Effect(
-        "devices with several of a kind",
-        lambda requested: any(kind.count > 1 for kind in requested.devices.kinds),
-    ),
-    "microbatches": Effect(
-        "objective throughput, batch or makespan",
-        lambda requested: "microbatches" in requested.objective.terms,
-        True,
-    ),
-    "transfers": _methods(*PLACERS),
-    "refine": _methods(*(name for name in PLACERS if name not in PARTITIONERS), refused=True),
-    "reserve_memory": _methods(*(name for name in PLACERS if name not in (*PARTITIONERS, "m-topo"))),
-    "grouper": _methods(*BAECHI, refused=True),
-    "fuse": _methods(*BAECHI, refused=True),
-    "uniform": _methods("m-topo", "portfolio"),
-    "sct_threshold": _methods("m-sct", "portfolio"),
-    "fusion_range": _methods(*FUSED),
-    "fusion_memory": _methods(*FUSED),
-    "imbalance": _methods(*PARTITIONERS, "portfolio"),
-    "placer": _methods("list", refused=True),
-    "warm_start": _methods(*STARTED),
-}
+from partitioner.planning.option import Requested
+from partitioner.planning.option_records.table import OPTIONS
 
 
 def notes_on_options(given: Mapping[str, Any], requested: Requested) -> tuple[str, ...]:
@@ -125,19 +24,19 @@ def notes_on_options(given: Mapping[str, Any], requested: Requested) -> tuple[st
     Examples
     --------
     >>> from partitioner.planning.objectives import THROUGHPUT
+    >>> from partitioner.workload.devices import Devices
     >>> requested = Requested(THROUGHPUT, "chain", "dp", Devices.accelerated(2))
     >>> notes_on_options({"refine": False, "sct_threshold": 0.5}, requested)[0][:38]
     'sct_threshold = 0.5 has no effect with'
     """
-    words = {
-        name: f"{name} = {shown(given[name])} has no effect with {requested}, only with {EFFECTS[name].where}"
-        for name in given
-        if not has_effect(name, given[name], requested)
-    }
-    for name in words:
-        if EFFECTS[name].refused:
-            raise OptionError(words[name])
-    return tuple(words.values())
+    notes = []
+    for name, value in given.items():
+        if not has_effect(name, value, requested):
+            words = f"{name} = {shown(value)} has no effect with {requested}{_only_with(name)}"
+            if _is_refused(name, value, requested):
+                raise OptionError(words)
+            notes.append(words)
+    return tuple(notes)
 
 
 def known_options(given: Mapping[str, Any], requested: Requested) -> dict[str, Any]:
@@ -156,20 +55,22 @@ def check_options(given: Mapping[str, Any], runs: Sequence[Requested]) -> None:
     for name, value in given.items():
         if all(_is_refused(name, value, requested) for requested in runs):
             words = f"{name} = {shown(value)} has no effect on any method compared"
-            raise OptionError(f"{words}, only with {EFFECTS[name].where}")
+            raise OptionError(f"{words}{_only_with(name)}")
 
 
 def has_effect(name: str, value: Any, requested: Requested) -> bool:
     """Whether an option changes what the call does, or has its default."""
-    if name not in EFFECTS or _is_default(name, value):
+    option = OPTIONS.get(name)
+    if option is None or option.effect is None or option.is_default(value):
         return True
-    return EFFECTS[name].holds(requested) or name in METHODS[requested.method].options
+    return option.effect.holds(requested) or name in METHODS[requested.method].options
 
 
 def _is_refused(name: str, value: Any, requested: Requested) -> bool:
-    return not has_effect(name, value, requested) and EFFECTS[name].refused
+    effect = OPTIONS[name].effect if name in OPTIONS else None
+    return effect is not None and effect.refused and not has_effect(name, value, requested)
 
 
-def _is_default(name: str, value: Any) -> bool:
-    default = DEFAULTS.get(name)
-    return value is default or (type(value) is type(default) and bool(value == default))
+def _only_with(name: str) -> str:
+    effect = OPTIONS[name].effect
+    return "" if effect is None else f", only with {effect.where}"

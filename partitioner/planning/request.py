@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,9 +57,6 @@ class Request:
     info: MethodInfo
     options: Options
     layer: Ints | None = None
-    _judged: list[tuple[Placement, Mapping[Any, int] | None, Evaluation]] = field(
-        default_factory=list, init=False, repr=False
-    )
 
     @cached_property
     def demands(self) -> Demands:
@@ -79,9 +76,9 @@ class Request:
             measure=self.objective.measure,
             split=self.split,
             classes=(companions(demands), *(() if self.layer is None else (self.layer,))),
-            contiguous_cpus=options.contiguous_cpus,
-            contiguous_backward=options.contiguous_backward,
-            subgraphs=min(options.subgraphs_per_accelerator, len(self.workload.graph)),
+            contiguous_cpus=options["contiguous_cpus"],
+            contiguous_backward=options["contiguous_backward"],
+            subgraphs=min(options["subgraphs_per_accelerator"], len(self.workload.graph)),
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
         )
@@ -89,21 +86,9 @@ class Request:
 
     def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
         """What the evaluator says of a placement."""
-        for known, of_known, evaluation in self._judged:
-            if known == placement and of_known == subgraphs:
-                return evaluation
-        return self._evaluated(placement, subgraphs)
-
-    def remember(
-        self, placement: Placement, subgraphs: Mapping[Any, int] | None, evaluation: Evaluation
-    ) -> None:
-        """Keep an evaluation for when it is asked for again, in place of the one that was kept before."""
-        self._judged[:] = [(placement, subgraphs, evaluation)]
-
-    def _evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
         regime, terms = self.options.regime, self.objective.terms
         known: dict[str, Any] = {
-            "subgraphs_per_accelerator": self.options.subgraphs_per_accelerator,
+            "subgraphs_per_accelerator": self.options["subgraphs_per_accelerator"],
             "schedule": regime.schedule,
             "microbatches": regime.microbatches,
             "transfers": self.options.placing.transfers,
@@ -127,7 +112,8 @@ class Request:
         method = self.info.load()
 
         def has_plan(fewer: Regime, seconds: float) -> bool:
-            easier = replace(self, options=replace(self.options, regime=fewer)).problem()
+            options = Options({**self.options.values, **vars(fewer)})
+            easier = replace(self, options=options).problem()
             easy = replace(settings, gap=ANY_PLAN, clock=Clock(seconds), incumbent=None, report=None)
             return method(easier, easy).parts is not None
 

@@ -14,9 +14,10 @@ from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
-from partitioner.planning.first_plan import find_first_plan
+from partitioner.planning.first_plan import evaluation_of, find_first_plan
 from partitioner.planning.objectives import Objective
-from partitioner.planning.option_effects import Requested, has_effect, notes_on_options
+from partitioner.planning.option import Requested
+from partitioner.planning.option_effects import has_effect, notes_on_options
 from partitioner.planning.options import check_transfer_factors, cores_for, read_options, split_for
 from partitioner.planning.request import Request, plain
 from partitioner.planning.run_method import notes_on_kernels, run_method
@@ -70,23 +71,17 @@ def find_plan(
         noted += unused_start(devices, split, warm_start, incumbent)
     first = partial(find_first_plan, request, problem, incumbent, subgraph)
     settings = Settings(
-        gap=gap,
+        **options.fields_of(Settings) | {"workers": cores},
         clock=clock,
-        seed=seed,
-        memory_budget=options.memory_budget,
-        step_limit=options.step_limit,
-        orders=options.orders,
-        deterministic=options.deterministic,
         incumbent=incumbent,
         incumbent_subgraph=subgraph,
         backend=backend,
-        workers=cores,
         interruption=Interruption(stop),
         report=on_progress,
         started=clock.started,
         placing=options.placing,
     )
-    outcome = run_method(info, problem, settings, cache(first) if fallback else lambda: None)
+    outcome, known = run_method(info, problem, settings, cache(first) if fallback else lambda: None)
     placement = expand(graph, devices, outcome)
     if placement is None:
         by_keyboard = settings.interruption.by_keyboard
@@ -94,7 +89,7 @@ def find_plan(
             request.fitted(), devices, outcome, request.conflicting_constraints(settings), by_keyboard
         )
     subgraphs = expand_subgraphs(graph, outcome)
-    evaluation = request.evaluated(placement, subgraphs)
+    evaluation = evaluation_of(request, placement, subgraphs, known)
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
     return Plan(

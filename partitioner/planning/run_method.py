@@ -23,8 +23,10 @@ SPARE = 0.6  # seconds by which a run may exceed its limit for that
 
 def run_method(
     info: MethodInfo, problem: Problem, settings: Settings, first: Callable[[], FirstPlan | None]
-) -> Outcome:
+) -> tuple[Outcome, FirstPlan | None]:
     """Return what the method finds, or the first plan where it was ended before it found a better one.
+
+    The first plan comes in addition, if it was made.
 
     Parameters
     ----------
@@ -43,9 +45,11 @@ def run_method(
             settings = _with_time_to_evaluate(settings, known.seconds)
         outcome = _run(info, problem, settings, dispensable=known is not None)
     if outcome.infeasible or outcome.stop_reason not in ENDED_EARLY:
-        return outcome
+        return outcome, known
     known = first()
-    return outcome if known is None or outcome.value <= known.outcome.value else known.in_place_of(outcome)
+    if known is None or outcome.value <= known.outcome.value:
+        return outcome, known
+    return known.in_place_of(outcome), known
 
 
 def _with_time_to_evaluate(settings: Settings, seconds: float) -> Settings:

@@ -8,13 +8,13 @@ from typing import Any
 
 import networkx as nx
 
-from partitioner.base.argument_types import require_callable, require_text, require_type
+from partitioner.base.argument_types import require_callable, require_type
 from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
 from partitioner.planning.least_time import check_time_limit
 from partitioner.planning.objectives import SIMULATED, objective_of
-from partitioner.planning.options import check_words
+from partitioner.planning.options import check_values
 from partitioner.planning.pipeline_makespan.ranking import solve_makespan
 from partitioner.planning.run import find_plan
 from partitioner.results.plan import Plan
@@ -100,9 +100,11 @@ def solve(
         share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
         says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
         in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`. For
-        operators one by one: the fields of :class:`partitioner.Placing`, such as ``transfers`` and
-        ``refine``. An option that has no effect on the method, objective or split asked for is refused, or
-        noted in the plan where that does no harm.
+        operators one by one, the fields of :class:`partitioner.Placing`: ``refine``, ``reserve_memory``,
+        ``uniform``, ``sct_threshold``, ``grouper``, ``fuse``, ``fusion_range``, ``fusion_memory``,
+        ``imbalance``, ``transfers`` and ``placer``. An option that has no effect on the method, objective or
+        split asked for is refused, or noted in the plan where that does no harm. ``docs/options.md`` has a
+        table of all options.
 
     Returns
     -------
@@ -129,9 +131,8 @@ def solve(
     (3.5, 'optimal', ('accelerator0', 'accelerator1'))
     """
     require_type("devices", devices, Devices)
-    require_text(backend=backend)
     require_callable(on_progress=on_progress)
-    check_words(split, method)
+    check_values(backend=backend, method=method, split=split)
     wanted = objective_of(objective, method, method_options)
     unread: tuple[str, ...] = ()
     if not isinstance(graph, Graph):

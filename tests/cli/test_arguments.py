@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 from collections.abc import Iterator
 
@@ -11,7 +12,8 @@ import pytest
 from partitioner.cli.argument import Section, add_sections, flag, value
 from partitioner.cli.arguments import command_parser
 from partitioner.cli.command_line import COMMANDS
-from partitioner.planning.options import DEFAULTS
+from partitioner.planning.comparison.methods import compare_methods
+from partitioner.planning.option_records.table import OPTIONS
 
 METAPHORS = (
     *("door", "room", "wish", "word", "words", "wall", "hunt", "none such", "so many", "beside", "at hand"),
@@ -20,7 +22,7 @@ METAPHORS = (
 DEFAULT = re.compile(r"\(default: (.+)\)$")
 REPLACED = {"--method": "--methods"}
 CHANGED = ("--split", "--time-limit", "--output")  # compare says what they do with several plans
-PYTHON_ONLY = ("step_limit", "transfers", "placer", "reserve_memory", "uniform")
+PYTHON_ONLY = ("warm_start", "transfers", "placer")  # objects
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
@@ -33,6 +35,11 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 def arguments_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """All but ``--help``, which argparse adds."""
     return (action for action in parser._actions if action.dest != "help")
+
+
+def named(kind: object) -> str:
+    """The name of a type or of a check of texts."""
+    return getattr(kind, "__qualname__", "")
 
 
 def faults(action: argparse.Action) -> list[str]:
@@ -89,15 +96,31 @@ def test_compare_takes_what_solve_takes() -> None:
     for name, one in solve.items():
         other = compare[REPLACED.get(name, name)]
         if name not in REPLACED:
-            assert (one.dest, one.type, one.choices) == (other.dest, other.type, other.choices)
+            assert (one.dest, named(one.type), one.choices) == (other.dest, named(other.type), other.choices)
         if name not in REPLACED and name not in CHANGED:
             assert (one.help, one.default) == (other.help, other.default)
 
 
 def test_every_option_of_the_library_has_one_of_solve() -> None:
-    """But for objects that a shell cannot write, and switches for experiments; their list is complete."""
-    known = {action.dest for action in arguments_of(parsers()["solve"])}
-    assert set(DEFAULTS) - known == set(PYTHON_ONLY)
+    """But for objects that a shell cannot write; each stands in its section and is None if not given."""
+    groups = parsers()["solve"]._action_groups
+    known = {action.dest: (group.title, action) for group in groups for action in group._group_actions}
+    assert set(OPTIONS) - set(known) == set(PYTHON_ONLY)
+    for name in OPTIONS.keys() & known.keys() - {"constraints"}:
+        title, action = known[name]
+        assert (title, action.default) == (OPTIONS[name].section, None)
+
+
+def test_a_switch_stands_for_what_is_not_its_default() -> None:
+    options = parsers()["solve"].parse_args(["w", "--refine", "--scattered-cpus", "--no-uniform"])
+    assert (options.refine, options.contiguous_cpus, options.uniform) == (True, False, False)
+    assert (options.fuse, options.reserve_memory) == (None, None)
+
+
+def test_the_limit_of_compare_is_what_its_help_says() -> None:
+    (action,) = (each for each in arguments_of(parsers()["compare"]) if each.dest == "time_limit")
+    limit = inspect.signature(compare_methods).parameters["time_limit"].default
+    assert f"(default: {limit:g})" in (action.help or "")
 
 
 @pytest.mark.parametrize("columns", ["80", "160"])

@@ -25,6 +25,8 @@ from partitioner import (
 )
 from partitioner.base.interruption import CompilationStopped
 from partitioner.methods.info import MethodInfo
+from partitioner.planning.evaluate import evaluated
+from partitioner.planning.first_plan import evaluation_of, find_first_plan
 from partitioner.workload.devices import DeviceKind, Devices
 from tests.random_pipelines import FEATURES, Case, random_case
 
@@ -61,6 +63,26 @@ def first_plan(case: Case, asked: dict[str, Any]) -> Plan | None:
             return solve(case.graph, case.devices, replicas=case.replicas, stop=stop, **asked)
     except NoPlanFound:
         return None
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_it_is_not_evaluated_again(asked: dict[str, Any]) -> None:
+    """Where it is the answer, what the evaluator has said of it when it was made stands."""
+    workload = load(BERT)
+    with (
+        patch("partitioner.planning.request.evaluated", side_effect=evaluated) as said,
+        patch("partitioner.planning.run.find_first_plan", side_effect=find_first_plan) as made,
+        patch("partitioner.planning.run.evaluation_of", side_effect=evaluation_of) as asked_for,
+    ):
+        plan = solve(workload.graph, workload.devices, time_limit=NOTHING, **asked)
+        assert (plan.stop_reason, made.call_count, asked_for.call_count) == ("time_limit", 1, 1)
+        before = said.call_count
+        request, placement, subgraphs, known = asked_for.call_args.args
+        assert before and known.placement == placement and known.evaluation.value == plan.value
+        assert evaluation_of(request, placement, subgraphs, known) is known.evaluation
+        assert said.call_count == before
+        assert evaluation_of(request, placement, subgraphs, None) == known.evaluation
+        assert said.call_count == before + 1
 
 
 def test_it_needs_no_compiler_and_no_solver() -> None:

@@ -24,8 +24,10 @@ from partitioner import (
 from partitioner.cli.command_line import main
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import OPERATORS
-from partitioner.planning.option_effects import EFFECTS, Requested, has_effect
-from partitioner.planning.options import DEFAULTS
+from partitioner.planning.option import Requested
+from partitioner.planning.option_effects import has_effect
+from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.options import default_options
 from partitioner.schedule import simulate
 
 GRAPH = Graph.from_arrays({"gpu": [1.0, 2.0, 1.0], "cpu": [3.0, 3.0, 3.0]}, [(0, 1), (1, 2)], 0.5)
@@ -37,6 +39,7 @@ OTHERS: dict[str, Any] = {
     "contiguous_cpus": False,
     "contiguous_backward": True,
     "microbatches": 4,
+    "subgraphs_per_accelerator": 2,
     "transfers": Transfers(contention=True),
     "refine": True,
     "reserve_memory": False,
@@ -55,17 +58,18 @@ def ask(objective: str = "throughput", **given: Any) -> tuple[str, ...]:
     return solve(GRAPH, DEVICES, objective, time_limit=5.0, **given).notes
 
 
-def test_every_option_has_its_entry() -> None:
-    """Those of solve but the ones that another rule refuses, or that always mean something."""
-    elsewhere = {"granularity", "subgraphs_per_accelerator", "schedule", "constraints", "deterministic"}
-    assert set(EFFECTS) == set(DEFAULTS) - elsewhere | {"warm_start"}
+def test_every_option_has_an_effect_somewhere_only() -> None:
+    """But those that another rule refuses, or that always mean something."""
+    everywhere = {"granularity", "schedule", "constraints", "deterministic"}
+    assert {name for name in default_options() if OPTIONS[name].effect is None} == everywhere
+    assert set(OTHERS) | {"replicas"} == default_options().keys() - everywhere
 
 
 @pytest.mark.parametrize("method", ["dp", "heft", "single_device", "metis"])
 def test_defaults_are_never_refused_or_noted(method: str) -> None:
     if method == "metis":
         pytest.importorskip("pymetis")
-    given: dict[str, Any] = DEFAULTS | {"method": method}
+    given = default_options() | {"method": method}
     assert not [note for note in ask(**given) if "no effect" in note]
 
 
@@ -73,7 +77,8 @@ def test_defaults_are_never_refused_or_noted(method: str) -> None:
 def test_options_of_other_methods_are_refused_or_noted(name: str) -> None:
     """On the plainest method none of them but `microbatches` has an effect."""
     given = {"method": "single_device", name: OTHERS[name]}
-    if EFFECTS[name].refused and name != "microbatches":
+    effect = OPTIONS[name].effect
+    if effect is not None and effect.refused and name != "microbatches":
         with pytest.raises(OptionError, match=f"{name} = .* has no effect with method single_device"):
             ask(**given)
     else:
@@ -119,6 +124,13 @@ def test_microbatches() -> None:
     for objective, split in (("gpipe", "free"), ("latency", None)):
         with pytest.raises(OptionError, match="microbatches = 4 has no effect with method"):
             ask(objective, split=split, microbatches=4)
+
+
+def test_subgraphs_are_for_latency() -> None:
+    words = "subgraphs_per_accelerator = 2 has no effect with method dp, .*, only with objective latency"
+    with pytest.raises(OptionError, match=words):
+        ask(subgraphs_per_accelerator=2)
+    assert not [note for note in ask("latency", subgraphs_per_accelerator=2) if "no effect" in note]
 
 
 def test_levels_with_one_group() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
-from partitioner import OptionError, PartitionerError
+from partitioner import OptionError, PartitionerError, solve
 from partitioner.methods.placing import Placing
 from partitioner.planning.objectives import OBJECTIVES
-from partitioner.planning.options import DEFAULTS, Options, read_options
+from partitioner.planning.option import SECTIONS, Option
+from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.options import Options, check_values, default_options, read_options
 from partitioner.workload.pipeline_settings import Regime
 
 
@@ -30,30 +33,18 @@ def read(**given: Any) -> Options:
 def test_defaults_are_filled_in() -> None:
     options = read()
     assert not options.by_layer
-    assert options.memory_budget == DEFAULTS["memory_budget"] == 4 * 2**30
-    assert (options.step_limit, options.orders) == (DEFAULTS["step_limit"], DEFAULTS["orders"])
+    assert options["memory_budget"] == 4 * 2**30
+    assert default_options().items() <= options.values.items()
+    assert (options.regime, options.placing) == (Regime(), Placing())
 
 
 def test_given_options_replace_the_defaults() -> None:
-    options = read(granularity="layer", memory_budget=1, step_limit=2, orders=3)
-    assert options == Options(
-        by_layer=True,
-        memory_budget=1,
-        step_limit=2,
-        orders=3,
-        contiguous_cpus=True,
-        deterministic=False,
-        contiguous_backward=False,
-        subgraphs_per_accelerator=1,
-        regime=Regime(),
-        placing=Placing(),
-    )
-
-
-def test_subgraphs_are_for_latency() -> None:
-    assert read(objective="latency", subgraphs_per_accelerator=3).subgraphs_per_accelerator == 3
-    with pytest.raises(OptionError, match="_accelerator = 2: must be 1 for objective 'throughput'"):
-        read(subgraphs_per_accelerator=2)
+    given = {"granularity": "layer", "orders": 3, "replicas": 2, "refine": True, "gap": 0.5}
+    options = read(**given)
+    assert options.by_layer
+    assert options.values == {**read().values, **given}
+    assert options.regime == Regime(replicas=2)
+    assert options.placing == Placing(refine=True)
 
 
 @pytest.mark.parametrize(
@@ -110,10 +101,36 @@ def test_a_number_too_long_to_print_is_refused_too() -> None:
 
 
 def test_an_unknown_option_is_named_with_the_known_ones() -> None:
-    with pytest.raises(
-        OptionError, match="option 'granuarity' is unknown: must be one of granularity, memory"
-    ):
+    with pytest.raises(OptionError, match=r"option 'granuarity' is unknown: must be one of .*; did you mean"):
         read(granuarity="layer")
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
+def test_every_default_may_be(option: Option) -> None:
+    """And is known as the default, while a value of no known type may not be; a start is read elsewhere."""
+    option.check(option.default)
+    assert option.is_default(option.default) and not option.is_default(object())
+    if option.name != "warm_start":
+        with pytest.raises(OptionError, match=f"^{option.name} = .*: must be "):
+            option.check(object())
+
+
+def test_the_words_for_users_of_solve_name_every_option() -> None:
+    """Its parameters are the records marked as such; its docstring names all others."""
+    names = set(inspect.signature(solve).parameters) - {"graph", "devices", "on_progress", "stop"}
+    keywords = {name for name, option in OPTIONS.items() if option.keyword}
+    assert names == keywords | {"method_options"}
+    text = inspect.getdoc(solve) or ""
+    assert [name for name in OPTIONS if name not in keywords and f"``{name}``" not in text] == []
+
+
+def test_every_section_has_options() -> None:
+    assert {option.section for option in OPTIONS.values()} == set(SECTIONS)
+
+
+def test_check_values_names_the_option() -> None:
+    with pytest.raises(OptionError, match="backend = 5: must be a text"):
+        check_values(backend=5)
 
 
 def test_an_option_error_is_a_value_error_too() -> None:

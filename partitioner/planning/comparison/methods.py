@@ -10,15 +10,16 @@ from typing import Any
 
 import networkx as nx
 
-from partitioner.base.argument_types import require_callable, require_text
+from partitioner.base.argument_types import require_callable
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Progress
 from partitioner.planning.comparison.method_table import compared_table
 from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, backends_of, run_method, runs_of
 from partitioner.planning.objectives import OPERATORS, objective_of
-from partitioner.planning.option_effects import Requested, check_options, known_options
-from partitioner.planning.options import check_transfer_factors, read_options
+from partitioner.planning.option import Requested
+from partitioner.planning.option_effects import check_options, known_options
+from partitioner.planning.options import check_transfer_factors, check_values, read_options
 from partitioner.planning.verify import TOLERANCE
 from partitioner.results.tables import unit_of
 from partitioner.workload.devices import Devices
@@ -176,7 +177,7 @@ def compare_methods(
     Workload(graph, devices)
     wanted = objective_of(objective, options=method_options)
     require_callable(on_progress=on_progress)
-    require_text(backend=backend)
+    check_values(backend=backend)
     interruption = Interruption(stop)
     read_options(wanted, time_limit, gap, seed, workers, method_options)
     check_transfer_factors(wanted, devices)

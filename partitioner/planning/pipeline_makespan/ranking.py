@@ -15,7 +15,8 @@ from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress, Settings, meets
 from partitioner.methods.registry import METHODS, choose
 from partitioner.planning.objectives import THROUGHPUT, Objective
-from partitioner.planning.option_effects import Requested, notes_on_options
+from partitioner.planning.option import Requested
+from partitioner.planning.option_effects import notes_on_options
 from partitioner.planning.options import read_options
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking
 from partitioner.planning.request import Request, plain

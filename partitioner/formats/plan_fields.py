@@ -1,0 +1,131 @@
+"""The fields of a plan file: how each is read, for a plan and for the record of a solution alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import Any
+
+from partitioner.base.errors import Flaw
+from partitioner.evaluation.result import DeviceLoad
+from partitioner.formats.by_node import read_devices, read_execution_order, read_subgraphs
+from partitioner.formats.devices import read_devices as read_devices_record
+from partitioner.formats.record import (
+    Record,
+    RuleBrokenError,
+    amount,
+    listing,
+    mapping,
+    pair,
+    text,
+    texts,
+    whole,
+)
+from partitioner.formats.replicas import read_replicas
+from partitioner.formats.schedule import read_schedule
+from partitioner.workload.devices import Devices
+
+DEEPEST = 6
+DEVICE_PAIRS = ("compute", "transfer_in", "transfer_out")
+
+
+def read_fields(top: Record, names: Iterable[str], required: bool) -> dict[str, Any]:
+    """Return fields of a plan file by name, read in the order of the names.
+
+    With `required`, a field that is missing is a flaw.
+    """
+    return {name: BUILT[name](top) if name in BUILT else _taken(top, name, required) for name in names}
+
+
+def _taken(top: Record, name: str, required: bool) -> Any:
+    convert, default = PLAIN[name]
+    return top.take(name, convert, copy(default), required)
+
+
+def read_hardware(top: Record) -> Devices | None:
+    """Return the devices that the plan is made for; None if the file does not say."""
+    data = top.take("hardware", mapping, None, required=False)
+    return None if data is None else read_devices_record(Record(data, "hardware", top.flaws))
+
+
+def filled(value: Any) -> list[Any]:
+    """A JSON array that is not empty."""
+    if not listing(value):
+        raise RuleBrokenError("must not be empty")
+    return listing(value)
+
+
+def plain_mapping(value: Any) -> dict[str, Any]:
+    """A JSON object without infinity and not too deep."""
+    level: list[Any] = [mapping(value)]
+    for _ in range(DEEPEST):
+        if any(isinstance(item, float) and math.isinf(item) for item in level):
+            break
+        inner = [item.values() if isinstance(item, dict) else item for item in level if _holds(item)]
+        level = [item for items in inner for item in items]
+        if not level:
+            return mapping(value)
+    raise RuleBrokenError(f"must hold only finite numbers and be at most {DEEPEST} levels deep")
+
+
+def _holds(item: object) -> bool:
+    return isinstance(item, list | dict)
+
+
+def read_loads(top: Record) -> tuple[DeviceLoad, ...]:
+    """Return what the plan says of every device."""
+    found = top.take("devices", filled, [])
+    return tuple(_load(data, f"devices[{place}]", top.flaws) for place, data in enumerate(found))
+
+
+def _load(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:
+    record = Record(data, where, flaws)
+    limit = None if record.data.get("memory_limit", 0) is None else record.take("memory_limit", amount, 0.0)
+    compute, into, out = (record.take(name, pair, (0.0, 0.0)) for name in DEVICE_PAIRS)
+    return DeviceLoad(
+        name=record.take("name", text, ""),
+        kind=record.take("kind", text, ""),
+        load=record.take("load", amount, 0.0),
+        compute=compute,
+        transfer_in=into,
+        transfer_out=out,
+        memory=record.take("memory", amount, 0.0),
+        memory_limit=limit,
+        nodes=record.take("nodes", whole, 0),
+        sync=record.take("sync", amount, 0.0, required=False),
+        replica_of=record.take("replica_of", text, None, required=False),
+    )
+
+
+def _tuple_of_texts(value: Any) -> tuple[str, ...]:
+    return tuple(texts(value))
+
+
+PLAIN: dict[str, tuple[Callable[[Any], Any], Any]] = {  # what converts the value, and the default
+    "objective": (text, ""),
+    "split": (text, None),
+    "value": (amount, None),
+    "bound": (amount, None),
+    "status": (text, ""),
+    "stop_reason": (text, ""),
+    "method": (text, ""),
+    "backend": (text, ""),
+    "runtime_seconds": (amount, None),
+    "stages": (_tuple_of_texts, ()),
+    "workload_sha256": (text, ""),
+    "seed": (whole, None),
+    "options": (plain_mapping, {}),
+    "notes": (_tuple_of_texts, ()),
+    "statistics": (plain_mapping, {}),
+    "native_status": (text, ""),
+}
+BUILT: dict[str, Callable[[Record], Any]] = {  # of several values, in other files
+    "devices": read_loads,
+    "placement": read_devices,
+    "subgraphs": read_subgraphs,
+    "schedule": read_schedule,
+    "replicas": read_replicas,
+    "execution_order": read_execution_order,
+    "hardware": read_hardware,
+}

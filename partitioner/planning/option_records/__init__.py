@@ -1,0 +1,1 @@
+"""The records of all options of solve, by the sections of the command line's help."""

@@ -1,0 +1,57 @@
+"""Options of pipelines, batches and single samples."""
+
+from __future__ import annotations
+
+from partitioner.base.errors import one_of
+from partitioner.planning.option import PIPELINES, Effect, Option, with_term
+from partitioner.planning.option_rules import count, instance, name_among
+from partitioner.workload.constraints import NONE, Constraints
+from partitioner.workload.devices import MAX_COUNT
+from partitioner.workload.in_flight import SCHEDULES
+
+RECORDS = (
+    Option(
+        "replicas",
+        1,
+        count(MAX_COUNT),
+        "let up to this many devices share a stage",
+        PIPELINES,
+        effect=Effect(
+            "devices with several of a kind",
+            lambda requested: any(kind.count > 1 for kind in requested.devices.kinds),
+        ),
+    ),
+    Option(
+        "schedule",
+        None,
+        name_among(SCHEDULES, f"None or {one_of(None, SCHEDULES)}", optional=True),
+        "let a stage keep as many samples in memory as this schedule does",
+        PIPELINES,
+        meaning="none, each stage keeps one sample",
+    ),
+    Option(
+        "microbatches",
+        None,
+        count(optional=True),
+        "make a batch of this many samples; objective batch and schedule gpipe need this option",
+        PIPELINES,
+        meaning="none",
+        effect=with_term("microbatches", "objective throughput, batch or makespan"),
+    ),
+    Option(
+        "subgraphs_per_accelerator",
+        1,
+        count(),
+        "for objective latency, let an accelerator hold this many subgraphs of each pass",
+        PIPELINES,
+        effect=with_term("subgraphs_per_accelerator", "objective latency"),
+    ),
+    Option(
+        "constraints",
+        NONE,
+        instance(Constraints),
+        "require what these constraints say of stages, nodes and devices",
+        PIPELINES,
+        meaning="no constraints",
+    ),
+)

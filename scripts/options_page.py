@@ -1,0 +1,74 @@
+"""Write the tables of options in ``docs/options.md`` from the records of the options.
+
+With ``--check`` the page is not written; the exit code is 1 if its tables are not those of the records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from partitioner.cli.option_arguments import argument_of
+from partitioner.planning.option import SECTIONS, Option
+from partitioner.planning.option_records.table import OPTIONS
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
+BEGIN = "<!-- tables of options, written by scripts/options_page.py -->"
+END = "<!-- end of the tables of options -->"
+HEAD = "| option | default | what it does | what it may be | where it has an effect |\n|---|---|---|---|---|"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="options_page", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare the page instead of writing it")
+    parser.add_argument("--page", type=Path, default=PAGE, metavar="FILE", help="the page (docs/options.md)")
+    options = parser.parse_args(arguments)
+    text = options.page.read_text(encoding="utf-8")
+    made = with_tables(text)
+    if options.check:
+        return int(made != text)
+    options.page.write_text(made, encoding="utf-8")
+    return 0
+
+
+def with_tables(page: str) -> str:
+    """Return the page with the tables of the records between its two marks."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n{tables()}{END}{rest.split(END)[1]}"
+
+
+def tables() -> str:
+    """Return a table for every section of options."""
+    return "".join(f"\n### {title[0].upper()}{title[1:]}\n\n{table(title)}\n" for title in SECTIONS) + "\n"
+
+
+def table(title: str) -> str:
+    """Return the options of a section as a table."""
+    return "\n".join([HEAD, *(row(option) for option in OPTIONS.values() if option.section == title)])
+
+
+def row(option: Option) -> str:
+    """Return the row of an option."""
+    typed = "" if option.rule.kind is object else f" `{argument_of(option).name}`"
+    cells = (f"`{option.name}`{typed}", default(option), option.help, option.rule.words, effect(option))
+    return f"| {' | '.join(cells)} |"
+
+
+def default(option: Option) -> str:
+    """Return the default as Python writes it, unless it is an object, and what it means."""
+    plain = option.default is None or option.rule.kind is not object
+    return ": ".join(part for part in (f"`{option.default!r}`" if plain else "", option.meaning) if part)
+
+
+def effect(option: Option) -> str:
+    """Return where an option has an effect, and what becomes of it elsewhere."""
+    if option.effect is None:
+        return "everywhere"
+    return f"{option.effect.where}; elsewhere {'refused' if option.effect.refused else 'noted'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
