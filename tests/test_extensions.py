@@ -219,7 +219,7 @@ def test_suffixes_that_are_none_or_taken_are_refused(kind: Callable[..., Any], s
 def test_if_one_record_cannot_be_registered_none_is() -> None:
     taken = replace(INFO, name="dp")
     with (
-        pytest.raises(OptionError, match="method 'dp' is refused: there is a method"),
+        pytest.raises(OptionError, match="method 'dp' is refused: another method has that name"),
         registered(INFO, taken),
     ):
         pass
