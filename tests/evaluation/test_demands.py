@@ -73,7 +73,7 @@ def test_replicas_are_devices_in_use_but_no_stages() -> None:
 
 
 def test_a_constraint_that_fits_no_node_is_refused() -> None:
-    with pytest.raises(WorkloadError, match="pin = 'x': is no node's id and fits no node's name"):
+    with pytest.raises(WorkloadError, match="pin = 'x': must be the id of a node or match a node's name"):
         evaluate(row(), DEVICES, SPLIT, constraints=Constraints(pin={"x": "gpu"}))
 
 

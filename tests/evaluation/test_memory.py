@@ -100,7 +100,11 @@ def test_a_batch_fills_and_drains_the_pipeline() -> None:
         ("throughput", {"schedule": ""}, "schedule = '': must be one of"),
         ("batch", {"microbatches": 0}, "microbatches = 0: must be an integer of at least 1"),
         ("throughput", {"microbatches": 2.5}, "microbatches = 2.5"),
-        ("throughput", {"constraints": {"stages": 2}}, "constraints = {'stages': 2}: must be Constraints"),
+        (
+            "throughput",
+            {"constraints": {"stages": 2}},
+            "constraints = {'stages': 2}: must be a partitioner.Constraints",
+        ),
     ],
 )
 def test_options_that_mean_nothing_are_refused(objective: str, options: Any, text: str) -> None:
