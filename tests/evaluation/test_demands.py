@@ -22,8 +22,8 @@ def row(edges: Any = (("a", "b"), ("b", "c"), ("c", "d")), backward: Any = False
 @pytest.mark.parametrize(
     ("broken", "text", "obeyed"),
     [
-        ({"pin": {"a": "cpu"}}, "node 'a' is on gpu0, against the constraints", {"pin": {"a": "gpu"}}),
-        ({"forbid": {"[cd]": ["cpu"]}}, "node 'd' is on cpu0, against the", {"forbid": {"c": ["cpu"]}}),
+        ({"pin": {"a": "cpu"}}, "node 'a' is on gpu0, which the constraints forbid", {"pin": {"a": "gpu"}}),
+        ({"forbid": {"[cd]": ["cpu"]}}, "node 'd' is on cpu0, which the constraints", {"forbid": {"c": ["cpu"]}}),
         ({"pin": {"c": "gpu2"}}, "node 'c' is pinned to gpu2, it is on gpu1", {"pin": {"c": "gpu1"}}),
         (
             {"together": [["a", "c"]]},

@@ -199,7 +199,7 @@ def test_the_other_rules_hold_as_well() -> None:
     assert found.violations == (
         "accelerator0 holds 3, its memory is 2",
         "accelerator1 holds 3, its memory is 2",
-        "colour class 'x' is torn: node 'a' on accelerator0, node 'b' on accelerator1",
+        "colour class 'x' is on two devices: node 'a' on accelerator0, node 'b' on accelerator1",
     )
 
 

@@ -186,7 +186,7 @@ def test_memory_is_held_from_the_start() -> None:
     [
         ("throughput", {"transfers": SHARED}, "mean nothing for objective 'throughput'"),
         ("latency", {"execution_order": [0, 1]}, "mean nothing for objective 'latency'"),
-        ("makespan", {"transfers": "fast"}, "transfers = 'fast': must be Transfers"),
+        ("makespan", {"transfers": "fast"}, "transfers = 'fast': must be a partitioner.Transfers"),
         ("makespan", {"schedule": "1f1b"}, "schedule: mean nothing for objective 'makespan'"),
     ],
 )

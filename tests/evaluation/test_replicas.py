@@ -81,7 +81,7 @@ def test_a_tensor_leaves_once_at_the_speed_of_its_slowest_link() -> None:
         ({"gpu0": "gpu2"}, "must be a mapping from device name"),
         ({"gpu0": ["tpu1"]}, "replicas: device = 'tpu1': must be a kind (gpu, cpu) and a number"),
         ({"gpu0": [2]}, "replicas: device = 2: must be a kind"),
-        ({"gpu2": ["gpu3"]}, "replicas: 'gpu2': is no device that a node is placed on"),
+        ({"gpu2": ["gpu3"]}, "replicas: 'gpu2': must be a device that a node is placed on"),
         ({"gpu0": ["cpu0"]}, "replicas of gpu0: 'cpu0': must be of the same kind"),
         ({"gpu0": ["gpu1"]}, "replicas of gpu0: 'gpu1': is in use already"),
         ({"gpu0": ["gpu0"]}, "replicas of gpu0: 'gpu0': is in use already"),
