@@ -1,4 +1,4 @@
-"""Plans from files."""
+"""Reading of plans from files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DEVICE_PAIRS = ("compute", "transfer_in", "transfer_out")
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """Read a plan as :meth:`partitioner.Plan.save` wrote it.
+    """Return the plan in a file that :meth:`partitioner.Plan.save` has written.
 
     Raises
     ------
@@ -75,20 +75,20 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
 
 
 def read_hardware(top: Record) -> Devices | None:
-    """Return the devices that the plan is made for; None if the file does not say."""
+    """Return the devices that the plan is made for; None if the file does not contain them."""
     data = top.take("hardware", mapping, None, required=False)
     return None if data is None else read_devices_record(Record(data, "hardware", top.flaws))
 
 
 def filled(value: Any) -> list[Any]:
-    """A JSON array that is not empty."""
+    """Return a JSON array, which must not be empty."""
     if not listing(value):
         raise RuleBrokenError("must not be empty")
     return listing(value)
 
 
 def plain_mapping(value: Any) -> dict[str, Any]:
-    """A JSON object without infinity and not too deep."""
+    """Return a JSON object, which must not contain infinity or be nested deeper than `DEEPEST`."""
     level: list[Any] = [mapping(value)]
     for _ in range(DEEPEST):
         if any(isinstance(item, float) and math.isinf(item) for item in level):

@@ -1,4 +1,4 @@
-"""The timeline of a simulated schedule from JSON."""
+"""Reading of the timeline of a simulated schedule from a JSON file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FIELDS = (
 
 
 def load_timeline(path: str | os.PathLike[str]) -> Timeline:
-    """Read a timeline as :meth:`partitioner.schedule.Timeline.save` wrote it.
+    """Return the timeline in a file that :meth:`partitioner.schedule.Timeline.save` has written.
 
-    Figures that follow from the rest may be left out; if they are there, they must agree with it.
+    Figures that follow from the rest of the file may be left out; otherwise they must agree with it.
 
     Raises
     ------
@@ -70,21 +70,21 @@ def _table(rows: list[DeviceRow], at_once: int | None) -> Table:
 
 
 def _once(rows: list[DeviceRow], top: Record) -> None:
-    """Device names and passes are there once each."""
+    """Add a flaw for each name of a device, and each pass, that is in the file more than once."""
     names: set[str] = set()
     seen: set[str] = set()
     for i, row in enumerate(rows):
         if row.name in names:
-            top.flaws.append(Flaw(f"devices[{i}]", "name", shown(row.name), "is there twice"))
+            top.flaws.append(Flaw(f"devices[{i}]", "name", shown(row.name), "is given twice"))
         names.add(row.name)
         for cell in row.passes:
             if cell in seen:
-                top.flaws.append(Flaw(f"devices[{i}]", "passes", shown(cell), "is there twice"))
+                top.flaws.append(Flaw(f"devices[{i}]", "passes", shown(cell), "is given twice"))
             seen.add(cell)
 
 
 def _check_figures(top: Record, timeline: Timeline) -> None:
-    """Figures that follow from the rest agree with it."""
+    """Add a flaw for each figure that does not agree with the rest of the file."""
     expected = {"makespan": timeline.makespan, "time_per_sample": timeline.time_per_sample}
     _agree(top, expected | {"microbatches": timeline.table.microbatches})
     busy, bubble = timeline.busy.tolist(), timeline.bubble.tolist()
@@ -98,7 +98,7 @@ def _agree(record: Record, expected: Mapping[str, float]) -> None:
     for name, value in expected.items():
         given = record.take(name, amount, value, required=False)
         if not math.isclose(given, value, rel_tol=1e-9, abs_tol=1e-9):
-            record.note(name, shown(given), f"must be {value:.12g} by the rest of the file")
+            record.note(name, shown(given), f"must be {value:.12g}, which follows from the rest of the file")
 
 
 def _format(value: Any) -> str:

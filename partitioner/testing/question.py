@@ -141,9 +141,11 @@ class Question:
             If the answer claims a proof, or `may_miss` is not set in the method's record.
         """
         if answer.reason == "infeasible":
-            raise WrongInfeasibility(self.say(f"found no plan although there is one; its message is: {answer.words}"), self.line)
+            words = f"reports that there is no plan, but there is one; its message: {answer.words}"
+            raise WrongInfeasibility(self.say(words), self.line)
         if not self.info.may_miss:
-            raise MissingPlan(self.say(f"found no plan although there is one; its message is: {answer.words}"), self.line)
+            words = f"finds no plan, but there is one; its message: {answer.words}"
+            raise MissingPlan(self.say(words), self.line)
 
     def _solved(self, **further: Any) -> Plan:
         call: Callable[..., Plan] = solve

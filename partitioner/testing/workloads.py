@@ -33,7 +33,7 @@ def small_workload(seed: int, most_nodes: int = 6) -> tuple[Graph, Devices]:
 
 
 def large_workload(seed: int) -> tuple[Graph, Devices]:
-    """Return a graph of :data:`LARGE` forward nodes, and four equal devices, each with half its size as memory."""
+    """Return a graph of :data:`LARGE` forward nodes, and four devices with half its size as memory each."""
     rng = random.Random(seed)
     graph = _graph(rng, LARGE, 0, density=4 / LARGE, everywhere=True)
     memory = float(graph.size.sum()) / 2
