@@ -171,7 +171,7 @@ def _outline(ax: Axes, extent: Floats) -> float:
 
 
 def _shares(timeline: Timeline, passes: Ints) -> Floats:
-    """Return how much lighter each pass is drawn, shape (n,): 0 for a device's first stage, most for its last."""
+    """Return how much lighter each pass is drawn, shape (n,): 0 for the first stage of a device."""
     table = timeline.table
     stages = int(table.stage.max(initial=0)) + 1
     keys, chunk = np.unique(table.row * stages + table.stage, return_inverse=True)

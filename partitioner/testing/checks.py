@@ -14,7 +14,7 @@ from partitioner.planning.objectives import Objective, objective_of
 from partitioner.testing.endings import check_ctrl_c, check_stop, check_time_limit
 from partitioner.testing.failures import MissingPlan, NotRepeatable, WrongBound, WrongPlan
 from partitioner.testing.oracle import NEEDS_ORDER, least_value
-from partitioner.testing.question import TOLERANCE, Answer, Question
+from partitioner.testing.question import TOLERANCE, MethodAnswer, Question
 from partitioner.testing.workloads import large_workload, small_workload
 
 MOST_NODES, MOST_ORDERED = 6, 4  # nodes of workloads, and of workloads for which all orders are tried
@@ -151,7 +151,7 @@ def _check_objective(info: MethodInfo, objective: Objective, seeds: range, optio
         raise MissingPlan(question.say(words), question.line)
 
 
-def _judge(question: Question, answer: Answer, least: float | None) -> None:
+def _judge(question: Question, answer: MethodAnswer, least: float | None) -> None:
     """Raise if an answer contradicts the least value, which is None if there is no plan."""
     plan = answer.plan
     if plan is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from partitioner.base.clock import Clock
 from partitioner.testing.failures import LateEnd
-from partitioner.testing.question import Answer, Question
+from partitioner.testing.question import MethodAnswer, Question
 
 LIMIT = 0.5  # seconds: the time limit of a run, and the time until it is asked to stop
 GRACE = 1.0  # seconds that a run may take to end
@@ -34,7 +34,7 @@ def check_stop(question: Question) -> None:
         If the run takes a second more after that, or its answer is wrong.
     """
 
-    def ask() -> Answer:
+    def ask() -> MethodAnswer:
         event = threading.Event()
         timer = threading.Timer(LIMIT, event.set)
         timer.start()
@@ -63,7 +63,7 @@ def check_ctrl_c(question: Question) -> None:
         _check(question, f"Ctrl-C after {LIMIT:g} s", lambda: _interrupted(question))
 
 
-def _interrupted(question: Question) -> Answer:
+def _interrupted(question: Question) -> MethodAnswer:
     """Return the answer of a run that gets the signal, which may also arrive just after its end."""
     thread = threading.get_ident()
     timer = threading.Timer(LIMIT, lambda: signal.pthread_kill(thread, signal.SIGINT))
@@ -75,10 +75,10 @@ def _interrupted(question: Question) -> Answer:
             timer.cancel()
             timer.join()
     except KeyboardInterrupt:
-        return Answer(None, "interrupted")
+        return MethodAnswer(None, "interrupted")
 
 
-def _check(question: Question, what: str, ask: Callable[[], Answer]) -> None:
+def _check(question: Question, what: str, ask: Callable[[], MethodAnswer]) -> None:
     """Run, and once more if the run takes too long: the first run also loads modules."""
     seconds = 0.0
     for _ in range(2):

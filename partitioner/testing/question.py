@@ -14,6 +14,7 @@ from partitioner.base.errors import (
     OptionError,
     WorkloadError,
 )
+from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.terms import Terms
 from partitioner.methods.info import MethodInfo
@@ -31,7 +32,7 @@ MICROBATCHES = 3
 
 
 @dataclass(frozen=True)
-class Answer:
+class MethodAnswer:
     """The result of a call: a plan, or why there is none.
 
     Parameters
@@ -87,7 +88,7 @@ class Question:
         known = {"microbatches": MICROBATCHES, "schedule": usual_schedule(self.graph)}
         return {name: value for name, value in known.items() if name in self.objective.needs}
 
-    def ask(self, **further: Any) -> Answer:
+    def ask(self, **further: Any) -> MethodAnswer:
         """Return the method's answer.
 
         Raises
@@ -98,15 +99,15 @@ class Question:
             If the method needs a solver that is not installed.
         """
         try:
-            return Answer(self._solved(**further))
+            return MethodAnswer(self._solved(**further))
         except InfeasibleError as error:
-            return Answer(None, "infeasible", str(error))
+            return MethodAnswer(None, "infeasible", str(error))
         except NoPlanFound as error:
-            return Answer(None, "no plan", str(error))
+            return MethodAnswer(None, "no plan", str(error))
         except (OptionError, WorkloadError) as error:
-            return Answer(None, "refused", str(error))
+            return MethodAnswer(None, "refused", str(error))
         except KeyboardInterrupt:
-            return Answer(None, "interrupted", "interrupted before there was a plan")
+            return MethodAnswer(None, "interrupted", "interrupted before there was a plan")
         except BackendUnavailable:
             raise
         except ContradictionError as error:
@@ -132,7 +133,7 @@ class Question:
             words = f"the plan states {plan.value!r}, the evaluator {value!r} (infinity: it breaks a rule)"
             raise WrongPlan(self.say(words), self.line)
 
-    def check_no_plan(self, answer: Answer) -> None:
+    def check_no_plan(self, answer: MethodAnswer) -> None:
         """Raise for an answer without a plan although there is one.
 
         Raises
@@ -157,6 +158,6 @@ class Question:
         """Return the solution of a plan, with those of its parts that the objective depends on."""
         record, terms = plan.record, self.objective.terms
         known = {name: getattr(record, name) for name in ("replicas", "subgraphs", "execution_order")}
-        order = record.order if "order" in terms and self.split == "chain" else None
+        order = record.order if "order" in terms and is_ordered(self.split) else None
         parts = {name: value for name, value in known.items() if name in terms and value}
         return Solution(record.placement, order=order, **parts)

@@ -96,9 +96,8 @@ class Devices:
     kinds
         The kinds, with distinct names.
     communication
-        How the load of a device follows from its processing time and its transfer times: ``"sequential"``:
-        in + compute + out; ``"overlapped"``: the larger of compute and in + out; ``"duplex"``: the largest
-        of in, compute and out.
+        The load of a device: ``"sequential"``: in + compute + out; ``"overlapped"``: the larger of
+        compute and in + out; ``"duplex"``: the largest of in, compute and out.
     levels
         Groups of devices with faster links inside, the smallest groups first; empty if all links are equal.
     synchronisation
