@@ -69,7 +69,7 @@ def _predicted(name: str, batches: Sequence[float], values: ArrayLike, batch: fl
     if len(np.unique(x)) < 2:
         raise flaw("batches", shown(x.tolist()), "must be at least two different batch sizes")
     with np.errstate(all="ignore"):
-        aside = x - x.mean()
-        slope = aside @ (y - y.mean(axis=0)) / (aside @ aside)
+        centred = x - x.mean()
+        slope = centred @ (y - y.mean(axis=0)) / (centred @ centred)
         found = np.maximum(y.mean(axis=0) + slope * (wanted - x.mean()), 0.0)
     return in_range(name, found)

@@ -72,8 +72,8 @@ def _line(d: Floats, t: Floats) -> tuple[float, float]:
     """Return the least-squares line; if its slope or intercept is below 0, the best line where that is 0."""
     if (d == d[0]).all():
         return (float(t.mean() / d[0]), 0.0) if d[0] > 0 else (0.0, float(t.mean()))
-    aside = d - d.mean()
-    slope = float(aside @ (t - t.mean()) / (aside @ aside))
+    centred = d - d.mean()
+    slope = float(centred @ (t - t.mean()) / (centred @ centred))
     intercept = float(t.mean() - slope * d.mean())
     if slope < 0:
         return 0.0, float(t.mean())

@@ -35,16 +35,16 @@ def transfer_times(placed: Placed, slow: Slowness | None = None) -> tuple[Floats
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    price = np.ones(len(tensor)) if slow is None else slow(device[maker], device[user])
+    slowdown = np.ones(len(tensor)) if slow is None else slow(device[maker], device[user])
     sent, first, which = np.unique(tensor, return_index=True, return_inverse=True)
     slowest = np.zeros(len(sent))
-    np.maximum.at(slowest, which, price)
+    np.maximum.at(slowest, which, slowdown)
     source = maker[first]
     np.add.at(out, (graph.backward[source].astype(int), device[source]), cost[sent] * slowest)
     arrival, first, which = np.unique(tensor * count + device[user], return_index=True, return_inverse=True)
     only_backward = np.ones(len(arrival), dtype=bool)
     np.logical_and.at(only_backward, which, graph.backward[user])
-    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count] * price[first])
+    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count] * slowdown[first])
     return into * placed.transfer_factor, out * placed.transfer_factor
 
 

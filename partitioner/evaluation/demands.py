@@ -112,7 +112,7 @@ def _distant(placed: Placed, chain: bool, order: Sequence[int] | None) -> list[s
         place = {stage: number for number, stage in enumerate(order)}
         far = [(i, j) for i, j in pairs.tolist() if abs(place[i] - place[j]) > 1]
         names = [f"{placed.names[i]} and {placed.names[j]}" for i, j in far]
-        return [f"{each} exchange tensors, but are no neighbours in the order" for each in names]
+        return [f"{each} exchange tensors, but are not consecutive in the order" for each in names]
     adjacent: nx.Graph[int] = nx.Graph(pairs.tolist())
     found = [
         f"{placed.names[stage]} exchanges tensors with {degree} stages, it has at most two neighbours"
@@ -125,7 +125,7 @@ def _distant(placed: Placed, chain: bool, order: Sequence[int] | None) -> list[s
         for part in map(min, nx.connected_components(adjacent))
         if _is_circle(adjacent, part)
     ]
-    return found if found or not chain else _turned(placed, adjacent)
+    return found if found or not chain else _against_direction(placed, adjacent)
 
 
 def _is_circle(adjacent: nx.Graph[int], stage: int) -> bool:
@@ -133,7 +133,7 @@ def _is_circle(adjacent: nx.Graph[int], stage: int) -> bool:
     return part.number_of_edges() >= part.number_of_nodes()
 
 
-def _turned(placed: Placed, adjacent: nx.Graph[int]) -> list[str]:
+def _against_direction(placed: Placed, adjacent: nx.Graph[int]) -> list[str]:
     """Return a message for each sequence of neighbouring stages in which edges lead in both directions."""
     place: dict[int, int] = {}
     for part in nx.connected_components(adjacent):

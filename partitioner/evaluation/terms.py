@@ -86,6 +86,6 @@ def check_terms(
     given = [*terms.given, *(name for name, value in parts.items() if value is not None)]
     foreign = [name for name in given if name not in (*known, "constraints", "split")]
     if foreign:
-        words = ", ".join(foreign)
-        knows = ", ".join(name for name in known if name in (*DEFAULTS, *parts)) or "none of these"
-        raise OptionError(f"{words}: mean nothing for objective {objective!r}, which knows {knows}")
+        names = ", ".join(foreign)
+        used = ", ".join(name for name in known if name in (*DEFAULTS, *parts)) or "none of these"
+        raise OptionError(f"{names}: must not be given for objective {objective!r}, which uses {used}")

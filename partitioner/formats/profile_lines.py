@@ -97,7 +97,7 @@ def read_edge(line: str, where: str, lines: Lines) -> None:
 def _decimal(text: str) -> float:
     if not DECIMAL.fullmatch(text):
         raise RuleBrokenError("must be a number")
-    return _sound(float(text))
+    return _in_range(float(text))
 
 
 def _total(text: str) -> float:
@@ -105,12 +105,12 @@ def _total(text: str) -> float:
     if not (text.startswith("[") and text.endswith("]")):
         return _decimal(text)
     try:
-        return _sound(sum(_decimal(item.strip()) for item in text[1:-1].split(";")))
+        return _in_range(sum(_decimal(item.strip()) for item in text[1:-1].split(";")))
     except RuleBrokenError as broken:
         raise RuleBrokenError(f"{broken}; so must each number of a list [a; b]") from None
 
 
-def _sound(value: float) -> float:
+def _in_range(value: float) -> float:
     if value == 0 or SMALLEST <= value <= LARGEST:
         return value
     raise RuleBrokenError(number_rule(value))

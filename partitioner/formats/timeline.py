@@ -45,7 +45,7 @@ def _timeline(top: Record) -> Timeline:
     rows = [
         read_row(data, f"devices[{i}]", top.flaws) for i, data in enumerate(top.take("devices", filled, []))
     ]
-    _once(rows, top)
+    _check_repeated(rows, top)
     at_once = top.take("at_once", optional_count, None, required=False)
     timeline = Timeline(
         schedule=top.take("schedule", text, ""),
@@ -69,7 +69,7 @@ def _table(rows: list[DeviceRow], at_once: int | None) -> Table:
     return Table(found.devices, found.start, found.stage, found.microbatch, found.direction, at_once)
 
 
-def _once(rows: list[DeviceRow], top: Record) -> None:
+def _check_repeated(rows: list[DeviceRow], top: Record) -> None:
     """Add a flaw for each name of a device, and each pass, that is in the file more than once."""
     names: set[str] = set()
     seen: set[str] = set()
@@ -90,8 +90,8 @@ def _check_figures(top: Record, timeline: Timeline) -> None:
     busy, bubble = timeline.busy.tolist(), timeline.bubble.tolist()
     for i, data in enumerate(top.data["devices"]):
         largest = float(timeline.memory[i].used.max())
-        told = {"peak_memory": largest, "busy": busy[i], "bubble": bubble[i]}
-        _agree(Record(data, f"devices[{i}]", top.flaws), told)
+        figures = {"peak_memory": largest, "busy": busy[i], "bubble": bubble[i]}
+        _agree(Record(data, f"devices[{i}]", top.flaws), figures)
 
 
 def _agree(record: Record, expected: Mapping[str, float]) -> None:

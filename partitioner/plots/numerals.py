@@ -14,7 +14,7 @@ from matplotlib.transforms import Affine2D
 from partitioner.workload.graph import Bools, Floats, Ints
 
 SIZES = (9, 8, 7, 6, 5)
-ROOM = 1.25
+MARGIN = 1.25
 ENOUGH = 0.9
 
 
@@ -42,12 +42,12 @@ class Numerals(PathCollection):
         """
         assert self.axes is not None
         corners = self.axes.transData.transform(self.boxes.reshape(-1, 2, 2).swapaxes(1, 2).reshape(-1, 2))
-        room = np.abs(np.diff(corners.reshape(-1, 2, 2), axis=1))[:, 0] / points
+        space = np.abs(np.diff(corners.reshape(-1, 2, 2), axis=1))[:, 0] / points
         widest = np.unique(self.numbers)[-100:].tolist()
         found = {}
         for size in SIZES:
             ink = np.array(max(_extent(number, size) for number in widest))
-            found[size] = np.asarray((ink * ROOM <= room).all(axis=1))
+            found[size] = np.asarray((ink * MARGIN <= space).all(axis=1))
         most = found[SIZES[-1]].sum()
         size = next(size for size in SIZES if found[size].sum() >= ENOUGH * most)
         return size, found[size]

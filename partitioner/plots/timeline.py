@@ -74,7 +74,7 @@ def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     for group in groups:
         _draw(ax, timeline, group)
     _write(ax, timeline, [group for group in groups if group.label in PASS_NAMES.values()])
-    head(ax, _title(timeline), [_sample(ax, group) for group in groups])
+    head(ax, _title(timeline), [_legend_entry(ax, group) for group in groups])
     return ax
 
 
@@ -87,7 +87,7 @@ def _title(timeline: Timeline) -> str:
 
 def _groups(timeline: Timeline, row: Ints) -> Iterator[Group]:
     """Yield the boxes of all parts that take time, by kind; `row` is the row of each pass."""
-    bands = AT_ONCE if _side_by_side(timeline) else IN_TURN
+    bands = AT_ONCE if _overlap(timeline) else IN_TURN
     for number, letter in enumerate(DIRECTIONS):
         among = timeline.table.direction == number
         yield _group(timeline, row, COMPUTE, among, bands["compute"], PASS_NAMES[letter], PASSES[letter], "")
@@ -115,7 +115,7 @@ def _group(
     return Group(label, colour, hatch, found, extent)
 
 
-def _side_by_side(timeline: Timeline) -> bool:
+def _overlap(timeline: Timeline) -> bool:
     """Whether parts of passes on a device ever overlap in time."""
     busy = np.clip(timeline.end - timeline.begin, 0, None)
     total = np.bincount(timeline.table.row, busy.sum(axis=1), len(timeline.devices))
@@ -155,7 +155,7 @@ def _write(ax: Axes, timeline: Timeline, groups: Sequence[Group]) -> None:
     ax.add_collection(numerals, autolim=False)
 
 
-def _sample(ax: Axes, group: Group) -> Patch:
+def _legend_entry(ax: Axes, group: Group) -> Patch:
     """Return the entry of a group in the legend."""
     from matplotlib.patches import Patch
 

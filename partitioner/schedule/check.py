@@ -49,8 +49,10 @@ def check(
     if found:
         return tuple(found)
     where = positions(table, kinds, passes, count)
-    found = _homes(table, kinds, passes) + _replicas(table, where, passes) + _sequence(table, where, passes)
-    found = found or _circles(table, passes)
+    found = (
+        _misplaced(table, kinds, passes) + _replicas(table, where, passes) + _sequence(table, where, passes)
+    )
+    found = found or _deadlocks(table, passes)
     if not found and memory_limit is not None:
         found = _memory(table, passes, memory_limit, versions)
     return tuple(found)
@@ -96,7 +98,7 @@ def _counts(table: Table, kinds: Ints, passes: Passes, microbatches: int) -> lis
     ]
 
 
-def _homes(table: Table, kinds: Ints, passes: Passes) -> list[str]:
+def _misplaced(table: Table, kinds: Ints, passes: Passes) -> list[str]:
     """Return a message for every pass on a device that does not hold its stage."""
     position = {name: i for i, name in enumerate(passes.names)}
     lead = {device: key for key, copies in passes.replicas.items() for device in copies}
@@ -132,7 +134,7 @@ def _sequence(table: Table, where: Ints, passes: Passes) -> list[str]:
     ]
 
 
-def _circles(table: Table, passes: Passes) -> list[str]:
+def _deadlocks(table: Table, passes: Passes) -> list[str]:
     """Return a message that names the devices that wait for one another in a cycle, if there are any."""
     _, end = run_table(table, passes)
     stuck = ~np.isfinite(end[:, 1])

@@ -42,11 +42,11 @@ def read_passes(
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     against = order_violations(placed, shape, ordered) if ordered else ()
-    refuse([Flaw("order", "", "", words) for words in against] + _lost(placed))
+    refuse([Flaw("order", "", "", words) for words in against] + _without_times(placed))
     return passes_of(placed, copies, pieces_of(placed, shape, ordered), links)
 
 
-def _lost(placed: Placed) -> list[Flaw]:
+def _without_times(placed: Placed) -> list[Flaw]:
     """Return a flaw for each node on a device for whose kind the graph has no times."""
     return [
         Flaw(f"node {shown(placed.graph.ids[i])}", "", "", f"has no time on {placed.names[placed.device[i]]}")

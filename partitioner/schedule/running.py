@@ -43,7 +43,7 @@ def run_table(
         table.microbatch,
         where,
         *before,
-        *_turned(*before),
+        *_reversed_rows(*before),
         length,
         units,
         at_once,
@@ -82,7 +82,7 @@ def _fetched_ahead(row: Ints) -> int:
     return max(1, 2 * len(np.unique(row)) - 1)
 
 
-def _turned(start: Ints, before: Ints) -> tuple[Ints, Ints]:
+def _reversed_rows(start: Ints, before: Ints) -> tuple[Ints, Ints]:
     """Return the rows of passes that wait for each pass, from the rows of those that each pass waits for."""
     waiting = np.repeat(np.arange(len(start) - 1), np.diff(start))
     order = np.argsort(before, kind="stable")

@@ -74,18 +74,18 @@ def _transfers(placed: Placed, links: StageLinks, pieces: Pieces) -> tuple[Float
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    price = cost[tensor] * links.slow(device[maker], device[user])
+    slowed_cost = cost[tensor] * links.slow(device[maker], device[user])
     sent, which = np.unique(tensor, return_inverse=True)
     slowest, source = np.zeros(len(sent)), np.zeros(len(sent), dtype=np.int64)
-    np.maximum.at(slowest, which, price)
+    np.maximum.at(slowest, which, slowed_cost)
     source[which] = maker
     out = np.bincount(home[source], slowest, count) * placed.transfer_factor[pieces.device]
     arrival, which = np.unique(tensor * len(placed.names) + device[user], return_inverse=True)
     first = np.full(len(arrival), count, dtype=np.int64)
     np.minimum.at(first, which, home[user])
-    transfer_factor = np.zeros(len(arrival))
-    transfer_factor[which] = price
-    into = np.bincount(first, transfer_factor, count) * placed.transfer_factor[pieces.device]
+    fetch_cost = np.zeros(len(arrival))
+    fetch_cost[which] = slowed_cost
+    into = np.bincount(first, fetch_cost, count) * placed.transfer_factor[pieces.device]
     return into, out, np.stack((first[which], home[user]), axis=1)
 
 

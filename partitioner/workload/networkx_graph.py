@@ -141,7 +141,7 @@ def unread_note(graph: Graph) -> tuple[str, ...]:
     if not names:
         return ()
     shown_names = ", ".join(list(names)[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
-    return (f"attributes of the networkx graph that mean nothing: {shown_names}",)
+    return (f"attributes of the networkx graph that are not used: {shown_names}",)
 
 
 def _check_spelling(digraph: nx.DiGraph[Any]) -> None:

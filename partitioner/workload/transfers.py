@@ -137,4 +137,4 @@ def _slowdown(devices: Devices) -> Floats:
     return found
 
 
-BY_FARE = Transfers()
+DEFAULT_TRANSFERS = Transfers()

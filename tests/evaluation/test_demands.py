@@ -23,7 +23,7 @@ def row(edges: Any = (("a", "b"), ("b", "c"), ("c", "d")), backward: Any = False
     ("broken", "text", "obeyed"),
     [
         ({"pin": {"a": "cpu"}}, "node 'a' is on gpu0, which the constraints forbid", {"pin": {"a": "gpu"}}),
-        ({"forbid": {"[cd]": ["cpu"]}}, "node 'd' is on cpu0, which the constraints", {"forbid": {"c": ["cpu"]}}),
+        ({"forbid": {"[cd]": ["cpu"]}}, "node 'd' is on cpu0, which the", {"forbid": {"c": ["cpu"]}}),
         ({"pin": {"c": "gpu2"}}, "node 'c' is pinned to gpu2, it is on gpu1", {"pin": {"c": "gpu1"}}),
         (
             {"together": [["a", "c"]]},
@@ -115,8 +115,8 @@ def test_an_order_given_decides_who_is_a_neighbour() -> None:
     assert evaluate(graph, DEVICES, APART, order=good, constraints=NEIGHBOURS).feasible
     found = evaluate(graph, DEVICES, APART, order=bad, constraints=NEIGHBOURS).violations
     assert found == (
-        "gpu0 and gpu1 exchange tensors, but are no neighbours in the order",
-        "gpu2 and gpu3 exchange tensors, but are no neighbours in the order",
+        "gpu0 and gpu1 exchange tensors, but are not consecutive in the order",
+        "gpu2 and gpu3 exchange tensors, but are not consecutive in the order",
     )
 
 

@@ -107,12 +107,13 @@ def test_a_replica_that_does_not_exist_breaks_a_rule() -> None:
 )
 def test_gpipe_and_latency_know_no_pipelines(objective: str, options: Any) -> None:
     devices = Devices((DeviceKind("gpu", 2),))
-    with pytest.raises(OptionError, match=f"{next(iter(options))}: mean nothing for objective '{objective}'"):
+    text = f"{next(iter(options))}: must not be given for objective '{objective}'"
+    with pytest.raises(OptionError, match=text):
         evaluate(pair(), devices, {"a": "gpu0", "b": "gpu0"}, objective, **options)
 
 
 @pytest.mark.parametrize("objective", ["gpipe", "latency"])
 def test_gpipe_and_latency_know_no_levels(objective: str) -> None:
     devices = Devices((DeviceKind("gpu", 2),), levels=(Level("server", {"gpu": 1}, 2.0),))
-    with pytest.raises(OptionError, match="levels: mean nothing"):
+    with pytest.raises(OptionError, match="levels: must not be given"):
         evaluate(pair(), devices, {"a": "gpu0", "b": "gpu0"}, objective)

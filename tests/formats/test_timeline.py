@@ -99,7 +99,7 @@ def put(*path: Any) -> Callable[[Any], None]:
         (put("devices", []), "file: devices = []: must not be empty"),
         (put("makespan", 1.0), "file: makespan = 1.0: must be 69, which follows from the rest of the file"),
         (put("microbatches", 7), "file: microbatches = 7.0: must be 6, which follows from the rest"),
-        (put("devices", 0, "peak_memory", 3), "devices[0]: peak_memory = 3.0: must be 28, which follows from the rest"),
+        (put("devices", 0, "peak_memory", 3), "devices[0]: peak_memory = 3.0: must be 28, which follows"),
         (put("devices", 2, "bubble", 0.0), "devices[2]: bubble = 0.0: must be"),
         (put("devices", 1, "name", "gpu0"), "devices[1]: name = 'gpu0': is given twice"),
         (put("devices", 1, "passes", 0, "0F0"), "devices[1]: passes = '0F0': is given twice"),
