@@ -23,7 +23,7 @@ def small_workload(seed: int, most_nodes: int = 6) -> tuple[Graph, Devices]:
     --------
     >>> graph, devices = small_workload(7)
     >>> len(graph), devices.names
-    (2, ('gpu0', 'gpu1', 'gpu2'))
+    (3, ('gpu0', 'gpu1'))
     """
     rng = random.Random(seed)
     nodes = rng.randint(1, most_nodes)
