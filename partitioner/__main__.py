@@ -1,4 +1,4 @@
-"""``python -m partitioner``."""
+"""Run the command line: ``python -m partitioner``."""
 
 from partitioner.cli import run
 

@@ -1,8 +1,8 @@
-"""What other packages can add to this one, and what they need for it.
+"""The interface for other packages: what they can add to this one, and the types that they need for it.
 
-Methods, backends of integer programs, objectives, readers of workload files and writers of plans are records;
-a record is registered by a call, for this process, or offered by an installed distribution as an entry point
-of the group ``partitioner.methods``, ``partitioner.backends``, ``partitioner.objectives``,
+Methods, backends that solve integer programs, objectives, readers of workload files and writers of plans are
+records. A call registers a record for the current process. An installed distribution offers a record as an
+entry point of the group ``partitioner.methods``, ``partitioner.backends``, ``partitioner.objectives``,
 ``partitioner.formats`` or ``partitioner.exports``. ``docs/extending.md`` has an example of each.
 """
 
@@ -66,36 +66,36 @@ REGISTRIES: tuple[Registry[Any], ...] = (METHODS, BACKENDS, OBJECTIVES, READERS,
 
 
 def register_method(info: MethodInfo) -> None:
-    """Let ``solve(method=...)`` and comparisons know a method, in this process.
+    """Make a method available to ``solve(method=...)`` and to comparisons, in this process.
 
     Raises
     ------
     OptionError
-        If it is no :class:`MethodInfo`, or there is a method of that name already.
+        If `info` is not a :class:`MethodInfo`, or there is a method of that name already.
     """
     METHODS.add(info)
 
 
 def register_backend(backend: Capability) -> None:
-    """Let methods that solve integer programs know a solver, in this process.
+    """Make a solver available to the methods that solve integer programs, in this process.
 
-    Solvers run in processes of their own, which import them: `place` must be a text ``"module:function"``.
+    A solver runs in a worker process that imports it: `place` must be a text ``"module:function"``.
 
     Raises
     ------
     OptionError
-        If it is no :class:`Capability`, or there is a backend of that name already.
+        If `backend` is not a :class:`Capability`, or there is a backend of that name already.
     """
     BACKENDS.add(backend)
 
 
 def register_objective(objective: Objective) -> None:
-    """Let ``solve``, ``evaluate`` and ``certify`` know an objective, in this process.
+    """Make an objective available to ``solve``, ``evaluate`` and ``certify``, in this process.
 
     Raises
     ------
     OptionError
-        If it is no :class:`Objective`, or there is an objective of that name already.
+        If `objective` is not an :class:`Objective`, or there is an objective of that name already.
     """
     OBJECTIVES.add(objective)
 
@@ -106,7 +106,7 @@ def register_reader(reader: Reader) -> None:
     Raises
     ------
     OptionError
-        If it is no :class:`Reader`, or there is a reader of that name already.
+        If `reader` is not a :class:`Reader`, or there is a reader of that name already.
     """
     READERS.add(reader)
 
@@ -117,18 +117,18 @@ def register_writer(writer: Writer) -> None:
     Raises
     ------
     OptionError
-        If it is no :class:`Writer`, or there is a writer of that name already.
+        If `writer` is not a :class:`Writer`, or there is a writer of that name already.
     """
     WRITERS.add(writer)
 
 
 def unregister(*records: object) -> None:
-    """Remove records that were registered by calls.
+    """Remove records that calls have registered.
 
     Raises
     ------
     OptionError
-        If one is not registered.
+        If a record is not registered by a call.
     """
     for record in records:
         _registry_of(record).remove(record)
@@ -136,12 +136,12 @@ def unregister(*records: object) -> None:
 
 @contextmanager
 def registered(*records: object) -> Iterator[None]:
-    """Register records of any sort for the time of a block.
+    """Register records of any type during a ``with`` block, and remove them at its end.
 
     Raises
     ------
     OptionError
-        If one cannot be registered; then none is.
+        If a record cannot be registered; then none of them is.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def registered(*records: object) -> Iterator[None]:
 
 
 def broken_entries() -> tuple[BrokenEntry, ...]:
-    """Return the entry points of all groups that are refused, each with the reason."""
+    """Return the refused entry points of all groups, each with the reason."""
     return tuple(entry for registry in REGISTRIES for entry in registry.broken())
 
 

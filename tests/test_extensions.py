@@ -185,7 +185,7 @@ def one_accelerator(devices: Devices) -> Any:
     ("read", "message"),
     [
         (lambda path: 1 / 0, "reader acme failed: ZeroDivisionError"),
-        (lambda path: None, "what reader acme returns: NoneType: must be a partitioner.Workload"),
+        (lambda path: None, "result of reader acme: NoneType: must be a partitioner.Workload"),
     ],
 )
 def test_a_reader_that_fails_is_bad_input(

@@ -1,1 +1,1 @@
-"""What every other package stands on: checks of arguments, time limits, interruption, compiled functions."""
+"""The base of every other package: checks of arguments, time limits, interruption, compiled functions."""

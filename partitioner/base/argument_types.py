@@ -1,4 +1,4 @@
-"""The types of arguments, checked where a call enters the package."""
+"""Checks of the types of arguments, made where a call enters the package."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, one_of, shown
 
-MANY = 10**15  # the largest count; every whole number up to it is one of doubles, too
+MANY = 10**15  # the largest count; a double represents every whole number up to it exactly
 
 
 def require_type(name: str, value: object, kind: type, rule: str = "") -> None:
-    """Refuse an object of the workload or of a result that is of another type.
+    """Raise if a part of a workload or of a result is not of type `kind`.
 
     Raises
     ------
     WorkloadError
-        Naming the argument, the value and the type.
+        Naming the argument, the type of the value, and `rule` (by default the type that is required).
 
     Examples
     --------
@@ -37,7 +37,7 @@ def require_type(name: str, value: object, kind: type, rule: str = "") -> None:
 
 
 def require_text(**arguments: object) -> None:
-    """Refuse options that are no texts.
+    """Raise if one of the options is not a text.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def require_text(**arguments: object) -> None:
 
 
 def require_callable(**arguments: object) -> None:
-    """Refuse options that are neither None nor a function.
+    """Raise if one of the options is neither None nor a function.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def require_callable(**arguments: object) -> None:
 
 
 def require_mapping(name: str, value: object, rule: str) -> None:
-    """Refuse what is no mapping.
+    """Raise if the value is not a mapping.
 
     Raises
     ------
@@ -74,22 +74,22 @@ def require_mapping(name: str, value: object, rule: str) -> None:
 
 
 def is_count(value: object, least: int = 1, most: int = MANY) -> bool:
-    """Whether the value is a whole number in the range."""
+    """Whether the value is a whole number from `least` to `most`."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def is_one_of(value: object, known: Container[object]) -> bool:
-    """Whether the value is one of the texts, or the None, that are known."""
+    """Whether the value is a text or None, and one of the known values."""
     return (value is None or isinstance(value, str)) and value in known
 
 
 def check_word(name: str, value: object, known: Collection[str]) -> None:
-    """Refuse a value that is none of the known words.
+    """Raise if the value is not one of the known words.
 
     Raises
     ------
     OptionError
-        Naming the option, its value, the known words and the nearest of them.
+        Naming the option, its value, the known words and the word that is spelled most like the value.
     """
     if value is None or not is_one_of(value, known):
         raise OptionError(f"{name} = {shown(value)}: must be {one_of(value, known)}")
@@ -107,5 +107,5 @@ def require_items(name: str, value: object) -> list[Any]:
         raise WorkloadError([Flaw(name, "", shown(value), "must be a sequence")])
     try:
         return list(value)
-    except TypeError:  # numpy's arrays without dimensions
+    except TypeError:  # a numpy array without dimensions
         raise WorkloadError([Flaw(name, "", shown(value), "must be a sequence")]) from None

@@ -1,4 +1,4 @@
-"""How much time a run has left, where the compiling of kernels takes none of it."""
+"""The time that a run has left; the time in which kernels are compiled does not count."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def _nothing() -> None:
 
 
 class CompileMeter:
-    """Counts the seconds in which this process compiles kernels, as long as some run watches.
+    """A counter of the seconds in which this process compiles kernels, while at least one run watches it.
 
-    Only one thread compiles at a time, since numba holds a lock; those that wait for it wait for kernels
-    too, so that the seconds count for every run.
+    Numba holds a lock, so that only one thread compiles at a time. Other threads that need a kernel wait
+    for this lock. Therefore the seconds count for every run.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class CompileMeter:
 
     @property
     def seconds(self) -> float:
-        """Seconds so far, those of a compilation that is under way included."""
+        """Seconds so far, including those of a compilation that is still running."""
         with self._lock:
             return self._spent + max(0.0, time.perf_counter() - self._since)
 
     def connect(self, attach: Callable[[], None], detach: Callable[[], None]) -> None:
-        """Say how to begin and end listening to the compiler, once it is loaded."""
+        """Set the functions that begin and end listening to the compiler; called once numba is loaded."""
         with self._lock:
             self._attach, self._detach = attach, detach
             if self._runs:
@@ -43,7 +43,7 @@ class CompileMeter:
 
     @contextmanager
     def watched(self, on_compile: Callable[[], None]) -> Iterator[None]:
-        """Count during the block, and call `on_compile` before this thread compiles a kernel in it."""
+        """Count during a ``with`` block; call `on_compile` before this thread compiles a kernel there."""
         listeners: list[Callable[[], None]] = self._of_thread.__dict__.setdefault("listeners", [])
         listeners.append(on_compile)
         self._join(1)
@@ -62,7 +62,7 @@ class CompileMeter:
                 self._detach()
 
     def begin(self) -> None:
-        """Note that a kernel is about to be compiled, maybe while another one is."""
+        """Note that the compilation of a kernel begins; it may be nested in that of another kernel."""
         self._depth += 1
         if self._depth > 1:
             return
@@ -72,7 +72,7 @@ class CompileMeter:
             on_compile()
 
     def end(self) -> None:
-        """Note that a kernel has been compiled, or that this was given up."""
+        """Note that the compilation of a kernel has ended or was given up."""
         self._depth = max(0, self._depth - 1)
         if not self._depth:
             with self._lock:
@@ -85,14 +85,14 @@ METER = CompileMeter()
 
 @dataclass(frozen=True)
 class Clock:
-    """The time of one run.
+    """The time limit of one run.
 
     Parameters
     ----------
     limit
-        Seconds that the run may take; infinity for no limit.
+        Seconds that the run may take, without compilation; infinity for no limit.
     started, compiled_before
-        When it began, and what had been compiled by then.
+        Reading of ``time.perf_counter`` at the start of the run, and of `METER.seconds` then.
 
     Examples
     --------
@@ -106,12 +106,12 @@ class Clock:
 
     @property
     def compiled(self) -> float:
-        """Seconds that went into compiling kernels so far."""
+        """Seconds that the compilation of kernels has taken since the start of the run."""
         return METER.seconds - self.compiled_before
 
     @property
     def deadline(self) -> float | None:
-        """Reading of ``time.perf_counter`` at which to stop, as things are; None without a limit."""
+        """Reading of ``time.perf_counter`` at which to stop, if nothing more is compiled; None: no limit."""
         return None if self.limit == math.inf else self.started + self.limit + self.compiled
 
     @property
@@ -126,5 +126,5 @@ class Clock:
         return self.left == 0.0
 
     def at_most(self, seconds: float) -> Clock:
-        """Return a clock that begins now and ends after `seconds`, or with this one if that is sooner."""
+        """Return a clock that starts now and ends after `seconds`, but not later than this clock."""
         return Clock(min(seconds, self.left))

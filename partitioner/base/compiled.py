@@ -1,4 +1,4 @@
-"""Compiled kernels: numba's decorator, with a cache in a temporary folder where it finds no other place."""
+"""Numba's decorator for kernels, with a cache in a temporary folder if no other folder can be written."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
     Parameters
     ----------
     cache
-        Keep the compiled code on disk: where numba keeps it, else in :func:`temporary_folder`, else
-        nowhere.
+        Whether to keep the compiled code on disk: in numba's folder if that can be written, else in
+        :func:`temporary_folder`. If neither can be written, it is not kept.
     **options
-        Of ``numba.njit``.
+        Options of ``numba.njit``.
     """
 
     def decorate(function: Function) -> Any:
@@ -35,16 +35,16 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
             kernel = numba.njit(cache=cache, **options)(function)
         except RuntimeError:  # neither the folder of the source nor the user's cache can be written
             kernel = _cached_elsewhere(numba.njit(**options)(function))
-        return _forgiving(kernel)
+        return _ignoring_stale_cache(kernel)
 
     return decorate
 
 
-def _forgiving(kernel: Any) -> Any:
-    """Return the kernel, which compiles anew if its cache names classes that do not exist any more.
+def _ignoring_stale_cache(kernel: Any) -> Any:
+    """Return the kernel, changed to compile again if its cache names classes that no longer exist.
 
-    Numba looks whether the source is the same only after it has loaded the types of the arguments, and
-    raises if an earlier version of the package has left some that this one names otherwise.
+    Numba loads the types of the arguments from the cache before it checks whether the source has changed.
+    This raises if an earlier version of the package wrote the cache and a class has been renamed since.
     """
     index = getattr(kernel._cache, "_cache_file", None)  # None: the kernel is not cached
     if index is not None:
@@ -61,7 +61,7 @@ def _forgiving(kernel: Any) -> Any:
 
 
 def cache_note() -> str:
-    """Where compiled code is kept, in words; empty if numba found its usual place."""
+    """Return a note on where compiled code is kept; empty if numba can write its default folder."""
     if not _elsewhere:
         return ""
     why = "neither the package's folder nor the user's cache folder can be written"
@@ -72,9 +72,9 @@ def cache_note() -> str:
 
 @functools.cache
 def temporary_folder() -> Path | None:
-    """The user's own folder for compiled code below the temporary one; None if there can be none.
+    """Return the user's folder for compiled code, below the system's temporary folder; None if there is none.
 
-    Code is loaded from it, so a folder that another user owns or may write to is refused.
+    Code is loaded from this folder, so one that another user owns or may read or write is refused.
     """
     user = os.getuid() if hasattr(os, "getuid") else None
     try:
@@ -88,7 +88,7 @@ def temporary_folder() -> Path | None:
 
 
 class _Compilations(event.Listener):
-    """Tells the meter when numba compiles a kernel of this package; loading one from the cache is none."""
+    """A listener that tells the meter when numba compiles a kernel of this package, not when it loads one."""
 
     def on_start(self, event: event.Event) -> None:
         if _is_ours(event):
@@ -99,8 +99,8 @@ class _Compilations(event.Listener):
             METER.end()
 
 
-def _is_ours(happened: event.Event) -> bool:
-    module: str = happened.data["dispatcher"].py_func.__module__
+def _is_ours(compilation: event.Event) -> bool:
+    module: str = compilation.data["dispatcher"].py_func.__module__
     return module.startswith(__name__.partition(".")[0] + ".")
 
 
@@ -109,11 +109,11 @@ METER.connect(
     lambda: event.register("numba:compile", _compilations),  # type: ignore[no-untyped-call]
     lambda: event.unregister("numba:compile", _compilations),  # type: ignore[no-untyped-call]
 )
-_elsewhere: list[str] = []  # kernels for whose cache numba found no place
+_elsewhere: list[str] = []  # names of the kernels for whose cache numba found no folder to write
 
 
 def _cached_elsewhere(kernel: Any) -> Any:
-    """The kernel with a cache in the temporary folder, or as it is if there is no such folder."""
+    """Return the kernel with a cache in the temporary folder; unchanged if there is no such folder."""
     _elsewhere.append(kernel.__name__)
     folder = temporary_folder()
     if folder is not None:
@@ -123,7 +123,7 @@ def _cached_elsewhere(kernel: Any) -> Any:
 
 @functools.cache
 def _cache_class(folder: Path) -> type[Any]:
-    """Numba's cache of compiled functions, in a given folder."""
+    """Return the class of numba's cache of compiled functions, changed to use the given folder."""
     from numba.core import caching
 
     class Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):
@@ -136,7 +136,7 @@ def _cache_class(folder: Path) -> type[Any]:
             return str(folder / subpath)
 
     class Implementation(caching.CompileResultCacheImpl):
-        _locator_classes = [Locator]  # noqa: RUF012 - as numba has it
+        _locator_classes = [Locator]  # noqa: RUF012 - numba's attribute is a list, too
 
     class Cache(caching.FunctionCache):
         _impl_class = Implementation

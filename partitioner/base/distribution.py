@@ -1,4 +1,4 @@
-"""The name under which pip knows this package, which is not the name that Python imports."""
+"""The name of the distribution that pip installs; it differs from the name that Python imports."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ DISTRIBUTION = "dnn-partitioner"
 
 
 def remedy(extra: str) -> str:
-    """Return the command that installs what an extra of the package needs.
+    """Return the command that installs an extra of this package.
 
     Examples
     --------

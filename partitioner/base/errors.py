@@ -1,4 +1,4 @@
-"""What can go wrong, each with its own type: bad input, no solution, no time, no backend."""
+"""The errors that this package raises: bad input, no solution, no time, no backend."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Flaw:
     Parameters
     ----------
     where
-        The place: ``"node 7"``, ``"edge 3 -> 4"``, ``"file"``, ``"devices"``.
+        What holds the value: ``"node 7"``, ``"edge 3 -> 4"``, ``"file"``, ``"devices"``.
     field
-        The field's name, as the user wrote it; empty if the place as a whole is meant.
+        The field's name, as the user wrote it; empty if `where` as a whole breaks the rule.
     value
-        The offending value as text; empty if there is none to show.
+        The value that breaks the rule, as a text; empty if there is none to show.
     rule
-        What would have been right.
+        What is allowed, such as ``"must be an integer"``.
     """
 
     where: str
@@ -36,7 +36,7 @@ class Flaw:
 
 
 def shown(value: object, width: int = 60) -> str:
-    """A value as text short enough for an error message."""
+    """Return a value as a text of at most `width` characters, for an error message."""
     try:
         text = repr(value)
     except ValueError:  # an integer of more digits than Python prints
@@ -50,7 +50,7 @@ def shown(value: object, width: int = 60) -> str:
 
 
 def one_of(value: object, known: Iterable[str]) -> str:
-    """Return the known words as a rule for `value`, with the nearest one if it looks like a slip.
+    """Return the known words as a rule for `value`, with the most similar one if `value` looks misspelled.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def one_of(value: object, known: Iterable[str]) -> str:
 
 
 def nearest(value: object, known: Sequence[str]) -> str:
-    """Return a question that names the known word nearest to `value`; empty if none is near."""
+    """Return a question that names the known word most similar to `value`; empty if none is similar."""
     near = get_close_matches(value, known, 1) if isinstance(value, str) else []
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -99,7 +99,7 @@ class OptionError(PartitionerError, ValueError):
 
 
 class InfeasibleError(PartitionerError):
-    """No placement obeys the limits; the message says which limit rules it out."""
+    """No placement obeys the limits; the message says which limit cannot be met."""
 
 
 class NoPlanFound(PartitionerError):  # noqa: N818 - the name is part of the public contract
@@ -107,8 +107,8 @@ class NoPlanFound(PartitionerError):  # noqa: N818 - the name is part of the pub
 
 
 class BackendUnavailable(PartitionerError):  # noqa: N818 - the name is part of the public contract
-    """The solver or package that was asked for is not here, or cannot run the method."""
+    """The requested solver or package is not installed, or cannot run the method."""
 
 
 class ContradictionError(PartitionerError):
-    """The evaluator disagrees with what a method claims of its own plan: a defect, please report."""
+    """The evaluator computes another value for a plan than the method claims: a defect, please report it."""

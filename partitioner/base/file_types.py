@@ -1,4 +1,4 @@
-"""Which entry of a registry is for a file, by the end of the file's name."""
+"""The entry of a registry that reads or writes a file, chosen by the end of the file's name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from partitioner.base.errors import OptionError, shown
 
 
 class Suffixed(Protocol):
-    """What is for files whose names end in one of its suffixes."""
+    """An entry that reads or writes the files whose names end in one of its suffixes."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffixes, in small letters and with their points."""
+        """The suffixes, in lower case and with the leading dot."""
         ...
 
 
@@ -22,9 +22,9 @@ Entry = TypeVar("Entry", bound=Suffixed)
 
 
 def entry_for(path: str | Path, entries: Mapping[str, Entry], taken: Collection[str]) -> Entry | None:
-    """Return the first entry for a file; None if there is none, or this package has taken the suffix.
+    """Return the first entry for a file; None if there is none, or if this package reserves the suffix.
 
-    The entries are not looked at where the suffix is taken.
+    A reserved suffix (one of `taken`) loads no entry point.
     """
     name = Path(path).name.lower()
     if name.endswith(tuple(taken)):
@@ -33,12 +33,12 @@ def entry_for(path: str | Path, entries: Mapping[str, Entry], taken: Collection[
 
 
 def check_suffixes(what: str, suffixes: object, taken: Collection[str]) -> None:
-    """Refuse suffixes that are none, or that this package has taken.
+    """Raise if the suffixes are not a tuple of valid suffixes, or this package reserves one of them.
 
     Raises
     ------
     OptionError
-        Naming what they are of, their value and the rule.
+        Naming the entry (`what`), the suffixes and the rule.
 
     Examples
     --------

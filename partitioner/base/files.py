@@ -1,4 +1,4 @@
-"""Files: strict JSON in, whole files out."""
+"""Reading of strict JSON, and writing of whole files: a file holds the new content or stays as it was."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from partitioner.base.errors import Flaw, PartitionerError, WorkloadError, shown
 
 
 def path_name(path: object) -> str:
-    """Return the name of a path, as a text.
+    """Return a path as a text.
 
     Raises
     ------
     WorkloadError
-        If it is neither a text nor a path.
+        If `path` is neither a text nor a path.
     """
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(name, str):
@@ -29,7 +29,7 @@ def path_name(path: object) -> str:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file.
+    """Return the text of a UTF-8 file.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """Parse a JSON file strictly: UTF-8, no NaN or infinity, no key twice in one object.
+    """Return the content of a JSON file: UTF-8, without NaN or infinity, no key twice in one object.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         if _is_stream(target):
             target.write_bytes(content)
             return
-        handle, name = _beside(target)
+        handle, name = _open_temporary(target)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -105,9 +105,9 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def check_writable(*paths: str | os.PathLike[str] | None) -> None:
-    """Refuse paths that :func:`write_bytes` could not write, before the work whose result they shall hold.
+    """Raise if :func:`write_bytes` could not write one of the paths, before the result is computed.
 
-    Nothing stays behind. None is no path.
+    No file is left behind. A path that is None is skipped.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _try_to_write(target: Path) -> None:
             raise OSError(code, os.strerror(code))
         if _is_stream(target):
             return
-        handle, name = _beside(target)
+        handle, name = _open_temporary(target)
         os.close(handle)
         Path(name).unlink()
     except (OSError, ValueError) as error:
@@ -134,12 +134,12 @@ def _try_to_write(target: Path) -> None:
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether it is a terminal, a pipe or /dev/null, or a folder, which refuses to be written."""
+    """Whether the target exists and is not a file: a terminal, a pipe, /dev/null, or a folder."""
     return target.exists() and not target.is_file()
 
 
-def _beside(target: Path) -> tuple[int, str]:
-    """Open a new file in the folder of the target."""
+def _open_temporary(target: Path) -> tuple[int, str]:
+    """Open a new file in the folder of the target; return its handle and name."""
     return tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
 
 

@@ -1,4 +1,4 @@
-"""Requests to stop, by Ctrl-C or by the caller: the run ends at its next check with what it has."""
+"""Requests to stop, by Ctrl-C or by the caller: the run ends at its next check with its best plan so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partitioner.base.errors import OptionError, shown
 
 
 class StopEvent(Protocol):
-    """What tells a run to stop, such as a ``threading.Event``."""
+    """An object that tells a run to stop, such as a ``threading.Event``."""
 
     def is_set(self) -> bool:
         """Whether the run should stop."""
@@ -19,19 +19,19 @@ class StopEvent(Protocol):
 
 
 class CompilationStopped(Exception):  # noqa: N818 - not an error
-    """The run was asked to stop when it was about to compile a kernel."""
+    """A request to stop that arrived before the run compiled a kernel."""
 
 
 class Interruption:
-    """Catches the first Ctrl-C inside a ``with`` block; the second one interrupts as usual.
+    """A ``with`` block that catches the first Ctrl-C; the second one raises ``KeyboardInterrupt``.
 
-    An exception in the middle of compiled code would lose the plan in hand. Outside the main thread,
-    or where the program has a handler of its own, nothing is caught.
+    An exception in the middle of compiled code would lose the best plan so far. Ctrl-C is not caught
+    outside the main thread, nor if the program has set a handler for it.
 
     Parameters
     ----------
     stop
-        The caller's own request to stop; None if there is none.
+        The caller's request to stop; None if there is none.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class Interruption:
         return self.by_keyboard or (self.stop is not None and self.stop.is_set())
 
     def is_set(self) -> bool:
-        """Whether the run should stop, so that runs within this one can be given this as their event."""
+        """Whether the run should stop; a nested run can take this object as its `stop`."""
         return self.asked
 
     def __enter__(self) -> Interruption:

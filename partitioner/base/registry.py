@@ -1,4 +1,4 @@
-"""Records by name: those of this package, those registered by calls, those that distributions offer."""
+"""Registries of records by name: of this package, registered by calls, or offered by distributions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class BrokenEntry:
-    """An entry point that is refused.
+    """A refused entry point.
 
     Parameters
     ----------
     word, name
-        What it should be, such as ``"method"``, and its name.
+        What the entry point should be, such as ``"method"``, and its name.
     distribution
         The installed distribution that offers it.
     reason
-        Why it is refused, in one line.
+        Why the entry point is refused, in one line.
     """
 
     word: str
@@ -37,21 +37,21 @@ class BrokenEntry:
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
-    """The entries of one sort by name, a mapping.
+    """A mapping from names to the entries of one type.
 
-    Entry points are read when a name is asked for that is not known, or all names are, and only once. An
-    entry point that is broken is no entry; it changes nothing for the others.
+    An entry point is loaded once: when its name or all names are looked up. A broken entry point is left
+    out of the mapping and does not affect the other entries.
 
     Parameters
     ----------
     word
         What an entry is called in messages, such as ``"method"``.
     group
-        The group of entry points.
+        The group of entry points, such as ``"partitioner.methods"``.
     kind
-        The type of the entries, which have an attribute `name`.
+        The type of the entries; it has an attribute `name`.
     own
-        The entries of this package.
+        The entries that this package provides.
     reserved
         Names that no entry may have.
 
@@ -75,7 +75,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self.own: dict[str, Entry] = {_name_of(entry): entry for entry in own}
         self._kind, self._reserved = kind, reserved
         self._known = dict(self.own)
-        self._points: dict[str, EntryPoint] | None = None  # those that are not loaded yet
+        self._points: dict[str, EntryPoint] | None = None  # entry points that are not loaded yet
         self._broken: list[BrokenEntry] = []
         self._lock = threading.RLock()
 
@@ -96,24 +96,24 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             return len(self._known)
 
     def broken(self) -> tuple[BrokenEntry, ...]:
-        """Return the entry points that are refused."""
+        """Return the refused entry points."""
         with self._lock:
             self._load_all()
             return tuple(self._broken)
 
     def why_broken(self, name: object) -> str:
-        """Return why the entry point of that name is refused; empty if there is none or it is not."""
+        """Return why the entry point of that name is refused; empty if none of that name is refused."""
         if not isinstance(name, str) or name in self._known:
             return ""
         return next((str(entry) for entry in self.broken() if entry.name == name), "")
 
     def check(self, option: str, name: object, *further: str) -> None:
-        """Refuse a name that is neither of an entry nor one of `further`.
+        """Raise if a name is neither that of an entry nor one of `further`.
 
         Raises
         ------
         OptionError
-            Naming the option and its value, and why the entry of that name is refused, or the known names.
+            Naming the option, its value and the known names, or why the entry point of that name is refused.
         """
         if isinstance(name, str) and (name in further or name in self):
             return
@@ -128,7 +128,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         Raises
         ------
         OptionError
-            If it is of another type, or its name is no text or that of another entry.
+            If the entry is of another type, or its name is not a text, is empty, reserved or used already.
         """
         with self._lock:
             reason = self._reason_against(entry)
@@ -143,7 +143,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         Raises
         ------
         OptionError
-            If that entry is not registered, or is one of this package.
+            If that entry is not registered, or this package provides it.
         """
         name = _name_of(entry)
         with self._lock:
@@ -152,7 +152,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             del self._known[name]
 
     def takes(self, entry: object) -> bool:
-        """Whether an object is of the type of the entries."""
+        """Whether an object has the type of the entries."""
         return isinstance(entry, self._kind)
 
     def _reason_against(self, entry: object) -> str:
@@ -164,7 +164,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         return f"another {self.word} has that name" if name in self._known else ""
 
     def _discover(self) -> dict[str, EntryPoint]:
-        """Return the entry points that are still to load; the first of two that share a name counts."""
+        """Return the entry points that are not loaded yet; of two with one name the first counts."""
         if self._points is None:
             self._points = {}
             for point in dict.fromkeys(entry_points(group=self.group)):

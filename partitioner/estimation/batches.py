@@ -1,4 +1,4 @@
-"""From small batches to a large one: a line for every node (Celeritas, Section 4.2.1)."""
+"""Estimates for a large batch from small ones: a linear fit for every node (Celeritas, Section 4.2.1)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from partitioner.workload.graph import Floats
 
 
 def predict_memory(batches: Sequence[float], memory: ArrayLike, batch: float) -> Floats:
-    """The memory of every node at a batch size that no device can measure.
+    """Return the memory of every node at a batch size that is too large to be measured.
 
-    Memory is linear in the batch size: of every node, the line with the least squares to its measurements
-    says what it takes, and 0 where the line falls below.
+    Memory is linear in the batch size. The estimate is a least-squares line for every node, and at least 0.
 
     Parameters
     ----------
     batches
-        The batch sizes measured, at least two different ones.
+        The batch sizes of the measurements, at least two different ones.
     memory
-        Shape (batches, nodes): the memory of every node at each.
+        Shape (batches, nodes): the memory of every node at each batch size.
     batch
-        The batch size wanted.
+        The batch size to estimate for.
 
     Returns
     -------
     Floats
-        Shape (nodes,).
+        Shape (nodes,): the memory of every node, in the unit of `memory`.
 
     Raises
     ------
@@ -48,10 +47,10 @@ def predict_memory(batches: Sequence[float], memory: ArrayLike, batch: float) ->
 
 
 def predict_time(batches: Sequence[float], time: ArrayLike, batch: float) -> Floats:
-    """A rough estimate of the time of every node at a batch size, as :func:`predict_memory`.
+    """Return an estimate of the time of every node at a batch size, like :func:`predict_memory`.
 
-    Times are not as linear in the batch size as memory is: Celeritas finds them 8 % to 14 % off on average
-    and measures again, with the estimate's placement (its second step).
+    Times are less linear in the batch size than memory is: Celeritas reports errors of 8 % to 14 % on
+    average, and measures times again under the placement that it finds with the estimates (its second step).
 
     Examples
     --------
@@ -62,7 +61,7 @@ def predict_time(batches: Sequence[float], time: ArrayLike, batch: float) -> Flo
 
 
 def _predicted(name: str, batches: Sequence[float], values: ArrayLike, batch: float) -> Floats:
-    """The values on the lines, at least 0."""
+    """Return the values of the fitted lines at `batch`, at least 0."""
     x, y = measured("batches", batches, 1), measured(name, values, 2)
     wanted = float(measured("batch", batch, 0))
     if len(y) != len(x):
@@ -70,7 +69,7 @@ def _predicted(name: str, batches: Sequence[float], values: ArrayLike, batch: fl
     if len(np.unique(x)) < 2:
         raise flaw("batches", shown(x.tolist()), "must be at least two different batch sizes")
     with np.errstate(all="ignore"):
-        aside = x - x.mean()
-        slope = aside @ (y - y.mean(axis=0)) / (aside @ aside)
+        centred = x - x.mean()
+        slope = centred @ (y - y.mean(axis=0)) / (centred @ centred)
         found = np.maximum(y.mean(axis=0) + slope * (wanted - x.mean()), 0.0)
     return in_range(name, found)

@@ -1,4 +1,4 @@
-"""How far estimates are from measurements (Celeritas, Section 6.3)."""
+"""The relative deviation of estimates from measurements (Celeritas, Section 6.3)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from partitioner.workload.graph import Floats
 
 
 def relative_deviation(estimate: ArrayLike, actual: ArrayLike) -> Floats:
-    """|estimate - actual| / actual for every node, shape (nodes,).
+    """Return |estimate - actual| / actual for every node, shape (nodes,).
 
-    Where the actual value is 0 it is 0 if the estimate is 0 too, else infinity.
+    If the actual value is 0, the deviation is 0 for an estimate of 0, else infinity.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How long transfers take, from measured ones: lines in their size."""
+"""Transfer times as linear functions of the size, fitted to measured transfers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ RULE = "must be source, destination, size and time"
 
 @dataclass(frozen=True)
 class LinkFit:
-    """What measured transfers say.
+    """A model of transfer times fitted to measurements.
 
     Parameters
     ----------
     transfers
-        For ``solve`` and ``evaluate``.
+        The model, an argument of ``solve`` and ``evaluate``.
     unmeasured
-        The pairs of devices, source first, of which nothing was measured; their transfers cost nothing.
+        The pairs of devices, source first, without measurements; their transfers cost nothing.
     """
 
     transfers: Transfers
@@ -36,14 +36,14 @@ class LinkFit:
 
 
 def fit_link(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
-    """The line t = k d + b of least squares with k and b of at least 0 (Celeritas, Section 4.2.1).
+    """Return the least-squares line t = k d + b with k and b of at least 0 (Celeritas, Section 4.2.1).
 
-    Measurements of one size alone give a line through the origin.
+    If all measurements have the same size, the line goes through the origin.
 
     Parameters
     ----------
     sizes, times
-        Shape (transfers,): at least one.
+        Shape (transfers,): the size and the time of each measured transfer, of which there is at least one.
 
     Returns
     -------
@@ -69,11 +69,11 @@ def fit_link(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
 
 
 def _line(d: Floats, t: Floats) -> tuple[float, float]:
-    """The best of all lines, or of those that are level or through the origin."""
+    """Return the least-squares line; if its slope or intercept is below 0, the best line where that is 0."""
     if (d == d[0]).all():
         return (float(t.mean() / d[0]), 0.0) if d[0] > 0 else (0.0, float(t.mean()))
-    aside = d - d.mean()
-    slope = float(aside @ (t - t.mean()) / (aside @ aside))
+    centred = d - d.mean()
+    slope = float(centred @ (t - t.mean()) / (centred @ centred))
     intercept = float(t.mean() - slope * d.mean())
     if slope < 0:
         return 0.0, float(t.mean())
@@ -81,19 +81,20 @@ def _line(d: Floats, t: Floats) -> tuple[float, float]:
 
 
 def fit_transfers(devices: Devices, measurements: Iterable[Transfer], *, contention: bool = False) -> LinkFit:
-    """FastT's communication cost model: a line for each pair of devices (its Section 4).
+    """Return FastT's communication cost model: a line for each pair of devices (FastT, Section 4).
 
-    A pair without measurements costs nothing, so that a placer tries it and the next run measures it. Costs
-    of edges must then be the sizes of the tensors, in the unit of the measurements (bytes), not times.
+    Transfers of a pair without measurements cost nothing, so that a placer uses the pair and the next run
+    measures it. With this model the costs of edges must be the sizes of tensors, in the unit of the
+    measurements (bytes), not times.
 
     Parameters
     ----------
     devices
         The devices.
     measurements
-        Of each measured transfer the names of source and destination (of ``devices.names``), size and time.
+        For each measured transfer the names of source and destination (of ``devices.names``), size and time.
     contention
-        See :class:`partitioner.Transfers`; measured times may hold what contention there was already.
+        See :class:`partitioner.Transfers`; measured times may already include the effect of contention.
 
     Raises
     ------
@@ -127,7 +128,7 @@ def fit_transfers(devices: Devices, measurements: Iterable[Transfer], *, content
 def _by_pair(
     names: tuple[str, ...], measurements: Iterable[Transfer]
 ) -> dict[tuple[int, int], list[tuple[float, float]]]:
-    """Sizes and times by the numbers of source and destination."""
+    """Return the sizes and times of the transfers of each pair of positions of source and destination."""
     number = {name: i for i, name in enumerate(names)}
     groups: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for i, measurement in enumerate(measurements):
@@ -137,7 +138,7 @@ def _by_pair(
         except (TypeError, ValueError):
             raise WorkloadError([Flaw(f"measurement {i}", "", shown(measurement), RULE)]) from None
         except KeyError as unknown:
-            rule = f"is no device; known: {', '.join(names)}"
+            rule = f"must be one of the devices {', '.join(names)}"
             raise WorkloadError([Flaw(f"measurement {i}", "", shown(unknown.args[0]), rule)]) from None
         if source == destination:
             rule = "must lead from one device to another"

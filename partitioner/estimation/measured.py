@@ -1,4 +1,4 @@
-"""Measured values as arrays; what cannot be one is a `WorkloadError`."""
+"""Conversion of measured values to arrays; raises `WorkloadError` if it fails."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from partitioner.workload.graph import Floats
 
 
 def measured(name: str, values: Any, dimensions: int) -> Floats:
-    """The values as floats of at least 0.
+    """Return the values as an array of floats of at least 0.
 
     Raises
     ------
     WorkloadError
-        If they are no array of that many dimensions, or one is negative or not finite.
+        If the values are not an array of that many dimensions, or one is negative or not finite.
     """
     try:
         array = np.array(values, dtype=np.float64)
@@ -31,7 +31,7 @@ def measured(name: str, values: Any, dimensions: int) -> Floats:
 
 
 def in_range(name: str, found: Floats) -> Floats:
-    """What was computed from measurements.
+    """Return the values that were computed from measurements, after a check that they are finite.
 
     Raises
     ------
@@ -44,5 +44,5 @@ def in_range(name: str, found: Floats) -> Floats:
 
 
 def flaw(name: str, value: str, rule: str) -> WorkloadError:
-    """One broken rule of the measurements."""
+    """Return the error for a rule that the measurements break."""
     return WorkloadError([Flaw("measurements", name, value, rule)])

@@ -1,4 +1,4 @@
-"""How long operations take, from measured runs: FastT's computation cost model (its Section 4)."""
+"""Times of operations from measured runs: FastT's computation cost model (FastT, Section 4)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from partitioner.estimation.measured import flaw, measured
 from partitioner.workload.graph import Floats
 
 Run = tuple[Hashable, str, float]
-RULE = "must be operation, kind of device and time, the first two of those given"
+RULE = "must be one of `operations`, one of `kinds`, and a time"
 
 
 @dataclass(frozen=True, eq=False)
 class OperationTimes:
-    """What measured runs say.
+    """The mean times of operations in measured runs.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class OperationTimes:
         For each kind of device the mean time of every operation, shape (operations,), as
         `Graph.from_arrays` takes it.
     unmeasured
-        The pairs of operation and kind of which nothing was measured; their time is 0.
+        The pairs of operation and kind without measurements; their time is 0.
     """
 
     time: Mapping[str, Floats]
@@ -38,16 +38,17 @@ class OperationTimes:
 def operation_times(
     measurements: Iterable[Run], operations: Sequence[Hashable], kinds: Sequence[str]
 ) -> OperationTimes:
-    """The mean time of every operation on every kind of device.
+    """Return the mean time of every operation on every kind of device.
 
-    What was not measured takes no time, so that a placer tries it and the next run measures it.
+    The time of an operation is 0 on a kind without measurements, so that a placer uses the kind and the next
+    run measures it.
 
     Parameters
     ----------
     measurements
-        Of each measured run the operation, the kind of device, and the time.
+        For each measured run the operation, the kind of device, and the time.
     operations, kinds
-        All of them, in the order of the result.
+        All operations and all kinds, in the order of the result.
 
     Raises
     ------
@@ -80,7 +81,7 @@ def operation_times(
 
 
 def _distinct(name: str, values: object) -> list[Any]:
-    """Return names that can be looked up."""
+    """Return the values as a list; raise if one is not hashable."""
     found = require_items(name, values)
     try:
         set(found)
@@ -90,14 +91,14 @@ def _distinct(name: str, values: object) -> list[Any]:
 
 
 def is_stable(before: OperationTimes, after: OperationTimes, tolerance: float = 0.05) -> bool:
-    """Whether no mean time has changed by more than this fraction, so that measuring may end.
+    """Whether no mean time has changed by more than the fraction `tolerance`, so that measuring may end.
 
-    What is measured for the first time has changed.
+    An operation that is measured for the first time on a kind has changed.
 
     Raises
     ------
     WorkloadError
-        If the two are not of the same kinds and operations, or the tolerance is no number of at least 0.
+        If `before` and `after` differ in kinds or operations, or `tolerance` is not a number of at least 0.
     """
     require_type("before", before, OperationTimes)
     require_type("after", after, OperationTimes)
@@ -111,7 +112,7 @@ def is_stable(before: OperationTimes, after: OperationTimes, tolerance: float = 
 def _means(
     times: Floats, places: list[tuple[int, int]], operations: Sequence[Hashable], kinds: Sequence[str]
 ) -> OperationTimes:
-    """The mean of the times measured at each place, kind by operation."""
+    """Return the mean of the measured times by kind and operation; `places` has the positions of both."""
     at = np.array(places, dtype=np.int64).reshape(-1, 2).T
     shape = len(kinds), len(operations)
     total, count = np.zeros(shape), np.zeros(shape)

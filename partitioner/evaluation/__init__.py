@@ -1,1 +1,1 @@
-"""What the evaluator looks at: the placement as arrays, its costs, broken rules, and shape."""
+"""The evaluator: what a placement costs, which rules it breaks, and the shape of its parts."""

@@ -1,4 +1,4 @@
-"""List scheduling: which core runs which CPU node, and in what order."""
+"""List scheduling of CPU nodes: which core runs which node, and in what order."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from partitioner.workload.graph import Floats
 
 
 class Cores:
-    """Runs units as time goes by, those of a pool of cores on the pool's cores only.
+    """A list scheduler of units, in which a unit that needs a core runs on a core of its pool.
 
-    At every moment first all that ends is noted, and what needs no core begins at once; then the free
-    cores take the nodes that are ready, of the longest remaining path first, then of the lowest number.
+    A unit that needs no core begins as soon as the units that it waits for have ended. At each point in time
+    first all ends are processed; then the free cores take the units that are ready, the one with the longest
+    remaining path first, and of equal ones the one with the lowest number.
 
     Parameters
     ----------
     waiting
-        Which unit waits for which.
+        An edge from each unit to those that wait for it.
     length
-        The time of each unit.
+        Shape (units,): the time of each unit.
     pool
-        The pool of each unit that needs a core.
+        For each unit that needs a core the number of its pool.
     cores
-        The cores of each pool.
+        For each pool its cores.
     """
 
     def __init__(
@@ -46,9 +47,9 @@ class Cores:
         self.core: dict[int, int] = {}
 
     def run(self) -> list[int]:
-        """Run all units; the units that need a core in the order in which they began.
+        """Run all units and return those that need a core, in the order in which they began.
 
-        Afterwards `core` says which core each of them got.
+        Afterwards `core` has the core of each of them.
         """
         for unit in [unit for unit, count in self.missing.items() if count == 0]:
             self._release(unit, 0.0)
@@ -83,7 +84,7 @@ class Cores:
 
 
 def _remaining(waiting: nx.DiGraph[int], length: Sequence[float]) -> dict[int, float]:
-    """The longest path from each unit on, with its own time."""
+    """Return for each unit the length of the longest path from it, including its own time."""
     rest: dict[int, float] = {}
     for unit in reversed(list(nx.topological_sort(waiting))):
         rest[unit] = length[unit] + max((rest[after] for after in waiting.successors(unit)), default=0.0)

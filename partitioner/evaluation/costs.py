@@ -1,4 +1,4 @@
-"""What a placement costs each device, from the definition (paper, Sections 3, 5.1 and 5.3)."""
+"""The time that a placement costs each device, by the definition (paper, Sections 3, 5.1 and 5.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Slowness = Callable[[Ints, Ints], Floats]
 
 
 def compute_times(placed: Placed) -> Floats:
-    """Shape (2, devices): processing time, forward and backward."""
+    """Return the processing time of each device, forward and backward, shape (2, devices)."""
     graph = placed.graph
     time = np.where(placed.row < 0, 0.0, graph.time[placed.row, np.arange(len(graph))])
     total = np.zeros((2, len(placed.names)))
@@ -22,12 +22,12 @@ def compute_times(placed: Placed) -> Floats:
 
 
 def transfer_times(placed: Placed, slow: Slowness | None = None) -> tuple[Floats, Floats]:
-    """Shape (2, devices) each: transfer time in and out of every device, forward and backward.
+    """Return the transfer times into and out of each device, forward and backward, shape (2, devices) each.
 
-    A transfer out belongs to the pass of the node that makes the tensor; a transfer in to the
-    backward pass if all its consumers on the device do. Kinds that do not pay have none. Where links
-    differ, `slow` says how slow that between two devices is: a transfer in takes as long as the link to
-    the maker is slow, one out as long as the slowest link to a consumer.
+    A transfer out belongs to the pass of the node that produces the tensor. A transfer in belongs to the
+    backward pass if all consumers on the device do. Kinds that do not pay for transfers have none. If links
+    differ, `slow` returns the slowdown of the link between two devices: a transfer in is slowed down by the
+    link to the producer, a transfer out by the slowest link to a consumer.
     """
     graph, device, count = placed.graph, placed.device, len(placed.names)
     into, out = np.zeros((2, count)), np.zeros((2, count))
@@ -35,24 +35,23 @@ def transfer_times(placed: Placed, slow: Slowness | None = None) -> tuple[Floats
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    price = np.ones(len(tensor)) if slow is None else slow(device[maker], device[user])
+    slowdown = np.ones(len(tensor)) if slow is None else slow(device[maker], device[user])
     sent, first, which = np.unique(tensor, return_index=True, return_inverse=True)
     slowest = np.zeros(len(sent))
-    np.maximum.at(slowest, which, price)
+    np.maximum.at(slowest, which, slowdown)
     source = maker[first]
     np.add.at(out, (graph.backward[source].astype(int), device[source]), cost[sent] * slowest)
     arrival, first, which = np.unique(tensor * count + device[user], return_index=True, return_inverse=True)
     only_backward = np.ones(len(arrival), dtype=bool)
     np.logical_and.at(only_backward, which, graph.backward[user])
-    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count] * price[first])
+    np.add.at(into, (only_backward.astype(int), arrival % count), cost[arrival // count] * slowdown[first])
     return into * placed.transfer_factor, out * placed.transfer_factor
 
 
 def tensors(graph: Graph) -> tuple[Ints, Floats]:
-    """The tensor that each edge carries, and each tensor's cost (paper, Appendix E.1).
+    """Return the number of the tensor that each edge carries, and the tensors' costs (paper, Appendix E.1).
 
-    Edges of equal cost out of one node carry the same tensor; once two costs out of a node differ,
-    each of its edges carries its own.
+    If all edges out of a node have the same cost, they carry the same tensor; otherwise each carries its own.
     """
     source = graph.edges[:, 0]
     low = np.full(len(graph), np.inf)
@@ -66,7 +65,7 @@ def tensors(graph: Graph) -> tuple[Ints, Floats]:
 
 
 def loads_of(communication: str, compute: Floats, into: Floats, out: Floats) -> Floats:
-    """The loads under a model of communication (paper, Appendix H.1)."""
+    """Return the loads of devices under a model of communication (paper, Appendix H.1)."""
     if communication == "sequential":
         return compute + into + out
     if communication == "overlapped":

@@ -1,4 +1,4 @@
-"""Which of the user's constraints a placement breaks, in words."""
+"""The user's constraints that a placement breaks, as messages."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def demand_violations(
     chain: bool,
     order: Sequence[int] | None = None,
 ) -> tuple[str, ...]:
-    """Every broken constraint.
+    """Return a message for every broken constraint.
 
     Parameters
     ----------
     placed, constraints, replicas
-        The placement, what is demanded of it, and its replicas.
+        The placement, the constraints on it, and its replicas.
     chain
         Whether the split is a chain.
     order
-        The stages in the order that the user gave, if any.
+        The stages in the user's order; None if there is none.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def demand_violations(
 def _kinds(placed: Placed, demands: Demands) -> list[str]:
     may = demands.may[placed.kind[placed.device], np.arange(len(placed.graph))]
     return [
-        f"{node_name(placed.graph, i)} is on {placed.names[placed.device[i]]}, against the constraints"
+        f"{node_name(placed.graph, i)} is on {placed.names[placed.device[i]]}, which the constraints forbid"
         for i in np.flatnonzero(~may).tolist()
     ]
 
@@ -105,14 +105,14 @@ def _idle(placed: Placed, replicas: Replicas) -> list[str]:
 
 
 def _distant(placed: Placed, chain: bool, order: Sequence[int] | None) -> list[str]:
-    """Stages that exchange tensors but cannot be neighbours."""
+    """Return a message for each two stages that exchange tensors but cannot be consecutive."""
     pairs = np.unique(np.sort(placed.device[placed.graph.edges], axis=1), axis=0)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     if order is not None:
         place = {stage: number for number, stage in enumerate(order)}
         far = [(i, j) for i, j in pairs.tolist() if abs(place[i] - place[j]) > 1]
         names = [f"{placed.names[i]} and {placed.names[j]}" for i, j in far]
-        return [f"{each} exchange tensors, but are no neighbours in the order" for each in names]
+        return [f"{each} exchange tensors, but are not consecutive in the order" for each in names]
     adjacent: nx.Graph[int] = nx.Graph(pairs.tolist())
     found = [
         f"{placed.names[stage]} exchanges tensors with {degree} stages, it has at most two neighbours"
@@ -125,7 +125,7 @@ def _distant(placed: Placed, chain: bool, order: Sequence[int] | None) -> list[s
         for part in map(min, nx.connected_components(adjacent))
         if _is_circle(adjacent, part)
     ]
-    return found if found or not chain else _turned(placed, adjacent)
+    return found if found or not chain else _against_direction(placed, adjacent)
 
 
 def _is_circle(adjacent: nx.Graph[int], stage: int) -> bool:
@@ -133,8 +133,8 @@ def _is_circle(adjacent: nx.Graph[int], stage: int) -> bool:
     return part.number_of_edges() >= part.number_of_nodes()
 
 
-def _turned(placed: Placed, adjacent: nx.Graph[int]) -> list[str]:
-    """Lines of stages along which the arcs of the chain lead both ways."""
+def _against_direction(placed: Placed, adjacent: nx.Graph[int]) -> list[str]:
+    """Return a message for each sequence of neighbouring stages in which edges lead in both directions."""
     place: dict[int, int] = {}
     for part in nx.connected_components(adjacent):
         end = min(stage for stage in part if adjacent.degree[stage] == 1)

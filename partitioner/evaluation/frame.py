@@ -1,4 +1,4 @@
-"""What every evaluation begins and ends with: the placement is read, the demands are checked."""
+"""The first and the last step of every evaluation: read the placement, check the user's constraints."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from partitioner.workload.graph import Floats, Graph
 def read_solution(
     graph: Graph, devices: Devices, solution: Solution
 ) -> tuple[Placed, Replicas, tuple[int, ...] | None]:
-    """Return where the nodes are, the copies of stages, and the positions of the devices in their order.
+    """Return the placement as arrays, its replicas, and the devices' positions in the order of the stages.
 
     Raises
     ------
     WorkloadError
-        As for :func:`partitioner.evaluate`.
+        If the solution does not fit the graph or the devices, see :func:`partitioner.evaluate`.
     """
     replicas = solution.replicas
     placed = read_placement(graph, devices, solution.placement, replica_names(devices, replicas))
@@ -37,7 +37,7 @@ def read_solution(
 def completed(
     found: Evaluation, placed: Placed, copies: Replicas, ordered: tuple[int, ...] | None, terms: Terms
 ) -> Evaluation:
-    """Return the evaluation with the demands that are broken, and with notes on replicas."""
+    """Return the evaluation with a message for each broken constraint, and with notes on replicas."""
     found = replace(found, notes=found.notes + notes_on_replicas(placed, copies))
     constraints = terms.constraints
     if constraints is None or constraints.empty:
@@ -50,7 +50,7 @@ def completed(
 def device_loads(
     placed: Placed, load: Floats, compute: Floats, into: Floats, out: Floats
 ) -> tuple[DeviceLoad, ...]:
-    """Return an entry for each device; the times have shapes (devices,) and (2, devices)."""
+    """Return an entry for each device; `load` has shape (devices,), the other times (2, devices)."""
     kinds = placed.devices.kinds
     memory = placed.memory
     count = np.bincount(placed.device, minlength=len(placed.names))

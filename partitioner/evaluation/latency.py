@@ -22,20 +22,20 @@ from partitioner.workload.graph import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Latency:
-    """What one sample takes.
+    """The time of one sample, and its parts.
 
     Parameters
     ----------
     value
-        The largest finish time, infinity if there is no schedule.
+        The largest finish time; infinity if there is no schedule.
     load
         Shape (devices,): how long each device is busy.
     compute, transfer_in, transfer_out
         Shape (2, devices) each: the parts of the load, forward and backward.
     violations
-        Broken rules of the subgraphs.
+        Messages on the rules that the subgraphs break.
     schedule
-        None if the subgraphs wait for one another in a circle.
+        When each unit runs; None if the subgraphs wait for one another in a cycle.
     """
 
     value: float
@@ -50,7 +50,7 @@ class Latency:
 def latency_of(
     placed: Placed, limit: int, subgraphs: Mapping[Any, int] | None, limited_cpus: bool
 ) -> Latency:
-    """Run the subgraphs of accelerators and the nodes of CPUs as soon as possible.
+    """Return the latency if subgraphs of accelerators and nodes of CPUs run as soon as possible.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def latency_of(
     limit
         How many subgraphs of each pass an accelerator may hold.
     subgraphs
-        Index of the subgraph of every node of an accelerator; None for the fewest there can be.
+        Index of the subgraph of every node of an accelerator; None for as few subgraphs as possible.
     limited_cpus
-        Whether each CPU is one core; else there are as many as needed.
+        Whether each CPU runs one node at a time; otherwise any number of nodes.
 
     Raises
     ------
     WorkloadError
-        If an index is missing or none, or an id means nothing.
+        If an index is missing or not an integer of at least 0, or an id is not that of a node.
     """
     units = units_of(placed, subgraphs)
     parts = _parts(units)
@@ -86,7 +86,7 @@ def latency_of(
 
 
 def _parts(units: Units) -> dict[str, Floats]:
-    """Processing and transfers of every unit, as if it were a device of its own."""
+    """Return processing and transfer times of every unit, computed as if each unit were a device."""
     apart = replace(
         units.placed,
         names=("",) * len(units.index),
@@ -105,7 +105,7 @@ def _by_device(units: Units, device: Ints, times: Floats) -> Floats:
 
 
 def _busy(placed: Placed, schedule: Schedule) -> Floats:
-    """How long at least one entry runs on each device; entries come in order of start."""
+    """Return for how long at least one entry runs on each device; entries are in order of start."""
     number = {name: i for i, name in enumerate(placed.names)}
     busy, until = np.zeros(len(number)), np.zeros(len(number))
     for run in schedule.entries:
@@ -116,7 +116,10 @@ def _busy(placed: Placed, schedule: Schedule) -> Floats:
 
 
 def _on_cores(units: Units, waiting: nx.DiGraph[int], length: Floats) -> Ints:
-    """Where each unit runs if CPU nodes share the cores of their kind; `waiting` learns of their order."""
+    """Return the device of each unit if CPU nodes share the cores of their kind.
+
+    An edge is added to `waiting` from each node on a core to the next one there.
+    """
     placed = units.placed
     pool = {u: int(placed.kind[d]) for u, d in enumerate(units.device) if units.index[u] is None}
     cores = defaultdict(list)

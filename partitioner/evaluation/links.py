@@ -13,15 +13,15 @@ from partitioner.workload.graph import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class StageLinks:
-    """Which groups the stages reach into.
+    """The groups of devices that the stages extend over.
 
     Parameters
     ----------
     slowdown
-        Shape (levels,): how much slower links between groups of a level are than inside the smallest.
+        Shape (levels,): slowdown of links between groups of a level, relative to links inside the smallest.
     first, last
-        Shape (levels, devices): first and last group of each level among all devices of the stage that
-        the device stands for.
+        Shape (levels, devices): first and last group of each level among the devices of a stage, stored at
+        the stage's first device.
     """
 
     slowdown: Floats
@@ -29,7 +29,7 @@ class StageLinks:
     last: Ints
 
     def slow(self, one: Ints, other: Ints) -> Floats:
-        """How much slower the link of two stages each is: that of the last level which parts them."""
+        """Return the slowdown between pairs of stages: that of the last level that separates them."""
         found = np.ones(len(one))
         for slowdown, first, last in zip(self.slowdown, self.first, self.last, strict=True):
             low, high = np.minimum(first[one], first[other]), np.maximum(last[one], last[other])
@@ -38,7 +38,7 @@ class StageLinks:
 
 
 def links_of(placed: Placed, replicas: Replicas) -> StageLinks:
-    """The groups of every stage."""
+    """Return the groups of devices that every stage extends over."""
     devices = placed.devices
     index = [found[1] for name in placed.names if (found := devices.kind_of(name)) is not None]
     sizes = [[max(1, level.size(kind.name)) for kind in devices.kinds] for level in devices.levels]
@@ -51,9 +51,9 @@ def links_of(placed: Placed, replicas: Replicas) -> StageLinks:
 
 
 def exchange_times(placed: Placed, replicas: Replicas, links: StageLinks) -> Floats:
-    """Shape (devices,): what the exchange of weights among replicas takes a sample, on average.
+    """Return the average time for a sample of the exchange of weights among replicas, shape (devices,).
 
-    It is 0 for stages on one device and for kinds that need no exchange (paper, Appendix H.2).
+    The time is 0 for stages on one device and for kinds that need no exchange (paper, Appendix H.2).
     """
     kinds = placed.devices.kinds
     seconds = np.array([0.0 if kind.bandwidth is None else 1 / kind.bandwidth for kind in kinds])

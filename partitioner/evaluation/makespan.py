@@ -1,4 +1,4 @@
-"""When the last operator ends (objective ``"makespan"``)."""
+"""The time at which the last operator ends (objective ``"makespan"``)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ PLACE = "execution order"
 
 @dataclass(frozen=True, eq=False)
 class Makespan:
-    """What one step takes.
+    """The time of one step, and its parts.
 
     Parameters
     ----------
     value
         When the last operator ends.
     length
-        Shape (n,): what each operator takes where it is.
+        Shape (n,): the time of each operator on its device.
     sent, received
-        Shape (devices,): what the transfers of each device take.
+        Shape (devices,): the total time of the transfers out of and into each device.
     schedule
         Every operator, in order of start.
     """
@@ -43,17 +43,17 @@ class Makespan:
 
 
 def makespan_of(placed: Placed, transfers: Transfers, execution_order: Sequence[Any] | None) -> Makespan:
-    """Let the devices run their operators.
+    """Return the makespan if every device runs its operators one by one.
 
     Parameters
     ----------
     placed
         The placement.
     transfers
-        How tensors travel.
+        The model of transfer times.
     execution_order
-        All node ids, producers before consumers; None: what is ready first runs first, by the rule that
-        :func:`partitioner.evaluate` states.
+        All node ids, producers before consumers. None: the operator that is ready first runs first, by the
+        rule in :func:`partitioner.evaluate`.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def makespan_of(placed: Placed, transfers: Transfers, execution_order: Sequence[
 
 
 def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
-    """For every node its place in the order."""
+    """Return the position of every node in the order."""
     flaws = _listing_flaws(graph, order)
     place = {} if flaws else {node: i for i, node in enumerate(order)}
     rank = np.array([place.get(node, 0) for node in graph.ids], dtype=np.int64)
@@ -84,7 +84,7 @@ def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
 
 
 def _listing_flaws(graph: Graph, order: Any) -> list[Flaw]:
-    """Whether it lists every node once."""
+    """Return a flaw for each id that is unknown, missing or listed more than once."""
     if isinstance(order, str) or not isinstance(order, Sequence | np.ndarray):
         return [Flaw(PLACE, "", shown(order), "must be a sequence of node ids")]
     unknown = [v for v in order if not isinstance(v, int | str | np.integer) or v not in graph.position]
@@ -100,7 +100,7 @@ def _listing_flaws(graph: Graph, order: Any) -> list[Flaw]:
 
 
 def _schedule(placed: Placed, operators: Operators) -> Schedule:
-    """Every operator as a run of its own, and the path that decides when the last one ends."""
+    """Return the schedule: each operator as an entry, and the path that determines when the last one ends."""
     order = sorted(operators.begun, key=operators.start.__getitem__)
     place = {v: i for i, v in enumerate(order)}
     entries = tuple(

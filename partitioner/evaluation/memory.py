@@ -1,4 +1,4 @@
-"""What the devices of a pipeline hold in memory at their fullest, by its schedule."""
+"""The most memory that the devices of a pipeline hold at once under a schedule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from partitioner.workload.in_flight import Held, samples_in_flight
 def held_by_stage(
     replicas: Replicas, order: Sequence[int], schedule: str, microbatches: int | None
 ) -> dict[int, Held]:
-    """Samples and versions of the weights that each device of a stage holds, stages in this order."""
+    """Return the samples and versions of the weights that each device of a stage holds, by stage.
+
+    `order` lists the stages from first to last.
+    """
     behind, found = 0, {}
     for stage in reversed(order):
         count = int(replicas.count[stage])
@@ -25,10 +28,10 @@ def held_by_stage(
 
 
 def scheduled_memory(placed: Placed, stages: dict[int, Held]) -> Floats:
-    """Shape (devices,): what each device of the stages holds.
+    """Return the memory that each device holds, shape (devices,).
 
-    Sizes, gradients and the optimizer's state once, parameters for every version, activations for every
-    sample in flight, and the largest workspace.
+    This is the sum of sizes, gradients and states of the optimizer, of the parameters of every version, of
+    the activations of every sample in flight, and of the largest workspace.
     """
     graph, count = placed.graph, len(placed.names)
     samples, versions = np.ones(count), np.ones(count)
@@ -44,6 +47,6 @@ def scheduled_memory(placed: Placed, stages: dict[int, Held]) -> Floats:
 
 
 def in_words(found: Held) -> str:
-    """What is held, as a remark on the memory."""
+    """Return the number of samples in flight and versions of the weights, for a message on memory."""
     samples = f"{found.activations} sample{'s' if found.activations != 1 else ''} in flight"
     return f" ({samples}" + (f", {found.weights} versions of the weights)" if found.weights > 1 else ")")

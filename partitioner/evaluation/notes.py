@@ -1,4 +1,4 @@
-"""What a reader of a value should know: what the workload leaves open."""
+"""Notes on an evaluation: what the workload does not determine, and which options have no effect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def notes_on_open_order(graph: Graph) -> tuple[str, ...]:
 
 
 def notes_on_levels(devices: Devices) -> tuple[str, ...]:
-    """Return a note for every level with one group, whose links are never used."""
+    """Return a note for every level with a single group: no transfer leads out of it."""
     kind = next(kind for kind in devices.kinds if kind.count)
     lone = [level.name for level in devices.levels if level.size(kind.name) == kind.count]
     return tuple(f"level {name!r} has one group: its slowdown has no effect" for name in lone)

@@ -15,14 +15,14 @@ from partitioner.evaluation.violations import violations_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.pass_order import ADDED, order_is_open, with_pass_order
-from partitioner.workload.transfers import BY_FARE
+from partitioner.workload.transfers import DEFAULT_TRANSFERS
 
 
 def evaluate_makespan(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
     """Return when the last operator ends; the load of a device is the time of its operators."""
     notes = (*((ADDED,) if order_is_open(graph) else ()), *notes_on_levels(devices))
     placed, copies, ordered = read_solution(with_pass_order(graph), devices, solution)
-    found = makespan_of(placed, terms.transfers or BY_FARE, solution.execution_order)
+    found = makespan_of(placed, terms.transfers or DEFAULT_TRANSFERS, solution.execution_order)
     of_pass = [placed.graph.backward == b for b in (False, True)]
     compute = np.array(
         [np.bincount(placed.device[mine], found.length[mine], len(placed.names)) for mine in of_pass]

@@ -1,4 +1,4 @@
-"""The evaluation of a single sample (paper, Appendix A)."""
+"""The evaluation of the latency of a single sample (paper, Appendix A)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators one by one on their devices, and the tensors between them: what runs when."""
+"""A simulation of devices that run operators one by one, and of the tensors that they exchange."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ Reader = tuple[int, int]  # a tensor and a node that reads it
 
 
 class Operators:
-    """A placement as it runs; nodes by their positions in the graph.
+    """A simulation of one step of a placement; nodes are given by their positions in the graph.
 
     Parameters
     ----------
     placed
         The placement.
     transfers
-        How tensors travel.
+        The model of transfer times.
     rank
-        For every node its place in a topological order.
+        For every node its position in a topological order.
     strict
-        Whether every device runs its nodes in that order; else in the order in which they become ready.
+        Whether every device runs its nodes in that order; otherwise in the order in which they become ready.
 
     Attributes
     ----------
     begun
         The nodes in the order in which they were started.
     start, finish
-        When each node runs.
+        When each node starts and ends.
     cause
-        For every node the one that it started after: on its device, or the producer of its last input.
+        For every node the node whose end determined its start: the one before on its device, or the producer
+        of its last input; None if it started at 0.
     sent, received
-        For every device the time that its transfers take.
+        For every device the total time of its transfers.
     """
 
     def __init__(self, placed: Placed, transfers: Transfers, rank: Sequence[int], strict: bool) -> None:
@@ -59,7 +60,7 @@ class Operators:
         self.events: list[tuple[float, int, int, int]] = []
 
     def run(self) -> None:
-        """Everything happens, event by event; at the same moment what is first in the order."""
+        """Process all events in order of time, and at the same time in order of `rank`."""
         for v, missing in enumerate(self.missing):
             if self.strict or not missing:
                 self._queue(v)
@@ -73,18 +74,18 @@ class Operators:
                 self._next(place, now)
 
     def _queue(self, v: int) -> None:
-        """Queue a node for its device: by its place in the order, or by when it is ready."""
+        """Queue a node for its device, by `rank` if the order is strict, else by when it is ready."""
         heapq.heappush(self.queue[self.device[v]], (0.0 if self.strict else self.ready[v], self.rank[v], v))
 
     def _wake(self, d: int, now: float) -> None:
-        """Look for work: at once if the order is given, else when all that ends at this moment has ended."""
+        """Start the next node now if the order is strict, else after all nodes that end at this time."""
         if self.strict:
             self._next(d, now)
         else:
             heapq.heappush(self.events, (now, WAKES, d, d))
 
     def _next(self, d: int, now: float) -> None:
-        """Start the first node in the device's queue if it can start, or look again when it is ready."""
+        """Start the first node in the device's queue if it can start; else try again when it is ready."""
         if self.busy[d] or not self.queue[d]:
             return
         v = self.queue[d][0][2]
@@ -108,7 +109,7 @@ class Operators:
         heapq.heappush(self.events, (self.finish[v], ENDS, self.rank[v], v))
 
     def _end(self, u: int) -> None:
-        """Send the tensors that the node made, in the order of its edges, and wake those that read them."""
+        """Send the tensors that node `u` produced, in the order of its edges, and wake their readers."""
         home, ready, missing = self.device[u], self.ready, self.missing
         self.busy[home] = False
         woken = {home: None}
@@ -127,7 +128,7 @@ class Operators:
             self._wake(d, self.finish[u])
 
     def _send(self, u: int, tensor: int, d: int) -> None:
-        """Send a tensor to another device, once; it takes the sender's channel, then the receiver's too."""
+        """Send a tensor to another device once, when the sender's and the receiver's channels are free."""
         source = self.device[u]
         if (tensor, d) in self.arrival:
             return
@@ -143,23 +144,23 @@ class Operators:
 
 
 def _times(placed: Placed) -> list[float]:
-    """What each node takes where it is; 0 where its kind has no times."""
+    """Return the time of each node on its device; 0 if the graph has no times for the kind."""
     graph = placed.graph
     time = graph.time[placed.row, np.arange(len(graph))] * placed.time_factor[placed.device]
     return [float(t) for t in np.where(placed.row >= 0, time, 0.0)]
 
 
 def _lines(placed: Placed, transfers: Transfers) -> tuple[list[list[float]], list[list[float]]]:
-    """Slope and intercept between all devices that are named; nothing for those that do not exist."""
+    """Return slope and intercept between all devices that are named; 0 for those that do not exist."""
     slope, intercept = transfers.times(placed.devices)
     beyond = (0, len(placed.names) - len(slope))
     return np.pad(slope, beyond).tolist(), np.pad(intercept, beyond).tolist()
 
 
 def _tensors(placed: Placed) -> tuple[list[list[Reader]], list[int], list[float]]:
-    """For every node its tensors with their readers, in the order of the edges, and how many it reads.
+    """Return the readers of each node's tensors, how many tensors each node reads, and the tensors' costs.
 
-    Last come the costs of the tensors.
+    The first are pairs of tensor and reader for each node, in the order of the edges.
     """
     graph = placed.graph
     tensor, cost = tensors(graph)
@@ -174,7 +175,7 @@ def _tensors(placed: Placed) -> tuple[list[list[Reader]], list[int], list[float]
 
 
 def topological_rank(placed: Placed) -> list[int]:
-    """For every node its place in a topological order, that of the file as far as edges allow."""
+    """Return for every node its position in the topological order that takes the lowest ready node next."""
     readers, missing, _ = _tensors(placed)
     rank = [0] * len(readers)
     for place, v in enumerate(_released(readers, missing)):

@@ -14,7 +14,7 @@ from partitioner.evaluation.shape import Shape, chain_arcs
 
 
 def read_order(placed: Placed, order: Sequence[Any] | None) -> tuple[int, ...] | None:
-    """The positions of the devices that an order names.
+    """Return the positions of the devices that an order names; None without an order.
 
     Raises
     ------
@@ -31,20 +31,20 @@ def read_order(placed: Placed, order: Sequence[Any] | None) -> tuple[int, ...] |
 
 
 def order_violations(placed: Placed, shape: Shape, order: Sequence[int] | None) -> tuple[str, ...]:
-    """Why the stages are no pipeline, or none in the order given; empty if they are."""
+    """Return why the stages do not form a pipeline, or not in the given order; empty if they do."""
     if not shape.is_chain:
-        return ("the split is no chain, so that its stages form no pipeline",)
+        return ("the split is not a chain, so that its stages do not form a pipeline",)
     place = {stage: number for number, stage in enumerate(order or ())}
     arcs = np.unique(placed.device[chain_arcs(placed.graph, placed.device)], axis=0).tolist()
     return tuple(
-        f"{placed.names[i]} comes after {placed.names[j]} in the order, which needs its tensors"
+        f"{placed.names[i]} comes after {placed.names[j]} in the order, but sends tensors to it"
         for i, j in arcs
         if place and place[i] > place[j]
     )
 
 
 def in_order(placed: Placed, shape: Shape, order: Sequence[int] | None) -> tuple[Shape, tuple[int, ...]]:
-    """The shape with the order that was given, and the positions of the stages in the order that holds."""
+    """Return the shape with the given order if it is a chain, and the stages' positions in pipeline order."""
     if order is not None:
         names = tuple(placed.names[stage] for stage in order)
         return (replace(shape, order=names) if shape.is_chain else shape), tuple(order)

@@ -1,4 +1,4 @@
-"""Pipelines with replicas, slower links between groups of devices, and a schedule."""
+"""Costs of pipelines with replicas, slower links between groups of devices, and a schedule."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class PlacedPipeline:
 
 @dataclass(frozen=True, eq=False)
 class DeviceCosts:
-    """What each device spends on a sample on average; replicas of a stage each take their share.
+    """The average time of each device for a sample; the time of a stage is divided among its replicas.
 
     Parameters
     ----------
     load, sync
-        Shape (devices,): how long it is busy, and what of it is the exchange of weights among replicas.
+        Shape (devices,): how long the device is busy, and the time of the exchange of weights among replicas.
     compute, transfer_in, transfer_out
         Shape (2, devices) each: the parts of the load, forward and backward.
     """
@@ -45,7 +45,7 @@ class DeviceCosts:
 
 
 def costs_of(pipeline: PlacedPipeline) -> DeviceCosts:
-    """Average times by device: the stage's, shared by its replicas (paper, Appendices H.2 and H.3)."""
+    """Return the average times of each device for a sample (paper, Appendices H.2 and H.3)."""
     placed, replicas = pipeline.placed, pipeline.replicas
     links = links_of(placed, replicas)
     into, out = transfer_times(placed, links.slow)
@@ -61,13 +61,16 @@ def costs_of(pipeline: PlacedPipeline) -> DeviceCosts:
 
 
 def batch_time(pipeline: PlacedPipeline, load: Floats) -> float:
-    """The time of a batch that fills and drains the pipeline: all loads, then the largest for the rest."""
+    """Return the time of a batch that fills and drains the pipeline.
+
+    This is the sum of the loads, plus the largest load for each microbatch after the first.
+    """
     assert pipeline.microbatches is not None
     return float(load[~pipeline.replicas.further].sum() + (pipeline.microbatches - 1) * load.max())
 
 
 def memory_of(pipeline: PlacedPipeline) -> tuple[Floats, dict[int, str]]:
-    """Shape (devices,): what each device holds; and what there is to say of a stage's memory."""
+    """Return the memory of each device, shape (devices,), and a remark on that of each stage."""
     placed = pipeline.placed
     if pipeline.schedule is None:
         return placed.memory[pipeline.replicas.lead], {}

@@ -16,20 +16,20 @@ from partitioner.workload.graph_validation import node_name
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Where every node of a graph is.
+    """The device of every node of a graph, as arrays.
 
     Parameters
     ----------
     graph, devices
         The workload.
     names
-        Every device that exists, then those that a placement names beyond.
+        Every device that exists, then further devices that the placement names.
     device
         Shape (n,): position in `names` of every node's device.
     kind
         Shape (devices,): position of each device's kind.
     row
-        Shape (n,): row of the graph's times for the kind that each node is on, -1 if it has none.
+        Shape (n,): row of the graph's times for the kind of each node's device; -1 if there is none.
     """
 
     graph: Graph
@@ -46,17 +46,17 @@ class Placed:
 
     @property
     def transfer_factor(self) -> Floats:
-        """Shape (devices,): what the device pays for a transfer that costs 1."""
+        """Shape (devices,): the time that a transfer of cost 1 takes the device."""
         return np.array([kind.effective_transfer_factor for kind in self.devices.kinds])[self.kind]
 
     @property
     def time_factor(self) -> Floats:
-        """Shape (devices,): how many times the graph's times the device takes."""
+        """Shape (devices,): the factor for the graph's times on the device."""
         return np.array([kind.time_factor for kind in self.devices.kinds])[self.kind]
 
     @property
     def memory(self) -> Floats:
-        """Shape (devices,): all that the nodes take there, each part of the memory once."""
+        """Shape (devices,): the memory of the device's nodes, each part counted once."""
         size = self.graph.size + self.graph.parts.sum(axis=0)
         return np.bincount(self.device, size, len(self.names)).astype(np.float64)
 
@@ -64,12 +64,12 @@ class Placed:
 def read_placement(
     graph: Graph, devices: Devices, placement: Mapping[Any, str], further: Sequence[str] = ()
 ) -> Placed:
-    """Translate a placement to arrays; `further` are devices beyond those that it names.
+    """Return a placement as arrays; `further` names devices in addition to those of the placement.
 
     Raises
     ------
     WorkloadError
-        If a node is not placed, or an id or device name means nothing.
+        If a node is not placed, an id is not that of a node, or a name is not that of a device.
     """
     _check(graph, devices, placement)
     names = tuple(dict.fromkeys([*devices.names, *placement.values(), *further]))
@@ -110,5 +110,5 @@ def _check(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> None
 
 
 def is_device(devices: Devices, name: object) -> bool:
-    """True if it reads as the name of a device of some kind, which need not exist."""
+    """Whether a value is the name of a device of some kind; the device need not exist."""
     return isinstance(name, str) and devices.kind_of(name) is not None

@@ -1,4 +1,4 @@
-"""Which subgraph waits for which, and the rules that subgraphs break (paper, Appendix A.1)."""
+"""The order in which subgraphs wait for one another, and the rules that they break (paper, Appendix A.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partitioner.workload.graph_validation import node_name
 
 
 def waiting_graph(units: Units) -> nx.DiGraph[int]:
-    """An edge from unit to unit where one waits for the other's output, or for its device."""
+    """Return a graph with an edge to each unit from the units whose output or device it waits for."""
     waiting: nx.DiGraph[int] = nx.DiGraph()
     waiting.add_nodes_from(range(len(units.index)))
     edges = units.of[units.placed.graph.edges]
@@ -30,7 +30,7 @@ def waiting_graph(units: Units) -> nx.DiGraph[int]:
 
 
 def subgraph_violations(units: Units, waiting: nx.DiGraph[int], limit: int) -> tuple[str, ...]:
-    """Broken rules: too many subgraphs of a pass, subgraphs with holes, no order to run them in."""
+    """Return a message for each broken rule on subgraphs: their number, contiguity, and cyclic waiting."""
     return (*_too_many(units, limit), *_torn(units), *_circle(units, waiting))
 
 
@@ -45,8 +45,8 @@ def _too_many(units: Units, limit: int) -> list[str]:
                 beyond[where] = unit
     names = units.placed.names
     return [
-        f"{names[where[0]]} holds {counts[where]} {_pass(units, unit)} subgraphs, it may hold {limit}: "
-        f"{_first_node(units, unit)} is in one more"
+        f"{names[where[0]]} holds {counts[where]} {_pass(units, unit)} subgraphs, it may hold at most "
+        f"{limit}: {_first_node(units, unit)} is in one more"
         for where, unit in beyond.items()
     ]
 

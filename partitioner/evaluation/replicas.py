@@ -1,4 +1,4 @@
-"""Stages on several devices: whose copy a device holds (paper, Appendix H.2)."""
+"""Replicas: stages that several devices hold a copy of (paper, Appendix H.2)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ REPLICAS_RULE = "must be a mapping from device name to the names of further devi
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """Who works for which stage.
+    """The devices that share a stage; the placement names the first device of each stage.
 
     Parameters
     ----------
     lead
-        Shape (devices,): position of the device that stands for the stage a device works for; its own if
-        it holds nobody's copy.
+        Shape (devices,): position of the first device of each device's stage; the device's own position if
+        it does not hold a copy of another device's stage.
     count
-        Shape (devices,): how many devices work for that stage.
+        Shape (devices,): how many devices share that stage.
     """
 
     lead: Ints
@@ -34,17 +34,17 @@ class Replicas:
 
     @property
     def further(self) -> Bools:
-        """Shape (devices,): does it hold another's copy?"""
+        """Shape (devices,): whether the device holds a copy of another device's stage."""
         return np.asarray(self.lead != np.arange(len(self.lead)))
 
 
 def replica_names(devices: Devices, replicas: Any) -> tuple[str, ...]:
-    """The names of all further devices.
+    """Return the names of the further devices of all stages.
 
     Raises
     ------
     WorkloadError
-        If it is no mapping from names to names of devices.
+        If `replicas` is not a mapping from names of devices to sequences of names of devices.
     """
     if replicas is None:
         return ()
@@ -60,12 +60,12 @@ def replica_names(devices: Devices, replicas: Any) -> tuple[str, ...]:
 
 
 def read_replicas(placed: Placed, replicas: Mapping[str, Sequence[str]] | None) -> Replicas:
-    """Translate the further devices of every stage to arrays.
+    """Return the further devices of every stage as arrays.
 
     Raises
     ------
     WorkloadError
-        If a stage is not in use, or a further device is of another kind or at work elsewhere.
+        If no node is on a stage's device, or a further device is of another kind or in use already.
     """
     number = {name: i for i, name in enumerate(placed.names)}
     used = np.bincount(placed.device, minlength=len(number)) > 0
@@ -73,7 +73,7 @@ def read_replicas(placed: Placed, replicas: Mapping[str, Sequence[str]] | None) 
     flaws = []
     for name, further in (replicas or {}).items():
         if name not in number or not used[number[name]]:
-            flaws.append(Flaw("replicas", "", shown(name), "is no device that a node is placed on"))
+            flaws.append(Flaw("replicas", "", shown(name), "must be a device that a node is placed on"))
             continue
         for other in further:
             i = number[other]

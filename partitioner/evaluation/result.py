@@ -1,4 +1,4 @@
-"""What the evaluator says of a placement, as data."""
+"""The result of an evaluation, as data."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from partitioner.evaluation.shape import Shape
 
 @dataclass(frozen=True)
 class DeviceLoad:
-    """The share of one device; pairs are (forward, backward), times in the graph's unit.
+    """The load and memory of one device; pairs are (forward, backward), times in the graph's unit.
 
     Parameters
     ----------
     name, kind
         The device, e.g. ``accelerator0``, and its kind.
     load
-        Time per sample that it is busy, under the model of communication, forward and backward together.
+        Time per sample that the device is busy under the model of communication, both passes together.
     compute, transfer_in, transfer_out
         Processing, and transfers from and to host memory.
     memory, memory_limit
-        What is held here, under the schedule if there is one, and the limit (None without one).
+        The memory that the device holds, under the schedule if there is one, and its limit (None without
+        one).
     nodes
-        How many nodes are placed here.
+        How many nodes are placed on the device.
     sync
-        What of the load is the exchange of weights among the replicas of a stage.
+        The time of the exchange of weights among the replicas of the stage.
     replica_of
-        The device that stands for the stage, if this one holds a copy; each replica of a stage bears
-        its share of the times, and the whole memory.
+        The first device of the stage, if this device holds a copy of it; else None. The times of a stage
+        are divided among its replicas; each of them holds the whole memory.
     """
 
     name: str
@@ -47,7 +48,7 @@ class DeviceLoad:
     replica_of: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as plain data for JSON; what concerns replicas only if there are any."""
+        """Return the fields as plain data for JSON; those on replicas only if they are not trivial."""
         record = asdict(self)
         if self.replica_of is None:
             del record["replica_of"]
@@ -58,22 +59,23 @@ class DeviceLoad:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The verdict on a placement.
+    """What a placement costs, and which rules it breaks.
 
     Parameters
     ----------
     objective, value
-        What was computed, and its value.
+        The name of the objective, and its value for the placement.
     loads
-        One entry a device, in the order of `Devices.names`, then devices that do not exist.
+        One entry for each device, in the order of `Devices.names`, then devices that do not exist.
     violations
-        The broken rules in words; empty for a placement that is feasible.
+        A message for each broken rule; empty if the placement is feasible.
     shape
         Chain, convex or free, and the order of the devices if it is a chain.
     schedule
-        For latency and makespans what runs when; None if there is no order in which all can run.
+        For latency and makespans what runs when; None if subgraphs wait for one another in a cycle, and for
+        other objectives.
     notes
-        What a reader of the value should know: what the workload leaves open.
+        What the workload does not determine, and which options have no effect.
     by_operator
         Whether the schedule is one of operators that devices run one by one.
     """
@@ -96,7 +98,10 @@ class Evaluation:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The evaluation as plain data for JSON: the schedule only of a single sample, None for infinity."""
+        """Return the evaluation as plain data for JSON; a value of infinity becomes None.
+
+        The schedule is included only for the latency of a single sample.
+        """
         record = asdict(self) | {"feasible": self.feasible}
         record["loads"] = [entry.as_dict() for entry in self.loads]
         del record["by_operator"]
@@ -108,7 +113,7 @@ class Evaluation:
 
     @property
     def feasible(self) -> bool:
-        """True if no rule is broken."""
+        """Whether no rule is broken."""
         return not self.violations
 
     @property

@@ -1,4 +1,4 @@
-"""A schedule: what runs when, and the path that decides when the last one ends."""
+"""A schedule: what runs when, and the critical path that determines when the last entry ends."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Run:
     device, index
         The device's name, and the subgraph's index among those of its pass there; None for a CPU node.
     start, finish
-        When it begins, and when its outputs are in host memory.
+        When it begins, and when it ends: its outputs are in host memory then.
     transfer_in, compute, transfer_out
-        The parts of its time; they overlap if `Devices.communication` says so.
+        The parts of its time; they overlap unless `Devices.communication` is ``"sequential"``.
     nodes
         The ids of its nodes.
     backward
         True for a part of the backward pass.
     waits_for
-        Position in the schedule of the last one to finish of those it had to wait for, for their
-        output or their device; None if it could begin at once.
+        Position in the schedule of the entry that ended last among those whose output or device this one
+        waits for; None if it waits for none.
     """
 
     device: str
@@ -46,12 +46,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What runs when (paper, Appendix A).
+    """The entries that run, with their times, and the critical path (paper, Appendix A).
 
     Parameters
     ----------
     entries
-        In order of start; what waits comes after what it waits for.
+        The entries in order of start; each comes after those that it waits for.
     critical_path
         Positions in `entries`: each waits for the one before, and the last one finishes last.
     """
@@ -61,7 +61,7 @@ class Schedule:
 
 
 def start_times(waiting: nx.DiGraph[int], length: Floats) -> dict[int, float]:
-    """When each unit starts if it waits for its predecessors alone, in a topological order."""
+    """Return when each unit starts if it waits only for its predecessors, in a topological order."""
     start: dict[int, float] = {}
     for unit in nx.topological_sort(waiting):
         before = waiting.predecessors(unit)
@@ -76,14 +76,14 @@ def schedule_of(
     length: Floats,
     parts: Mapping[str, Floats],
 ) -> Schedule:
-    """The schedule in which every unit starts as soon as all that it waits for has finished.
+    """Return the schedule in which every unit starts as soon as all units that it waits for have ended.
 
     Parameters
     ----------
     units, device
-        The units, and where each runs.
+        The units, and the position of the device that runs each of them.
     waiting, length
-        Which unit waits for which, without a cycle, and how long each takes.
+        The acyclic graph of which unit waits for which, and the time of each unit.
     parts
         Shape (units,) each: the fields `transfer_in`, `compute` and `transfer_out`.
     """

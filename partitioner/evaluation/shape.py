@@ -15,7 +15,7 @@ SHAPES = ("chain", "convex", "free")
 
 
 def is_ordered(split: str) -> bool:
-    """Whether the parts of such a split stand in an order, as the stages of a pipeline do.
+    """Whether the parts of a split of that name are ordered, as the stages of a pipeline are.
 
     Examples
     --------
@@ -26,25 +26,25 @@ def is_ordered(split: str) -> bool:
 
 
 def is_contiguous(split: str) -> bool:
-    """Whether the forward parts of such a split must be contiguous without standing in an order."""
+    """Whether the forward parts of a split of that name must be contiguous, but are not ordered."""
     return split == "convex"
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a placement looks like.
+    """The shape of a placement: chain, convex or free.
 
     Parameters
     ----------
     name
         The strictest of ``"chain"``, ``"convex"`` and ``"free"`` that holds. Chain: the devices in
         use can be ordered such that every forward edge, and the mirror image of every edge of an
-        orphaned backward node, stays or goes to a later device. Convex: the forward nodes of every
-        device are contiguous (paper, Definition 3.1).
+        orphaned backward node (one without a forward node of its colour), stays on its device or leads to
+        a later one. Convex: the forward nodes of every device are contiguous (paper, Definition 3.1).
     forward_convex, backward_convex
         Whether every device's part is contiguous, in the forward graph and in the backward graph.
     order
-        The devices in use in the order of the chain; empty if it is none.
+        The devices in use in the order of the chain; empty if the placement is not a chain.
     torn_forward, torn_backward
         The devices whose part is not contiguous.
     """
@@ -63,7 +63,7 @@ class Shape:
 
 
 def placement_shape(graph: Graph, device: NDArray[np.int64], names: Sequence[str]) -> Shape:
-    """Find the shape of the placement that puts node i on ``names[device[i]]``."""
+    """Return the shape of the placement that puts node i on ``names[device[i]]``."""
     forward = tuple(names[d] for d in sorted(returns(graph, device, ~graph.backward)))
     backward = tuple(names[d] for d in sorted(returns(graph, device, graph.backward)))
     order = _chain(graph, device)
@@ -81,7 +81,10 @@ def _chain(graph: Graph, device: NDArray[np.int64]) -> list[int] | None:
 
 
 def chain_arcs(graph: Graph, device: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Shape (arcs, 2): nodes on two devices of which in a chain the first is on the earlier one."""
+    """Return pairs of nodes on two devices, of which a chain has the first on the earlier device.
+
+    The shape is (arcs, 2).
+    """
     source, target = graph.edges[:, 0], graph.edges[:, 1]
     orphan = _orphans(graph)
     mirrored = graph.backward[source] & (orphan[source] | orphan[target])
@@ -90,7 +93,7 @@ def chain_arcs(graph: Graph, device: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _orphans(graph: Graph) -> NDArray[np.bool_]:
-    """Backward nodes of which no forward node has the colour (paper, Appendix E.1)."""
+    """Return which nodes are backward nodes without a forward node of their colour (paper, Appendix E.1)."""
     with_forward = np.zeros(len(graph.color_labels) + 1, dtype=bool)
     with_forward[graph.color[~graph.backward]] = True
     with_forward[-1] = False  # nodes without a colour
@@ -98,11 +101,11 @@ def _orphans(graph: Graph) -> NDArray[np.bool_]:
 
 
 def returns(graph: Graph, home: NDArray[np.int64], part: NDArray[np.bool_]) -> dict[int, int]:
-    """The homes whose share of `part` is not contiguous in the graph induced by `part`.
+    """Return the devices whose nodes in `part` are not contiguous in the graph induced by `part`.
 
-    Each comes with a node at which a path returns to it. In topological order, each node learns
-    from which homes a path has come to it *and left* (as a bit set); meeting one of them again in
-    its own home is the forbidden return.
+    The result maps each such device to a node at which a path returns to it. `home` has the device of each
+    node. In topological order, every node gets the set of devices (as bits) that some path to it has left;
+    if its own device is in the set, that path returns.
     """
     edges = graph.edges[part[graph.edges].all(axis=1)]
     if goes_one_way(edges, home):
@@ -123,7 +126,7 @@ def returns(graph: Graph, home: NDArray[np.int64], part: NDArray[np.bool_]) -> d
 
 
 def goes_one_way(edges: NDArray[np.int64], home: NDArray[np.int64]) -> bool:
-    """Whether the homes can be ordered such that every edge stays in one or leads to a later one."""
+    """Whether devices can be ordered such that every edge stays on a device or leads to a later one."""
     ends = home[edges[home[edges[:, 0]] != home[edges[:, 1]]]]
     count = int(home.max(initial=0)) + 1
     first, last = np.divmod(np.unique(ends[:, 0] * count + ends[:, 1]), count)
@@ -132,9 +135,10 @@ def goes_one_way(edges: NDArray[np.int64], home: NDArray[np.int64]) -> bool:
 
 
 def _rows(n: int, edges: NDArray[np.int64]) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Where each node's targets start, the targets, how many edges come to each node, and nodes with none.
+    """Return the targets of each node as rows, the number of edges into each node, and the sources.
 
-    The last are those with edges alone, as the edges name them first; edges named twice count once.
+    Rows are given by their starts and their items. Sources are nodes with edges out of them and none into
+    them, in the order in which the edges name them. An edge that is given twice counts once.
     """
     distinct = np.sort(np.unique(edges[:, 0] * n + edges[:, 1], return_index=True)[1])
     edges = edges[distinct]

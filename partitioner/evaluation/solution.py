@@ -1,4 +1,4 @@
-"""What is evaluated: where every node runs, and the question that a plan answers."""
+"""A solution: the device of every node; and the record of a plan: a solution with what was asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN_DIGITS = 12
 
 @dataclass(frozen=True)
 class Solution:
-    """Where every node of a graph runs, and in which order.
+    """The device of every node of a graph, and the order in which nodes run.
 
     Parameters
     ----------
@@ -27,10 +27,9 @@ class Solution:
     order
         The devices of the placement in the order of the pipeline; None if it is not given.
     subgraphs
-        For latency: the index, from 0, of the subgraph that each node of an accelerator belongs to; None if
-        they are not given.
+        For latency: the index, from 0, of the subgraph of each node of an accelerator; None if not given.
     execution_order
-        For makespans: all node ids in the order in which every device runs its own; None if it is not given.
+        For makespans: all node ids; every device runs its nodes in this order. None if it is not given.
 
     Examples
     --------
@@ -47,16 +46,16 @@ class Solution:
 
 @dataclass(frozen=True)
 class PlanRecord(Solution):
-    """A solution and the question that it answers, as far as that is known.
+    """A solution together with the objective, devices and options of its plan, as far as they are known.
 
     Parameters
     ----------
     objective, split, bound
-        Of the plan; empty or None for a placement that is no plan.
+        Those of the plan; empty or None for a placement without a plan.
     hardware
-        The devices that the plan is made for.
+        The devices that the plan is made for; None if they are not known.
     options
-        What the call that made the plan was given.
+        The options of the call that made the plan.
     workload_sha256
         Hash of the graph and the hardware; empty if it is not known.
     source
@@ -73,39 +72,39 @@ class PlanRecord(Solution):
 
     @property
     def schedule(self) -> str | None:
-        """The pipeline schedule that the plan is made for."""
+        """The pipeline schedule that the plan is made for; None if there is none."""
         return self.options.get("schedule")
 
     @property
     def microbatches(self) -> int | None:
-        """How many samples a batch of the plan has."""
+        """How many samples a batch of the plan has; None if that is not known."""
         return self.options.get("microbatches")
 
     def devices(self, given: Devices | None) -> Devices:
-        """Return the devices that are given, or else those that the plan is made for.
+        """Return the given devices, or else those that the plan is made for.
 
         Raises
         ------
         WorkloadError
-            If there are neither.
+            If there are neither of them.
         """
         if given is None and self.hardware is None:
-            rule = "must be given: the plan does not say for which it is made"
+            rule = "must be given: the plan does not contain the devices that it is made for"
             raise WorkloadError([Flaw("devices", "", "", rule)], self.source)
         return self.hardware if given is None else given  # type: ignore[return-value]
 
     def foreign(self, graph: Graph, devices: Devices) -> bool:
-        """Whether the plan is made for another graph; `devices` stand in where it does not say its own."""
+        """Whether the plan is made for another graph; `devices` are used if it does not contain its own."""
         own = devices if self.hardware is None else self.hardware
         return bool(self.workload_sha256) and workload_hash(graph, own) != self.workload_sha256
 
     def check_graph(self, graph: Graph, devices: Devices, *, strict: bool) -> None:
-        """Refuse a plan of another graph; if not `strict` only one that places other nodes.
+        """Raise if the plan is made for another graph; if not `strict`, only if it also places other nodes.
 
         Raises
         ------
         WorkloadError
-            With one line that names both hashes.
+            Naming both hashes.
         """
         other = self.placement.keys() != set(graph.ids)
         if self.foreign(graph, devices) and (other or (strict and self.hardware is not None)):
@@ -117,18 +116,18 @@ class PlanRecord(Solution):
 
 @runtime_checkable
 class Planned(Protocol):
-    """Anything with a record of its solution, such as a plan."""
+    """An object with a record of its solution, such as a plan."""
 
     @property
     def record(self) -> PlanRecord:
-        """The solution and the question that it answers."""
+        """The solution, with the objective, devices and options of its plan."""
 
 
 AnySolution = Solution | Planned | Mapping[Any, str]
 
 
 def solution_of(given: AnySolution) -> Solution:
-    """Return what a caller gave as a solution; of a plan its record.
+    """Return the caller's plan, solution or mapping as a solution; for a plan its record.
 
     Examples
     --------

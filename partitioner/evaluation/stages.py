@@ -1,4 +1,4 @@
-"""Evaluations by loads: the time that each device is busy for a sample (paper, Sections 5.1 and 5.3)."""
+"""Evaluations by loads: a load is the time that a device is busy for a sample (paper, Sections 5.1, 5.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs without interruption: the subgraphs of accelerators, given or derived, and single CPU nodes."""
+"""The units that run without interruption: subgraphs of accelerators, given or derived, and CPU nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partitioner.workload.graph_validation import node_name
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The subgraphs of every accelerator in the order of execution, then each CPU node alone.
+    """The units: subgraphs of every accelerator in the order of execution, then each CPU node as a unit.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Units:
 
     @property
     def members(self) -> list[list[int]]:
-        """The nodes of every unit."""
+        """The positions of the nodes of every unit."""
         found: list[list[int]] = [[] for _ in self.index]
         for node, unit in enumerate(self.of.tolist()):
             found[unit].append(node)
@@ -50,12 +50,12 @@ class Units:
 
 
 def units_of(placed: Placed, subgraphs: Mapping[Any, int] | None) -> Units:
-    """Group the nodes of accelerators to subgraphs, by the given indices or the fewest there can be.
+    """Return the units, with subgraphs by the given indices or, if None, as few subgraphs as possible.
 
     Raises
     ------
     WorkloadError
-        If an index is missing or none, or an id means nothing.
+        If an index is missing or not an integer of at least 0, or an id is not that of a node.
     """
     index = _fewest(placed) if subgraphs is None else _given(placed, subgraphs)
     device, backward = placed.device.tolist(), placed.graph.backward.tolist()
@@ -71,7 +71,7 @@ def units_of(placed: Placed, subgraphs: Mapping[Any, int] | None) -> Units:
 
 
 def _fewest(placed: Placed) -> list[int | None]:
-    """How often a path of its pass has left an accelerator and returned to it before each node."""
+    """Return for each node of an accelerator how often a path of its pass has left and returned before it."""
     graph = placed.graph
     same = graph.backward[graph.edges[:, 0]] == graph.backward[graph.edges[:, 1]]
     if goes_one_way(graph.edges[same], placed.device):
@@ -106,7 +106,7 @@ def _given(placed: Placed, subgraphs: Mapping[Any, int]) -> list[int | None]:
             rule = "must be an integer of at least 0"
             flaws.append(Flaw(node_name(graph, i), "subgraph", shown(subgraphs[node]), rule))
         elif node not in subgraphs and pays[i]:
-            rule = f"is on {placed.names[placed.device[i]]}, but in no subgraph"
+            rule = f"is on {placed.names[placed.device[i]]}, and its subgraph is not given"
             flaws.append(Flaw(node_name(graph, i), "", "", rule))
     if flaws:
         raise WorkloadError(flaws)

@@ -1,4 +1,4 @@
-"""What a solution is evaluated under, in addition to the workload and the solution itself."""
+"""The terms of an evaluation: its options in addition to the workload and the solution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from partitioner.workload.transfers import Transfers
 
 @dataclass(frozen=True)
 class Terms:
-    """What a solution is evaluated under, see :func:`partitioner.evaluate`.
+    """The options of an evaluation, see :func:`partitioner.evaluate`.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class Terms:
         if not isinstance(cpus, bool):
             raise OptionError(f"limited_cpus = {shown(cpus)}: must be True or False")
         if transfers is not None and not isinstance(transfers, Transfers):
-            raise OptionError(f"transfers = {shown(transfers)}: must be Transfers")
+            raise OptionError(f"transfers = {shown(transfers)}: must be a partitioner.Transfers, or None")
         check_schedule("inference" if self.schedule is None else self.schedule, self.microbatches)
         require_constraints(self.constraints)
 
@@ -60,21 +60,21 @@ DEFAULTS = {field.name: field.default for field in fields(Terms)}
 def check_terms(
     objective: str, known: Sequence[str], devices: Devices, solution: Solution, terms: Terms
 ) -> None:
-    """Refuse what is given and means nothing to an objective.
+    """Raise if a term, or a part of the solution, is given that the objective does not depend on.
 
     Parameters
     ----------
     objective
-        Its name, for the message.
+        The name of the objective, for the message.
     known
-        The parts of solutions and terms that its value depends on.
+        The names of the terms and of the parts of solutions that the value depends on.
     devices, solution, terms
-        What is given.
+        What the caller has given.
 
     Raises
     ------
     OptionError
-        Naming all that means nothing.
+        Naming all terms and parts that the objective does not depend on.
     """
     parts = {
         "replicas": solution.replicas or None,
@@ -86,6 +86,6 @@ def check_terms(
     given = [*terms.given, *(name for name, value in parts.items() if value is not None)]
     foreign = [name for name in given if name not in (*known, "constraints", "split")]
     if foreign:
-        words = ", ".join(foreign)
-        knows = ", ".join(name for name in known if name in (*DEFAULTS, *parts)) or "none of these"
-        raise OptionError(f"{words}: mean nothing for objective {objective!r}, which knows {knows}")
+        names = ", ".join(foreign)
+        used = ", ".join(name for name in known if name in (*DEFAULTS, *parts)) or "none of these"
+        raise OptionError(f"{names}: must not be given for objective {objective!r}, which uses {used}")

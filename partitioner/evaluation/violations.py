@@ -1,4 +1,4 @@
-"""The rules that a placement breaks, in words."""
+"""The rules that a placement breaks, as messages."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ NOTHING: Mapping[int, str] = {}
 def violations_of(
     placed: Placed, memory: Floats | None = None, held: Mapping[int, str] = NOTHING
 ) -> tuple[str, ...]:
-    """Every broken rule: devices that do not exist, memory, kinds that may not run a node, colours.
+    """Return a message for every broken rule.
+
+    The rules are: devices exist, memory suffices, a node may run on the kind of its device, and the nodes of
+    a colour class are on one device.
 
     Parameters
     ----------
     placed
         The placement.
     memory
-        Shape (devices,): what each device holds; None if that is each part of the memory once.
+        Shape (devices,): the memory that each device holds; None to count each part of the memory once.
     held
-        What there is to say of the memory of a device.
+        For a device a remark on its memory.
     """
     memory = placed.memory if memory is None else memory
     found = _missing_devices(placed) + _full_devices(placed, memory, held) + _wrong_kinds(placed)
@@ -65,7 +68,8 @@ def _torn_colors(placed: Placed) -> list[str]:
         first = home.setdefault(color, i) if color >= 0 else i
         if device[first] != device[i]:
             found.append(
-                f"colour class {shown(graph.color_labels[color])} is torn: {node_name(graph, first)} "
-                f"on {names[device[first]]}, {node_name(graph, i)} on {names[device[i]]}"
+                f"colour class {shown(graph.color_labels[color])} is on two devices: "
+                f"{node_name(graph, first)} on {names[device[first]]}, "
+                f"{node_name(graph, i)} on {names[device[i]]}"
             )
     return found

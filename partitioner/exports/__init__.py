@@ -1,1 +1,1 @@
-"""What other tools read: one writer a file."""
+"""Writers of files for other tools, one in each module."""

@@ -20,23 +20,24 @@ CHANNELS = ("compute", "in", "out", "sync")
 
 
 def chrome_trace(runs: Timeline | Mapping[str, Timeline], *, milliseconds: float = 1.0) -> str:
-    """Timelines in the trace event format (JSON), times in microseconds.
+    """Return timelines in the trace event format (JSON), with times in microseconds.
 
-    Each run is a process. Each device is a thread for its processing, named as the device, and one for
+    Each run is a process. Each device has a thread for its processing, with the device's name, and one for
     each of its channels in use: ``gpu0 in``, ``gpu0 out`` and ``gpu0 sync``. Slices are named ``F3`` or
-    ``B3``: pass and microbatch, with the stage among their arguments. A counter a device shows its memory.
+    ``B3``: pass and microbatch, with the stage among their arguments. A counter for each device shows its
+    memory.
 
     Parameters
     ----------
     runs
-        A timeline, or several by the name of the run.
+        A timeline, or several timelines by the name of the run.
     milliseconds
-        How many milliseconds the graph's unit of time is.
+        The graph's unit of time in milliseconds.
 
     Raises
     ------
     OptionError
-        If `milliseconds` is no positive number.
+        If `milliseconds` is not a positive number.
     """
     number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
     if not number or not 0 < milliseconds <= LARGEST:
@@ -62,7 +63,7 @@ def save_chrome_trace(
     Raises
     ------
     OptionError
-        As there.
+        If `milliseconds` is not a positive number.
     PartitionerError
         If the file cannot be written.
     """
@@ -70,7 +71,7 @@ def save_chrome_trace(
 
 
 class _Run(NamedTuple):
-    """A timeline as a process; its threads count from `first`, so that no two processes share a number."""
+    """A timeline as a process; `first` is its first thread number, since processes must not share any."""
 
     timeline: Timeline
     process: int
@@ -78,7 +79,7 @@ class _Run(NamedTuple):
     scale: float
 
     def labels(self, name: str) -> Iterator[Event]:
-        """The names of the process and of its threads, in the order in which they are to be shown."""
+        """Yield the names of the process and its threads, in the order in which they are to be shown."""
         yield self._label("process_name", self.first, name=name)
         yield self._label("process_sort_index", self.first, sort_index=self.process)
         used = self.timeline.begin < self.timeline.end
@@ -92,7 +93,7 @@ class _Run(NamedTuple):
                     yield self._label("thread_sort_index", thread, sort_index=thread)
 
     def slices(self) -> Iterator[Event]:
-        """What runs when."""
+        """Yield a slice for each part of a pass."""
         position = {name: i for i, name in enumerate(self.timeline.devices)}
         for operation in self.timeline.operations():
             begin, end = self._time(operation.start), self._time(operation.end)
@@ -108,7 +109,7 @@ class _Run(NamedTuple):
             }
 
     def memory(self) -> Iterator[Event]:
-        """What each device holds."""
+        """Yield the values of each device's memory over time."""
         for name, memory in zip(self.timeline.devices, self.timeline.memory, strict=True):
             for time, used in zip(memory.time.tolist(), memory.used.tolist(), strict=True):
                 yield {
@@ -126,14 +127,14 @@ class _Run(NamedTuple):
         return self.first + device * len(CHANNELS) + CHANNELS.index(channel)
 
     def _time(self, time: float) -> int:
-        """Nanoseconds."""
+        """Return a time of the timeline in whole nanoseconds."""
         return round(time * self.scale)
 
 
 def _microseconds(nanoseconds: int) -> float:
-    """Microseconds that a reader finds as many nanoseconds in, even one that rounds down.
+    """Return nanoseconds as microseconds that give the same number of nanoseconds when rounded down.
 
-    Else slices that follow one another may overlap by one.
+    Otherwise consecutive slices could overlap by a nanosecond in a viewer that rounds down.
     """
     value = nanoseconds / 1000
     return value if int(value * 1000) == nanoseconds else math.nextafter(value, math.inf)

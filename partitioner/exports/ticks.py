@@ -1,4 +1,4 @@
-"""When the passes of a line of stages run if each takes one tick."""
+"""The ticks at which the passes of a pipeline run if each pass takes one tick."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Pass = tuple[int, int, int]
 
 
 def ticks(table: Table) -> list[int]:
-    """The tick of each pass of a table, as early as it can be; transfers take none.
+    """Return the earliest tick of each pass of a table; transfers take no time.
 
-    A forward pass waits for the one of the stage before, a backward pass (or its first half) for its
-    own forward pass and the backward pass of the stage after, the second half for the first.
+    A forward pass waits for that of the previous stage. A backward pass (or its first half) waits for the
+    forward pass of its stage and the backward pass of the next stage. A second half waits for the first.
 
     Raises
     ------
     WorkloadError
-        If passes wait for one another, or for one that is not there.
+        If passes wait for one another in a cycle, or for a pass that is missing.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def ticks(table: Table) -> list[int]:
     [0, 1, 1, 2]
     """
     waits = _waits(table)
-    found = [-1] * (len(waits) + 1)  # the last one stands for passes that are not there
+    found = [-1] * (len(waits) + 1)  # the last entry is that of all missing passes
     position, stop = table.start[:-1].tolist(), table.start[1:].tolist()
     tick, left = 0, len(waits)
     while left:
@@ -46,7 +46,7 @@ def ticks(table: Table) -> list[int]:
 
 
 def _waits(table: Table) -> list[list[int]]:
-    """What each pass waits for; -1 for a pass that is not there."""
+    """Return the positions of the passes that each pass waits for; -1 for a pass that is missing."""
     keys = list(zip(table.stage.tolist(), table.direction.tolist(), table.microbatch.tolist(), strict=True))
     number = {key: k for k, key in enumerate(keys)}
     last = int(table.stage.max(initial=-1))
@@ -67,7 +67,7 @@ def _before(one: Pass, last: int, known: dict[Pass, int]) -> Iterator[Pass]:
 
 
 def _stuck(table: Table, position: list[int]) -> list[Flaw]:
-    rule = "waits for ever on a line of stages, each of which needs the one before it"
+    rule = "can never run in a pipeline in which each stage needs the one before it"
     return [
         Flaw(f"device {name}", "", cells[k - table.start[i]], rule)
         for i, (k, (name, cells)) in enumerate(zip(position, table.rows().items(), strict=True))

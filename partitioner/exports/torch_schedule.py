@@ -1,4 +1,4 @@
-"""Schedules as the CSV files of torch.distributed.pipelining."""
+"""Writing of schedules as the CSV files of torch.distributed.pipelining."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from partitioner.schedule.table import FORWARD, Table
 
 
 def torch_ranks(table: Table) -> tuple[str, ...]:
-    """The devices as torch's ranks: those of earlier stages first."""
+    """Return the devices in the order of torch's ranks: devices of earlier stages come first."""
     require_type("table", table, Table)
     first = [table.stage[table.start[i] : table.start[i + 1]].min() for i in range(len(table.devices))]
     return tuple(table.devices[i] for i in np.argsort(first, kind="stable").tolist())
 
 
 def torch_schedule(table: Table) -> str:
-    r"""A table in torch's format ``compute_only``: a row for each rank, see :func:`torch_ranks`.
+    r"""Return a table in torch's format ``compute_only``: a row for each rank, see :func:`torch_ranks`.
 
     A cell is ``2F0``: stage, pass (F forward, B backward, or I and W, its halves) and microbatch. Each
-    column is a tick in which every device runs one pass at most; cells of devices that wait are empty.
-    torch adds the communication when it loads the file, from each stage to the next one.
+    column is a tick in which every device runs at most one pass; cells of devices that wait are empty.
+    torch adds the communication from each stage to the next when it loads the file.
 
     Raises
     ------
     WorkloadError
-        If the table is not a line of stages on one device each, which is all that torch knows: no
-        replicas, no stage whose passes are on different devices, none that waits for a later one; or
-        if it runs forward passes only and limits how many microbatches are on their way.
+        If torch does not support the table: it has replicas, passes of a stage on different devices, or a
+        stage that waits for a later one; or it has no backward passes and limits the number of microbatches
+        in the pipeline.
 
     Notes
     -----
@@ -67,7 +67,7 @@ def save_torch_schedule(table: Table, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     WorkloadError
-        As there.
+        If torch does not support the table.
     PartitionerError
         If the file cannot be written.
     """
@@ -75,7 +75,7 @@ def save_torch_schedule(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def _scattered(table: Table) -> list[Flaw]:
-    """Stages with passes on several devices."""
+    """Return a flaw for each stage with passes on several devices."""
     rule = "torch puts all passes of a stage on one rank"
     found = []
     for stage in np.unique(table.stage).tolist():
@@ -87,10 +87,15 @@ def _scattered(table: Table) -> list[Flaw]:
 
 
 def _limited(table: Table) -> list[Flaw]:
-    """A limit that order does not imply: under training a microbatch comes back before the next one goes."""
+    """Return a flaw if the table limits the microbatches in the pipeline without backward passes.
+
+    With backward passes the order of the passes implies the limit.
+    """
     if table.at_once is None or (table.direction != FORWARD).any():
         return []
-    return [Flaw("schedule", "at_once", str(table.at_once), "torch knows no limit, without backward passes")]
+    return [
+        Flaw("schedule", "at_once", str(table.at_once), "torch supports no limit without backward passes")
+    ]
 
 
 def _refuse(flaws: list[Flaw]) -> None:

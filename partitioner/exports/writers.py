@@ -1,4 +1,4 @@
-"""Plans as files, among them those of formats that other packages bring."""
+"""Writing of plans to files, also in formats that other packages provide."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from partitioner.base.registry import Registry
 from partitioner.results.plan import Plan
 from partitioner.workload.workload import Workload
 
-TAKEN = (".json",)  # plans
+TAKEN = (".json",)  # the suffix of plans
 
 
 @dataclass(frozen=True)
 class Writer:
-    """What writes plans in one format.
+    """A writer of plans in one format.
 
     Parameters
     ----------
     name
-        The format, for messages.
+        The name of the format, for messages.
     suffixes
-        The ends of the names of its files, such as ``(".yaml", ".yml")``; ``".json"`` is taken.
+        The suffixes of its files, such as ``(".yaml", ".yml")``; ``".json"`` is reserved for plans.
     content
-        Makes the content of the file: ``(plan, workload)`` to a text or bytes.
+        A function of ``(plan, workload)`` that returns the content of the file, a text or bytes.
 
     Raises
     ------
@@ -51,12 +51,12 @@ WRITERS = Registry("writer", "partitioner.exports", Writer)
 
 
 def save_plan(plan: Plan, workload: Workload, path: str | Path) -> None:
-    """Write a plan with the writer for that file, or else as JSON; all of the file is written or nothing.
+    """Write a plan with the writer for the file's suffix, or else as JSON; no partial file is written.
 
     Raises
     ------
     PartitionerError
-        If the writer raises an error or makes no content, or the file cannot be written.
+        If the writer raises an error or returns neither a text nor bytes, or the file cannot be written.
     """
     writer = entry_for(path, WRITERS, TAKEN)
     if writer is None:
@@ -74,8 +74,10 @@ def _content(writer: Writer, plan: Plan, workload: Workload) -> str | bytes:
         content = writer.content(plan, workload)
     except PartitionerError:
         raise
-    except Exception as error:  # a writer of another package may raise any
+    except Exception as error:  # the writer of another package may raise any error
         raise PartitionerError(f"writer {writer.name} failed: {type(error).__name__}: {error}") from error
     if not isinstance(content, str | bytes):
-        raise PartitionerError(f"writer {writer.name} made {type(content).__name__}: must be a text or bytes")
+        raise PartitionerError(
+            f"writer {writer.name} returned a {type(content).__name__}: must be a text or bytes"
+        )
     return content

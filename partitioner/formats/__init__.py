@@ -1,1 +1,1 @@
-"""Readers: files and foreign objects in, checked graphs and devices out."""
+"""Readers of files: workloads, devices, constraints, plans, placements, timelines and pass tables."""

@@ -1,4 +1,4 @@
-"""What a plan file says of every node: its device, its subgraph, its place in the order of execution."""
+"""The entries of a plan file by node: its device, its subgraph, its position in the order of execution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partitioner.workload.graph import Graph, NodeId
 
 
 def known(graph: Graph, nodes: Iterable[NodeId], where: str, flaws: list[Flaw]) -> dict[str, NodeId]:
-    """The graph's ids by their texts; nodes that it does not have are noted as flaws."""
+    """Return the graph's ids by their texts; add a flaw for each of `nodes` that the graph does not have."""
     by_text = {str(node): node for node in graph.ids}
     flaws += [
         Flaw(f"{where}node {shown(node)}", "", "", "is not the id of a node of the workload")
@@ -23,7 +23,7 @@ def known(graph: Graph, nodes: Iterable[NodeId], where: str, flaws: list[Flaw]) 
 
 
 def read_devices(top: Record) -> dict[NodeId, str]:
-    """The device of every node that a plan places."""
+    """Return the device of every node that a plan places."""
     text_ids = frozenset(top.take("text_ids", texts, [], required=False))
     given = top.take("placement", mapping, {})
     entries = Record(given, "placement", top.flaws)
@@ -31,7 +31,7 @@ def read_devices(top: Record) -> dict[NodeId, str]:
 
 
 def read_subgraphs(top: Record) -> dict[NodeId, int] | None:
-    """The index of every node's subgraph; None if the plan has none."""
+    """Return the index of every node's subgraph; None if the plan has no subgraphs."""
     if "subgraphs" not in top.data:
         return None
     text_ids = frozenset(top.take("text_ids", texts, [], required=False))
@@ -41,6 +41,6 @@ def read_subgraphs(top: Record) -> dict[NodeId, int] | None:
 
 
 def read_execution_order(top: Record) -> tuple[NodeId, ...] | None:
-    """The ids as they are written: JSON tells numbers from texts."""
+    """Return the ids in the order of execution, numbers and texts as they are written; None without one."""
     found = top.take("execution_order", identifiers, None, required=False)
     return None if found is None else tuple(found)

@@ -1,4 +1,4 @@
-"""Constraints from a JSON file."""
+"""Reading of constraints from a JSON file."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from partitioner.workload.graph import Graph
 
 
 def load_constraints(path: str | os.PathLike[str], graph: Graph) -> Constraints:
-    """Read a constraints file.
+    """Return the constraints in a file.
 
-    It is an object with the fields of :class:`partitioner.Constraints`, all of which may be left out. Names
-    of fields in a JSON object are texts: one that is the id of a node as a text means that node.
+    The file holds an object with the fields of :class:`partitioner.Constraints`, each of which may be left
+    out. Names in a JSON object are texts; a name that equals the id of a node as a text means that node.
 
     Parameters
     ----------
     path
         The file.
     graph
-        What it speaks of.
+        The graph whose nodes the constraints select.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def load_constraints(path: str | os.PathLike[str], graph: Graph) -> Constraints:
 
 
 def read_constraints(top: Record, graph: Graph) -> Constraints:
-    """Return the constraints that a JSON object holds; none where flaws are noted."""
+    """Return the constraints that a JSON object holds; no constraints if flaws are added."""
     before = len(top.flaws)
     known = [entry.name for entry in fields(Constraints)]
     for field in top.others(known):
@@ -64,7 +64,7 @@ def read_constraints(top: Record, graph: Graph) -> Constraints:
 
 
 def _by_id(given: dict[str, Any], ids: dict[str, Any]) -> dict[str, Any]:
-    """Patterns that are a node's id as a text become that id."""
+    """Return the fields with each pattern that equals a node's id as a text replaced by that id."""
     found = dict(given)
     for name in ("pin", "forbid"):
         if name in given:
@@ -86,7 +86,7 @@ def _groups(value: Any) -> list[list[int | str]]:
 
 def _range(value: Any) -> tuple[int | None, int | None]:
     if not isinstance(value, list) or len(value) != 2:
-        raise RuleBrokenError("must be a list of a least and a most number, null for none")
+        raise RuleBrokenError("must be a list of two numbers, the least and the most, null for no limit")
     least, most = (None if end is None else whole(end) for end in value)
     return least, most
 

@@ -1,4 +1,4 @@
-"""Devices from a JSON file: kinds, links, the model of communication."""
+"""Reading of devices from a JSON file: kinds, levels of links, the model of communication."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ READERS: dict[str, Any] = {
 
 
 def load_devices(path: str | os.PathLike[str]) -> Devices:
-    """Read a devices file.
+    """Return the devices in a file.
 
-    It is an object with the fields of :class:`partitioner.Devices`: `kinds`, a list of objects with the
-    fields of :class:`partitioner.DeviceKind`, and if need be `communication`, `synchronisation` and
-    `levels`, a list of objects with the fields of :class:`partitioner.Level`, all by the same names. Its
-    `transfers`, if any, are for :func:`load_transfers`.
+    The file holds an object with the fields of :class:`partitioner.Devices`: `kinds`, a list of objects with
+    the fields of :class:`partitioner.DeviceKind`; and optionally `communication`, `synchronisation` and
+    `levels`, a list of objects with the fields of :class:`partitioner.Level`. :func:`load_transfers` reads
+    the optional field `transfers`.
 
     Raises
     ------
@@ -52,11 +52,14 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
     return devices
 
 
-def read_devices(top: Record, beside: tuple[str, ...] = ()) -> Devices | None:
-    """Return the devices that a JSON object describes, or None where flaws are noted."""
+def read_devices(top: Record, further: tuple[str, ...] = ()) -> Devices | None:
+    """Return the devices that a JSON object describes; None if flaws are added.
+
+    The object may also have the fields `further`, which are not read.
+    """
     flaws = top.flaws
     before = len(flaws)
-    given = _taken(top, Devices, beside)
+    given = _fields(top, Devices, further)
     prefix = "" if top.where == "file" else f"{top.where}."
     kinds = [
         _made(DeviceKind, data, f"{prefix}kinds[{i}]", flaws)
@@ -73,10 +76,10 @@ def read_devices(top: Record, beside: tuple[str, ...] = ()) -> Devices | None:
 
 
 def load_transfers(path: str | os.PathLike[str]) -> Transfers | None:
-    """Read how tensors travel from a devices file: its object `transfers`, None without one.
+    """Return the model of transfer times in the field `transfers` of a devices file; None without one.
 
-    The object has the fields of :class:`partitioner.Transfers`; rows and columns of a square are in the
-    order of the devices, kind by kind.
+    The field is an object with the fields of :class:`partitioner.Transfers`; rows and columns of a matrix are
+    in the order of the devices, kind by kind.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def load_transfers(path: str | os.PathLike[str]) -> Transfers | None:
 
 
 def read_transfers(top: Record) -> Transfers | None:
-    """Return how tensors travel by the object `transfers`; None without one, or where flaws are noted."""
+    """Return the model in the field `transfers`; None if there is no such field, or if flaws are added."""
     data = top.take(TRANSFERS, mapping, None, required=False)
     before = len(top.flaws)
     record, known = Record(data or {}, TRANSFERS, top.flaws), [entry.name for entry in fields(Transfers)]
@@ -104,23 +107,26 @@ def read_transfers(top: Record) -> Transfers | None:
         return None
 
 
-def _made(noun: Any, data: Any, where: str, flaws: list[Flaw]) -> Any:
-    """An object of that class, or None if something is wrong with its fields."""
+def _made(of_class: Any, data: Any, where: str, flaws: list[Flaw]) -> Any:
+    """Return an object of that class made from a JSON object; None if flaws are added."""
     before = len(flaws)
-    given = _taken(Record(data, where, flaws), noun)
+    given = _fields(Record(data, where, flaws), of_class)
     try:
-        return noun(**given) if len(flaws) == before else None
+        return of_class(**given) if len(flaws) == before else None
     except WorkloadError as error:
         flaws += error.flaws
         return None
 
 
-def _taken(record: Record, noun: Any, beside: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The fields of a record that belong to the class; null is as good as nothing, `beside` is let be."""
-    known = [entry.name for entry in fields(noun)]
-    required = [entry.name for entry in fields(noun) if entry.default is MISSING]
-    for field in record.others((*known, *beside)):
-        record.note(field, "", f"is not a field; these are {', '.join((*known, *beside))}")
+def _fields(record: Record, of_class: Any, further: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the fields of a record that the class has; null means that the field is left out.
+
+    A field that is neither of the class nor one of `further` adds a flaw.
+    """
+    known = [entry.name for entry in fields(of_class)]
+    required = [entry.name for entry in fields(of_class) if entry.default is MISSING]
+    for field in record.others((*known, *further)):
+        record.note(field, "", f"is not a field; these are {', '.join((*known, *further))}")
     left_out = [name for name in known if name not in required and record.data.get(name) is None]
     return {
         name: record.take(name, READERS[name], None, name in required)

@@ -3,9 +3,9 @@
 The file holds `maxSizePerFPGA` (bytes), `maxFPGAs`, `maxCPUs`, `nodes` and `edges`. A node has `id`,
 `supportedOnFpga`, `cpuLatency`, `fpgaLatency`, `isBackwardNode` and may have `name`, `colorClass`,
 `size` (0 if missing) and `layerId`; an edge has `sourceId`, `destId` and `cost`. "FPGA" stands for any
-accelerator. Two additions of ours: a node may have `times`, an object with its time on further kinds of
-device (it runs on those only), and the parts of its memory, `parameters`, `gradients`, `optimizer`,
-`activations` and `workspace`. Fields of other names are kept.
+accelerator. This package adds two things to the format: a node may have `times`, an object with its time on
+further kinds of device (of these it runs only on those that `times` names), and the parts of its memory,
+`parameters`, `gradients`, `optimizer`, `activations` and `workspace`. Fields of other names are kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DEVICE_FIELD = {
 
 
 def load(path: str | os.PathLike[str], communication: str = "sequential") -> Workload:
-    """Read a workload file.
+    """Return the workload in a file.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
         The file. Times are in one unit of the user's choice (milliseconds in the published
         workloads), sizes in bytes.
     communication
-        The model of communication, see :class:`partitioner.Devices`; the file does not say.
+        The model of communication, see :class:`partitioner.Devices`; the file does not contain it.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def load(path: str | os.PathLike[str], communication: str = "sequential") -> Wor
 
 
 def read(path: str | os.PathLike[str], communication: str = "sequential") -> tuple[Graph, Devices]:
-    """Read graph and devices of a workload file, each checked, without checking that they fit.
+    """Return graph and devices of a workload file, each checked, but not whether they fit together.
 
     Parameters and errors are those of :func:`load`.
     """
@@ -82,28 +82,28 @@ def read(path: str | os.PathLike[str], communication: str = "sequential") -> tup
     try:
         devices = Devices.accelerated(counts[0], memory=memory, cpus=counts[1], communication=communication)
     except WorkloadError as error:
-        flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
+        flaws += [_with_file_names(flaw) for flaw in error.flaws]
     try:
         graph = _graph(nodes, edges, cost, extras) if nodes.ids or ids_known else None
     except WorkloadError as error:
-        flaws += [_in_words_of_the_file(flaw) for flaw in error.flaws]
+        flaws += [_with_file_names(flaw) for flaw in error.flaws]
     if graph is None or devices is None or flaws:
         raise WorkloadError(list(dict.fromkeys(flaws)), source)
     return graph, devices
 
 
 def workload_of(path: str | os.PathLike[str], graph: Graph, devices: Devices) -> Workload:
-    """The graph of a file with devices that may be others than the file's.
+    """Return the workload of a file's graph and of devices, which may differ from the file's.
 
     Raises
     ------
     WorkloadError
-        In the words of the file, if the devices cannot run the graph.
+        If the devices cannot run the graph; the message uses the names of fields in the file.
     """
     try:
         return Workload(graph, devices, Path(path).stem)
     except WorkloadError as error:
-        flaws = [_in_words_of_the_file(flaw) for flaw in error.flaws]
+        flaws = [_with_file_names(flaw) for flaw in error.flaws]
         raise WorkloadError(list(dict.fromkeys(flaws)), path_name(path)) from error
 
 
@@ -156,7 +156,8 @@ def _graph(nodes: Nodes, edges: list[tuple[NodeId, NodeId]], cost: list[float], 
     )
 
 
-def _in_words_of_the_file(flaw: Flaw) -> Flaw:
+def _with_file_names(flaw: Flaw) -> Flaw:
+    """Return the flaw with the names of fields in the file."""
     if flaw.where.startswith(f"node '{NAMELESS}["):
         place = flaw.where.removeprefix(f"node '{NAMELESS}").removesuffix("'")
         flaw = replace(flaw, where=f"nodes{place}")

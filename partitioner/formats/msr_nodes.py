@@ -18,7 +18,7 @@ OPTIONAL_NODE_FIELDS = ("colorClass", "layerId", "size", "times", *MEMORY_PARTS)
 
 @dataclass
 class Nodes:
-    """The columns of the node table."""
+    """The columns of the node table, with an entry for each node."""
 
     ids: list[NodeId] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Nodes:
 
 
 def read_nodes(records: Sequence[Any], flaws: list[Flaw]) -> Nodes:
-    """Read the columns, noting every flaw."""
+    """Return the columns of the node table; add every flaw to `flaws`."""
     nodes = Nodes()
     for place, data in enumerate(records):
         given = data.get("id") if isinstance(data, dict) else None
@@ -58,7 +58,7 @@ def read_nodes(records: Sequence[Any], flaws: list[Flaw]) -> Nodes:
 
 
 def _times(value: Any) -> dict[str, float]:
-    """Times on kinds that the format itself does not know."""
+    """Return the times on kinds other than accelerators and CPUs."""
     times = {text(kind): number(time) for kind, time in mapping(value).items()}
     if not times.keys().isdisjoint(("accelerator", "cpu")):
         raise RuleBrokenError("must not repeat accelerator and cpu: these are fpgaLatency and cpuLatency")

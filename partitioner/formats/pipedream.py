@@ -1,4 +1,4 @@
-"""Workloads from PipeDream's profiles: a forward node for each of theirs and, to train, a backward node."""
+"""Workloads from PipeDream's profiles: a forward node for each node and, for training, a backward node."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def load_pipedream(
     trimmed: bool = False,
     communication: str = "sequential",
 ) -> Workload:
-    """Make a workload of a ``graph.txt`` of PipeDream's profiler; times are in ms, sizes in bytes.
+    """Return the workload of a ``graph.txt`` of PipeDream's profiler; times are in ms, sizes in bytes.
 
-    To train, every node has a backward node of the same colour class, named with ``/backward``, and
-    every edge a mirror. An edge costs what its activation, or the gradient of it, takes to move. A
-    forward node holds its parameters and, to train, the activation of a sample; a backward node the
-    gradients of the parameters. Replicas exchange weights with the same bandwidth. The arguments are
-    kept in the graph's extras, and each node's bytes and stage with the node.
+    For training, every node has a backward node of the same colour class, whose id ends in ``/backward``,
+    and every edge has a mirrored edge. The cost of an edge is the time to transfer the activation, or its
+    gradient. A forward node holds its parameters and, for training, the activation of a sample; a backward
+    node holds the gradients of the parameters. Replicas exchange weights with the same bandwidth. The extras
+    of the graph keep the arguments, and for each node its bytes and its stage.
 
     Parameters
     ----------
@@ -49,13 +49,14 @@ def load_pipedream(
     bandwidth
         Bytes per second between an accelerator and host memory.
     accelerators, memory
-        How many accelerators, and the bytes of each; None is no limit.
+        The number of accelerators, and the bytes of memory of each; None for no limit.
     cpus, cpu_factor
-        How many CPUs, and how many times longer than an accelerator they take.
+        The number of CPUs, and the factor by which a CPU takes longer than an accelerator.
     training
-        False leaves the backward nodes out.
+        Whether to add backward nodes.
     trimmed
-        True leaves out what PipeDream's planner does: data loading, and unused items of tuples.
+        Whether to leave out the nodes that PipeDream's planner leaves out: data loading, and unused items of
+        tuples.
     communication
         The model of communication, see :class:`partitioner.Devices`.
 
@@ -111,7 +112,7 @@ def _graph(profile: Profile, given: dict[str, Any]) -> Graph:
 
 
 def _memory(profile: Profile, training: bool) -> dict[str, Any]:
-    """The parts of the memory, forward nodes first."""
+    """Return the parts of the memory of each node, in bytes, forward nodes first."""
     if not training:
         return {"parameters": profile.parameters}
     none = np.zeros(len(profile))
@@ -127,7 +128,7 @@ def _times(time: Floats, cpu_factor: float | None) -> dict[str, Floats]:
 
 
 def _kept(profile: Profile) -> list[dict[str, Any]]:
-    """What the graph does not say of each node."""
+    """Return the data of each node that has no field in a graph, for the extras."""
     columns = (profile.activation.tolist(), profile.parameters.tolist(), profile.stage.tolist())
     return [
         {"activationBytes": activation, "parameterBytes": parameters}

@@ -1,4 +1,4 @@
-"""Placements from files: our plan JSON, and the split JSON of msr-fiddle/dnn-partitioning."""
+"""Reading of placements: from plans of this package, and from splits of msr-fiddle/dnn-partitioning."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from partitioner.workload.graph import Graph, NodeId
 def load_placement(
     path: str | os.PathLike[str], graph: Graph, devices: Devices | None = None, complete: bool = True
 ) -> dict[NodeId, str]:
-    """Read where a plan or split file puts the nodes of a graph.
+    """Return the device of every node of a graph, from a plan file or a split file.
 
     Parameters
     ----------
     path
         A plan as :meth:`partitioner.Plan.save` writes it, or a split file.
     graph
-        What the file speaks of.
+        The graph whose nodes the file places.
     devices
-        The devices that it may name; None: those that a plan is made for.
+        The devices that the file may name; None for those that the plan is made for.
     complete
-        Place a node that the file leaves out with a node of its colour class, as is usual for the
-        backward nodes of hand-made splits.
+        Whether to place a node that the file leaves out with the nodes of its colour class. Splits made by
+        hand often leave out backward nodes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Plans from files."""
+"""Reading of plans from files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELDS = tuple(field.name for field in fields(Plan))
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """Read a plan as :meth:`partitioner.Plan.save` wrote it.
+    """Return the plan in a file that :meth:`partitioner.Plan.save` has written.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from partitioner.formats.record import (
     Record,
     RuleBrokenError,
     amount,
-    listing,
+    filled,
     mapping,
     pair,
     text,
@@ -44,20 +44,13 @@ def _taken(top: Record, name: str, required: bool) -> Any:
 
 
 def read_hardware(top: Record) -> Devices | None:
-    """Return the devices that the plan is made for; None if the file does not say."""
+    """Return the devices that the plan is made for; None if the file does not contain them."""
     data = top.take("hardware", mapping, None, required=False)
     return None if data is None else read_devices_record(Record(data, "hardware", top.flaws))
 
 
-def filled(value: Any) -> list[Any]:
-    """A JSON array that is not empty."""
-    if not listing(value):
-        raise RuleBrokenError("must not be empty")
-    return listing(value)
-
-
 def plain_mapping(value: Any) -> dict[str, Any]:
-    """A JSON object without infinity and not too deep."""
+    """Return a JSON object, which must not contain infinity or be nested deeper than `DEEPEST`."""
     level: list[Any] = [mapping(value)]
     for _ in range(DEEPEST):
         if any(isinstance(item, float) and math.isinf(item) for item in level):

@@ -1,4 +1,4 @@
-"""Plan and split files as records, each parsed once, and what they mean for a graph."""
+"""Plan and split files as records, each parsed once, and records resolved for a graph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIELDS = (
 
 
 def load_record(path: str | os.PathLike[str]) -> PlanRecord:
-    """Read a plan as :meth:`partitioner.Plan.save` writes it, or a split file, or anything with a placement.
+    """Return the record of a plan file, a split file, or another JSON file with a placement.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def load_record(path: str | os.PathLike[str]) -> PlanRecord:
 
 
 def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool = True) -> PlanRecord:
-    """Return the record of a file with the ids of the graph, nodes left out placed with their colour class.
+    """Return the record of a file with the ids of the graph; see `complete` of :func:`load_placement`.
 
     Raises
     ------
@@ -86,25 +86,25 @@ def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool 
 def evaluation_arguments(
     record: PlanRecord, graph: Graph, terms: Sequence[str], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the plan knows of the arguments of :func:`partitioner.evaluate` that mean something.
+    """Return the arguments of :func:`partitioner.evaluate` that the plan contains and the objective uses.
 
     Parameters
     ----------
     record
         The plan.
     graph
-        What it speaks of.
+        The graph that the plan is made for.
     terms
-        The names of the arguments that mean something to the objective.
+        The names of the arguments that the objective uses.
     given
-        Arguments that go before what the plan knows.
+        The caller's arguments, which take precedence over those of the plan.
 
     Raises
     ------
     WorkloadError
-        If the constraints or transfers among the plan's options are not sound.
+        If the constraints or transfers among the plan's options break a rule.
     OptionError
-        If the constraints given are of another type.
+        If the caller's constraints are not of type :class:`partitioner.Constraints`.
     """
     known: dict[str, Any] = {
         "replicas": record.replicas or None,
@@ -126,7 +126,7 @@ def evaluation_arguments(
 
 
 def _option(record: PlanRecord, name: str, graph: Graph) -> Any:
-    """Return an option of the call that is an object of its own; None if it was not given."""
+    """Return the constraints or transfers among the options of the plan; None if they are not there."""
     if name not in record.options:
         return None
     flaws: list[Flaw] = []

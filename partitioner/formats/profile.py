@@ -1,4 +1,4 @@
-"""Profiles of PipeDream (msr-fiddle/pipedream): the text file ``graph.txt``.
+"""Reading of profiles of PipeDream (msr-fiddle/pipedream): the text file ``graph.txt``.
 
 A line is a node, ``node1 -- description -- forward_compute_time=1.5, backward_compute_time=3.0,
 activation_size=64.0, parameter_size=128.0``, with or without `` -- stage_id=0`` at its end, or an
@@ -28,11 +28,11 @@ class Profile:
     Parameters
     ----------
     ids, descriptions
-        Each node's name and what it is.
+        The name and the description of each node.
     forward, backward
         Shape (n,): times in ms.
     activation, parameters
-        Shape (n,): bytes of the output, all its tensors together, and of the weights.
+        Shape (n,): bytes of all output tensors of a node, and of its weights.
     edges
         Shape (m, 2): positions of producer and consumer.
     stage
@@ -52,7 +52,7 @@ class Profile:
         return len(self.ids)
 
     def trimmed(self) -> Profile:
-        """What PipeDream plans: no sources named ``Input*``, then no sinks named ``__getitem__*``."""
+        """Return the profile without sources ``Input*`` and sinks ``__getitem__*``, as PipeDream plans it."""
         inputs = self._named("Input") & (np.bincount(self.edges[:, 1], minlength=len(self)) == 0)
         rest = self._only(~inputs)
         unread = np.bincount(rest.edges[:, 0], minlength=len(rest)) == 0
@@ -62,7 +62,7 @@ class Profile:
         return np.array([text.startswith(beginning) for text in self.descriptions], dtype=bool)
 
     def _only(self, kept: Bools) -> Profile:
-        """The subgraph of some nodes."""
+        """Return the subgraph of the nodes that are kept."""
         place = np.cumsum(kept) - 1
         ids, descriptions = (
             tuple(text for text, keep in zip(texts, kept, strict=True) if keep)
@@ -81,7 +81,7 @@ class Profile:
 
 
 def read_profile(path: str | os.PathLike[str]) -> Profile:
-    """Read a ``graph.txt`` of PipeDream's profiler or planner.
+    """Return the profile in a ``graph.txt`` of PipeDream's profiler or planner.
 
     Parameters
     ----------
@@ -112,7 +112,10 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
 
 
 def _positions(lines: Lines) -> Ints:
-    """The edges between known nodes; others are flaws unless it may be a broken line that names them."""
+    """Return the edges between known nodes as positions, shape (m, 2).
+
+    Other edges add a flaw, unless the id of some node could not be read.
+    """
     place = {node: i for i, node in enumerate(lines.ids)}
     if not lines.nameless:
         lines.flaws += [

@@ -19,20 +19,20 @@ NODE_RULE = "must be `id -- description -- fields`, or a tab and an edge `id -- 
 
 @dataclass
 class Lines:
-    """What the lines hold, and what is wrong with them.
+    """The content of the lines read so far, and their flaws.
 
     Parameters
     ----------
     ids, descriptions, numbers, stage
-        One entry a node; the numbers are those of `FIELDS`.
+        One entry for each node; the numbers are those of `FIELDS`.
     edges
-        The ids of the ends, and the line.
+        The ids of producer and consumer of each edge, and its line.
     known
-        The ids once more.
+        The set of the ids.
     flaws
         The broken rules so far.
     nameless
-        Whether some line was too broken to tell the id of its node.
+        Whether the id of some node could not be read.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Lines:
 
 
 def read_node(line: str, where: str, lines: Lines) -> None:
-    """Add a node, or what is wrong with its line."""
+    """Add the node in a line, and the flaws of the line."""
     parts = line.split(" -- ")
     stage = parts.pop() if len(parts) > 3 and parts[-1].startswith(f"{STAGE}=") else None
     if len(parts) < 3 or not parts[0]:
@@ -70,7 +70,7 @@ def read_node(line: str, where: str, lines: Lines) -> None:
 
 
 def _entries(entries: Sequence[str], where: str, flaws: list[Flaw]) -> dict[str, str]:
-    """The values by name."""
+    """Return the values of entries ``name=value`` by name."""
     found: dict[str, str] = {}
     for entry in entries:
         name, sign, value = entry.partition("=")
@@ -84,7 +84,7 @@ def _entries(entries: Sequence[str], where: str, flaws: list[Flaw]) -> dict[str,
 
 
 def read_edge(line: str, where: str, lines: Lines) -> None:
-    """Add an edge, or what is wrong with its line."""
+    """Add the edge in a line, or the flaw of the line."""
     ends = line.split(" -- ")
     if len(ends) != 2:
         lines.flaws.append(Flaw(where, "", shown(line), "must be an edge `id -- id` after its tab"))
@@ -97,20 +97,20 @@ def read_edge(line: str, where: str, lines: Lines) -> None:
 def _decimal(text: str) -> float:
     if not DECIMAL.fullmatch(text):
         raise RuleBrokenError("must be a number")
-    return _sound(float(text))
+    return _in_range(float(text))
 
 
 def _total(text: str) -> float:
-    """A number, or the sum of a list."""
+    """Return a number, or the sum of a list of numbers."""
     if not (text.startswith("[") and text.endswith("]")):
         return _decimal(text)
     try:
-        return _sound(sum(_decimal(item.strip()) for item in text[1:-1].split(";")))
+        return _in_range(sum(_decimal(item.strip()) for item in text[1:-1].split(";")))
     except RuleBrokenError as broken:
-        raise RuleBrokenError(f"{broken}, as must each number of a list [a; b]") from None
+        raise RuleBrokenError(f"{broken}; so must each number of a list [a; b]") from None
 
 
-def _sound(value: float) -> float:
+def _in_range(value: float) -> float:
     if value == 0 or SMALLEST <= value <= LARGEST:
         return value
     raise RuleBrokenError(number_rule(value))

@@ -1,4 +1,4 @@
-"""Readers of workload files that other packages bring."""
+"""Readers of workload files that other packages provide."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from partitioner.base.file_types import check_suffixes, entry_for
 from partitioner.base.registry import Registry
 from partitioner.workload.workload import Workload
 
-TAKEN = (".json", ".txt")  # workload files and PipeDream's profiles
+TAKEN = (".json", ".txt")  # the suffixes of workload files and of PipeDream's profiles
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What reads workload files of one format.
+    """A reader of workload files of one format.
 
     Parameters
     ----------
     name
-        The format, for messages.
+        The name of the format, for messages.
     suffixes
-        The ends of the names of its files, such as ``(".onnx",)``; ``".json"`` and ``".txt"`` are taken.
+        The suffixes of its files, such as ``(".onnx",)``; ``".json"`` and ``".txt"`` are reserved.
     read
-        Makes a :class:`partitioner.Workload` of a file: ``(path)``.
+        A function of ``(path)`` that returns a :class:`partitioner.Workload`.
 
     Raises
     ------
@@ -48,12 +48,12 @@ READERS = Registry("reader", "partitioner.formats", Reader)
 
 
 def read_foreign(path: str | Path) -> Workload | None:
-    """Read a file with the reader for it; None if there is no reader for it.
+    """Return the workload that the reader for the file's suffix reads; None if there is no such reader.
 
     Raises
     ------
     WorkloadError
-        If the reader raises an error, or makes no workload.
+        If the reader raises an error, or does not return a workload.
     """
     reader = entry_for(path, READERS, TAKEN)
     if reader is None:
@@ -62,8 +62,8 @@ def read_foreign(path: str | Path) -> Workload | None:
         workload = reader.read(Path(path))
     except PartitionerError:
         raise
-    except Exception as error:  # a reader of another package may raise any
+    except Exception as error:  # the reader of another package may raise any error
         words = f"reader {reader.name} failed: {type(error).__name__}: {error}"
         raise WorkloadError([Flaw("file", "", "", words)], str(path)) from error
-    require_type(f"what reader {reader.name} returns", workload, Workload)
+    require_type(f"result of reader {reader.name}", workload, Workload)
     return workload

@@ -1,4 +1,4 @@
-"""Typed access to the fields of a JSON object, noting every flaw instead of stopping at one."""
+"""Typed access to the fields of a JSON object; all flaws are collected before an error is raised."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ MISSING: Any = object()
 
 
 class RuleBrokenError(Exception):
-    """Raised by a converter; its text is the rule."""
+    """The error of a converter whose value breaks a rule; its text is the rule."""
 
 
 class Record:
-    """A JSON object at a named place.
+    """A JSON object at a named place in a file.
 
     Parameters
     ----------
     data
-        The parsed object; anything else is noted as a flaw and read as empty.
+        The parsed object; any other value adds a flaw and is treated as an empty object.
     where
-        How messages name the place.
+        The name of the place, for messages.
     flaws
         The list that flaws are added to.
     """
@@ -39,11 +39,14 @@ class Record:
             self.note("", shown(data), "must be a JSON object")
 
     def note(self, field: str, value: str, rule: str) -> None:
-        """Add a flaw of this place."""
+        """Add a flaw of a field of this object."""
         self.flaws.append(Flaw(self.where, field, value, rule))
 
     def take(self, field: str, convert: Callable[[Any], T], default: D, required: bool = True) -> T | D:
-        """The converted field; `default` where it is missing or wrong, which is noted."""
+        """Return the converted field; `default` if it is missing or breaks a rule, which adds a flaw.
+
+        A missing field adds a flaw only if it is required.
+        """
         value = self.data.get(field, MISSING)
         if value is MISSING:
             if required and not self.broken:
@@ -56,7 +59,7 @@ class Record:
             return default
 
     def others(self, known: Sequence[str]) -> dict[str, Any]:
-        """The fields beside `known`; one that differs from a known name in spelling is a flaw."""
+        """Return the fields that are not `known`; a different spelling of a known name adds a flaw."""
         plain = {_plain(name): name for name in known}
         for field in self.data:
             meant = plain.get(_plain(field))
@@ -70,7 +73,7 @@ class Record:
 
 
 def number(value: Any) -> float:
-    """A JSON number as a float."""
+    """Return a JSON number as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise RuleBrokenError("must be a number")
     try:
@@ -80,28 +83,28 @@ def number(value: Any) -> float:
 
 
 def amount(value: Any) -> float:
-    """A finite JSON number of at least 0 as a float."""
+    """Return a JSON number as a float, which must be finite and at least 0."""
     if not 0 <= number(value) < math.inf:
         raise RuleBrokenError("must be a finite number of at least 0")
     return number(value)
 
 
 def whole(value: Any) -> int:
-    """A JSON number without a fraction."""
+    """Return a JSON number as an integer; it must not have a fraction."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
         raise RuleBrokenError("must be a whole number")
     return int(value)
 
 
 def flag(value: Any) -> bool:
-    """True or false, or 1 or 0."""
+    """Return a JSON value as a bool; it must be true or false, or 1 or 0."""
     if isinstance(value, bool | int | float) and value in (0, 1):
         return bool(value)
     raise RuleBrokenError("must be true or false, or 1 or 0")
 
 
 def text(value: Any) -> str:
-    """A JSON string that can be written again."""
+    """Return a JSON string, which must be writable as UTF-8."""
     if not isinstance(value, str):
         raise RuleBrokenError("must be a text")
     try:
@@ -112,7 +115,7 @@ def text(value: Any) -> str:
 
 
 def identifier(value: Any) -> int | str:
-    """An integer or a string."""
+    """Return a node id, an integer or a string."""
     if isinstance(value, str):
         return text(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -123,26 +126,33 @@ def identifier(value: Any) -> int | str:
 
 
 def listing(value: Any) -> list[Any]:
-    """A JSON array."""
+    """Return a JSON array."""
     if not isinstance(value, list):
         raise RuleBrokenError("must be a list")
     return value
 
 
+def filled(value: Any) -> list[Any]:
+    """Return a JSON array, which must not be empty."""
+    if not listing(value):
+        raise RuleBrokenError("must not be empty")
+    return listing(value)
+
+
 def texts(value: Any) -> list[str]:
-    """A JSON array of strings."""
+    """Return a JSON array of strings."""
     return [text(item) for item in listing(value)]
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """A JSON object."""
+    """Return a JSON object."""
     if not isinstance(value, dict):
         raise RuleBrokenError("must be a JSON object")
     return value
 
 
 def pair(value: Any) -> tuple[float, float]:
-    """Two finite numbers of at least 0."""
+    """Return a JSON array of two numbers, which must be finite and at least 0."""
     if not isinstance(value, list) or len(value) != 2:
         raise RuleBrokenError("must be a list of two numbers")
     return amount(value[0]), amount(value[1])

@@ -1,4 +1,4 @@
-"""The replicas of the stages of a plan file."""
+"""Reading of the replicas of stages from a plan file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from partitioner.formats.record import Record, mapping, texts
 
 
 def read_replicas(top: Record) -> dict[str, tuple[str, ...]]:
-    """The replicas of a plan; empty if it has none."""
+    """Return the replicas of a plan: the further devices of each stage; empty if it has none."""
     given = top.take("replicas", mapping, {}, required=False)
     entries = Record(given, "replicas", top.flaws)
     return {name: tuple(entries.take(name, texts, [])) for name in given}

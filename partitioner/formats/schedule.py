@@ -1,4 +1,4 @@
-"""The schedule of a plan file."""
+"""Reading of the schedule of a plan file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from partitioner.formats.record import (
 
 
 def read_schedule(top: Record) -> Schedule | None:
-    """The schedule of a plan for latency; None if the file has none."""
+    """Return the schedule of a plan for latency; None if the file has none."""
     if "schedule" not in top.data:
         return None
     record = Record(top.take("schedule", mapping, {}), "schedule", top.flaws)
@@ -29,7 +29,7 @@ def read_schedule(top: Record) -> Schedule | None:
         for place, data in enumerate(record.take("entries", listing, []))
     ]
     path = record.take("critical_path", wholes, [])
-    rule = f"must be the places of entries, from 0 to {len(entries) - 1}"
+    rule = f"must be positions of entries, from 0 to {len(entries) - 1}"
     for place, entry in enumerate(entries):
         if entry.waits_for is not None and entry.waits_for >= len(entries):
             top.flaws.append(Flaw(f"schedule.entries[{place}]", "waits_for", str(entry.waits_for), rule))
@@ -39,17 +39,17 @@ def read_schedule(top: Record) -> Schedule | None:
 
 
 def wholes(value: Any) -> list[int]:
-    """A JSON array of whole numbers."""
+    """Return a JSON array of whole numbers."""
     return [whole(item) for item in listing(value)]
 
 
 def identifiers(value: Any) -> list[int | str]:
-    """A JSON array of node ids."""
+    """Return a JSON array of node ids."""
     return [identifier(item) for item in listing(value)]
 
 
 def optional_whole(value: Any) -> int | None:
-    """A whole number of at least 0, or null."""
+    """Return a whole number of at least 0, or None for null."""
     if value is not None and whole(value) < 0:
         raise RuleBrokenError("must be a whole number of at least 0, or null")
     return None if value is None else whole(value)

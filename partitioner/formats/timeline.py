@@ -1,4 +1,4 @@
-"""The timeline of a simulated schedule from JSON."""
+"""Reading of the timeline of a simulated schedule from a JSON file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.base.files import path_name, read_json
-from partitioner.formats.record import Record, RuleBrokenError, amount, text, texts
-from partitioner.formats.timeline_rows import DeviceRow, filled, no_others, optional_count, read_row
+from partitioner.formats.record import Record, RuleBrokenError, amount, filled, text, texts
+from partitioner.formats.timeline_rows import DeviceRow, no_others, optional_count, read_row
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import FORMAT, Timeline
 
@@ -23,9 +23,9 @@ FIELDS = (
 
 
 def load_timeline(path: str | os.PathLike[str]) -> Timeline:
-    """Read a timeline as :meth:`partitioner.schedule.Timeline.save` wrote it.
+    """Return the timeline in a file that :meth:`partitioner.schedule.Timeline.save` has written.
 
-    Figures that follow from the rest may be left out; if they are there, they must agree with it.
+    Figures that follow from the rest of the file may be left out; otherwise they must agree with it.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def _timeline(top: Record) -> Timeline:
     rows = [
         read_row(data, f"devices[{i}]", top.flaws) for i, data in enumerate(top.take("devices", filled, []))
     ]
-    _once(rows, top)
+    _check_repeated(rows, top)
     at_once = top.take("at_once", optional_count, None, required=False)
     timeline = Timeline(
         schedule=top.take("schedule", text, ""),
@@ -69,36 +69,36 @@ def _table(rows: list[DeviceRow], at_once: int | None) -> Table:
     return Table(found.devices, found.start, found.stage, found.microbatch, found.direction, at_once)
 
 
-def _once(rows: list[DeviceRow], top: Record) -> None:
-    """Device names and passes are there once each."""
+def _check_repeated(rows: list[DeviceRow], top: Record) -> None:
+    """Add a flaw for each name of a device, and each pass, that is in the file more than once."""
     names: set[str] = set()
     seen: set[str] = set()
     for i, row in enumerate(rows):
         if row.name in names:
-            top.flaws.append(Flaw(f"devices[{i}]", "name", shown(row.name), "is there twice"))
+            top.flaws.append(Flaw(f"devices[{i}]", "name", shown(row.name), "is given twice"))
         names.add(row.name)
         for cell in row.passes:
             if cell in seen:
-                top.flaws.append(Flaw(f"devices[{i}]", "passes", shown(cell), "is there twice"))
+                top.flaws.append(Flaw(f"devices[{i}]", "passes", shown(cell), "is given twice"))
             seen.add(cell)
 
 
 def _check_figures(top: Record, timeline: Timeline) -> None:
-    """Figures that follow from the rest agree with it."""
+    """Add a flaw for each figure that does not agree with the rest of the file."""
     expected = {"makespan": timeline.makespan, "time_per_sample": timeline.time_per_sample}
     _agree(top, expected | {"microbatches": timeline.table.microbatches})
     busy, bubble = timeline.busy.tolist(), timeline.bubble.tolist()
     for i, data in enumerate(top.data["devices"]):
         largest = float(timeline.memory[i].used.max())
-        told = {"peak_memory": largest, "busy": busy[i], "bubble": bubble[i]}
-        _agree(Record(data, f"devices[{i}]", top.flaws), told)
+        figures = {"peak_memory": largest, "busy": busy[i], "bubble": bubble[i]}
+        _agree(Record(data, f"devices[{i}]", top.flaws), figures)
 
 
 def _agree(record: Record, expected: Mapping[str, float]) -> None:
     for name, value in expected.items():
         given = record.take(name, amount, value, required=False)
         if not math.isclose(given, value, rel_tol=1e-9, abs_tol=1e-9):
-            record.note(name, shown(given), f"must be {value:.12g} by the rest of the file")
+            record.note(name, shown(given), f"must be {value:.12g}, which follows from the rest of the file")
 
 
 def _format(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""One device of a timeline file."""
+"""Reading of one device of a timeline file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw, shown
-from partitioner.formats.record import Record, RuleBrokenError, amount, listing, mapping, text, texts, whole
+from partitioner.formats.record import (
+    Record,
+    RuleBrokenError,
+    amount,
+    filled,
+    listing,
+    mapping,
+    text,
+    texts,
+    whole,
+)
 from partitioner.schedule.table import CELL, CELL_RULE
 from partitioner.schedule.timeline import PARTS, Memory
 from partitioner.workload.graph import Floats
@@ -23,7 +33,7 @@ LARGEST_COUNT = 2**31
 
 @dataclass(frozen=True, eq=False)
 class DeviceRow:
-    """One device of the file: what it ran, when, and what it held."""
+    """One device of a timeline file: its passes, their times, and its memory."""
 
     name: str
     passes: list[str]
@@ -36,13 +46,13 @@ class DeviceRow:
 
 
 def read_row(data: Any, where: str, flaws: list[Flaw]) -> DeviceRow:
-    """Read what the device at a place of the file ran and held, noting every flaw."""
+    """Return the device at a place of the file; add every flaw to `flaws`."""
     record = Record(data, where, flaws)
     no_others(record, ROW_FIELDS)
     passes = record.take("passes", _cells, [])
     begin, end = (record.take(name, _times, np.zeros((0, 4))) for name in ("begin", "end"))
     if "passes" in record.data and not len(passes) == len(begin) == len(end):
-        record.note("passes", "", f"there are {len(passes)}, but {len(begin)} of begin and {len(end)} of end")
+        record.note("passes", "", f"has {len(passes)} entries, but begin has {len(begin)} and end {len(end)}")
         passes, begin, end = [], np.zeros((0, 4)), np.zeros((0, 4))
     _check_times(record, begin, end)
     memory = _memory(record)
@@ -63,9 +73,9 @@ def _memory(record: Record) -> Memory:
     inner = Record(record.take("memory", mapping, {}), f"{record.where}.memory", record.flaws)
     time, used = (np.array(inner.take(name, _amounts, [0.0])) for name in ("time", "used"))
     if len(time) != len(used):
-        inner.note("used", "", f"there are {len(used)}, but {len(time)} times")
+        inner.note("used", "", f"has {len(used)} entries, but time has {len(time)}")
     elif (np.diff(time) < 0).any():
-        inner.note("time", "", "must not go back")
+        inner.note("time", "", "must not decrease")
     return Memory(time, used)
 
 
@@ -74,21 +84,14 @@ def _check_times(record: Record, begin: Floats, end: Floats) -> None:
         record.note(f"end[{k}]", shown(end[k].tolist()), "must not be before begin")
     early = (end[:, :2] > begin[:, 1:3]).any(axis=1) | (end[:, 1] > begin[:, 3])
     for k in np.flatnonzero(early).tolist():
-        rule = "processing must follow the transfers in, the rest the processing"
+        rule = "processing must follow the transfers in, and transfers out and sync must follow processing"
         record.note(f"begin[{k}]", shown(begin[k].tolist()), rule)
 
 
 def no_others(record: Record, known: tuple[str, ...]) -> None:
-    """Note fields that are none."""
+    """Add a flaw for each field that is not known."""
     for name in record.others(known):
         record.note(name, "", f"is not a field; these are {', '.join(known)}")
-
-
-def filled(value: Any) -> list[Any]:
-    """A JSON array that is not empty."""
-    if not listing(value):
-        raise RuleBrokenError("must not be empty")
-    return listing(value)
 
 
 def _cells(value: Any) -> list[str]:
@@ -103,7 +106,7 @@ def _amounts(value: Any) -> list[float]:
 
 
 def _times(value: Any) -> Floats:
-    """Shape (passes, 4)."""
+    """Return the times of the parts of passes, shape (passes, 4)."""
     for item in listing(value):
         if not isinstance(item, list) or len(item) != len(PARTS):
             raise RuleBrokenError(f"must be a list of lists of {len(PARTS)} times: {', '.join(PARTS)}")
@@ -112,12 +115,12 @@ def _times(value: Any) -> Floats:
 
 def _count(value: Any) -> int:
     if not 0 <= whole(value) < LARGEST_COUNT:
-        raise RuleBrokenError("must be a whole number of at least 0, and fit 31 bits")
+        raise RuleBrokenError(f"must be a whole number from 0 to {LARGEST_COUNT - 1}")
     return whole(value)
 
 
 def optional_count(value: Any) -> int | None:
-    """A whole number of at least 1, or null."""
+    """Return a whole number of at least 1, or None for null."""
     if value is None:
         return None
     if _count(value):
@@ -126,5 +129,5 @@ def optional_count(value: Any) -> int | None:
 
 
 def optional_amount(value: Any) -> float | None:
-    """A finite number of at least 0, or null."""
+    """Return a finite number of at least 0, or None for null."""
     return None if value is None else amount(value)

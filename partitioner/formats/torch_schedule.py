@@ -1,4 +1,4 @@
-"""Schedules from the CSV files of torch.distributed.pipelining."""
+"""Reading of schedules from the CSV files of torch.distributed.pipelining."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OVERLAP_RULE = "must hold a forward and a backward pass, such as (0F1;3B0)OVERLA
 
 @dataclass(frozen=True)
 class Cell:
-    """Passes of a cell in their order, transfers among them, and where the cell is."""
+    """A cell of the file: where it is, its passes in order, and its transfer, each empty if there is none."""
 
     where: str
     passes: tuple[str, ...] = ()
@@ -29,14 +29,14 @@ class Cell:
 
 
 def load_torch_schedule(path: str | os.PathLike[str], devices: Sequence[str] | None = None) -> Table:
-    """Read a schedule CSV of torch, format ``compute_only`` or ``compute_comms``.
+    """Return the pass table in a schedule CSV of torch, format ``compute_only`` or ``compute_comms``.
 
-    A row for each rank, a cell for each step, empty for a pause. ``2F0`` is the forward pass of stage 2 for
-    microbatch 0, ``B`` the backward pass, ``I`` and ``W`` its halves. ``(0F1;3B0)OVERLAP_F_B`` is read as
-    its passes one after the other, since a device runs one at a time here. Transfers (``SEND_F``,
-    ``RECV_F``, ``SEND_B``, ``RECV_B``) and the handling of shards (``UNSHARD``, ``RESHARD``,
-    ``REDUCE_GRAD``) have no place in a table, as they follow from it; transfers must be on the right side
-    of their pass.
+    The file has a row for each rank and a cell for each step, which is empty for a pause. ``2F0`` is the
+    forward pass of stage 2 for microbatch 0, ``B`` the backward pass, ``I`` and ``W`` its halves. The passes
+    of ``(0F1;3B0)OVERLAP_F_B`` are read as two passes in this order, since in a pass table a device runs one
+    pass at a time. Transfers (``SEND_F``, ``RECV_F``, ``SEND_B``, ``RECV_B``) and the handling of shards
+    (``UNSHARD``, ``RESHARD``, ``REDUCE_GRAD``) are left out, since they follow from the table; but a
+    ``SEND`` must come after its pass, and a ``RECV`` before it.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def load_torch_schedule(path: str | os.PathLike[str], devices: Sequence[str] | N
     WorkloadError
         Naming the file and every row, cell and rule that was broken.
     OptionError
-        If `devices` has not one name, of its own, for each row.
+        If `devices` does not have a different name for each row.
     """
     source, flaws = path_name(path), list[Flaw]()
     rows = [_row(number, row, flaws) for number, row in enumerate(_rows(read_text(path), source))]
@@ -78,13 +78,13 @@ def _rows(text: str, source: str) -> list[list[str]]:
 def _row(number: int, row: Sequence[str], flaws: list[Flaw]) -> list[Cell]:
     cells = [_cell(f"row {number}, cell {i}", text.strip(), flaws) for i, text in enumerate(row)]
     if not any(cell.passes for cell in cells) and not flaws:
-        flaws.append(Flaw(f"row {number}", "", "", "has no pass: each row is the work of a rank"))
+        flaws.append(Flaw(f"row {number}", "", "", "has no pass: each row must have the passes of a rank"))
     flaws += _out_of_place(cells)
     return cells
 
 
 def _cell(where: str, text: str, flaws: list[Flaw]) -> Cell:
-    """What a cell stands for; a flaw if that is nothing."""
+    """Return the passes or the transfer of a cell; add a flaw if its text is neither."""
     if text == "" or SHARDING.fullmatch(text):
         return Cell(where)
     if TRANSFER.fullmatch(text):
@@ -103,7 +103,7 @@ def _cell(where: str, text: str, flaws: list[Flaw]) -> Cell:
 
 
 def _out_of_place(cells: Sequence[Cell]) -> list[Flaw]:
-    """Transfers before the pass that makes what they send, or after the one that needs what they bring."""
+    """Return a flaw for each ``SEND`` before the pass that it belongs to, and each ``RECV`` after it."""
     done: set[str] = set()
     found = []
     for cell in cells:
@@ -119,12 +119,12 @@ def _out_of_place(cells: Sequence[Cell]) -> list[Flaw]:
 
 
 def _halved(one: str) -> str:
-    """The pass whose end others wait for: the first half stands for the backward pass."""
+    """Return the pass with its first half ``I`` as ``B``: other stages wait for the first half only."""
     return one.replace("I", "B")
 
 
 def _repeated(rows: Sequence[Sequence[Cell]]) -> list[Flaw]:
-    """Passes that are there twice, and stages on two ranks."""
+    """Return a flaw for each pass that is in the file twice, and each stage that is on two ranks."""
     seen: set[str] = set()
     home: dict[str, int] = {}
     found = []
@@ -133,7 +133,7 @@ def _repeated(rows: Sequence[Sequence[Cell]]) -> list[Flaw]:
             for one in cell.passes:
                 stage = re.split("[FBIW]", one)[0]
                 if one in seen:
-                    found.append(Flaw(cell.where, "", one, "is there twice"))
+                    found.append(Flaw(cell.where, "", one, "is given twice"))
                 elif home.setdefault(stage, rank) != rank:
                     rule = f"stage {stage} is in row {home[stage]}: torch puts a stage on one rank"
                     found.append(Flaw(cell.where, "", one, rule))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from partitioner.base.errors import OptionError, shown
-from partitioner.workload.transfers import BY_FARE, Transfers
+from partitioner.workload.transfers import DEFAULT_TRANSFERS, Transfers
 
 if TYPE_CHECKING:
     from partitioner.methods.list_scheduling.choice import Choice
@@ -93,7 +93,7 @@ class Placing:
         The parts of method ``list``.
     """
 
-    transfers: Transfers = BY_FARE
+    transfers: Transfers = DEFAULT_TRANSFERS
     refine: bool = False
     reserve_memory: bool = True
     grouper: str = "none"

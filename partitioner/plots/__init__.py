@@ -1,4 +1,4 @@
-"""Pictures of plans and schedules, one a file; matplotlib is loaded when one is drawn."""
+"""Pictures of plans and schedules, one in each module; matplotlib is loaded when one is drawn."""
 
 from partitioner.plots.graph import plot_graph
 from partitioner.plots.loads import plot_loads

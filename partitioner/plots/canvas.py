@@ -1,4 +1,4 @@
-"""Axes to draw on, with a row for each device, in whatever style is in use."""
+"""Axes to draw on, with a row for each device, in matplotlib's current style."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ POINTS = 72
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The axes given, or those of a new figure of this size in inches.
+    """Return the given axes, or those of a new figure of this size in inches.
 
     Raises
     ------
     BackendUnavailable
         If matplotlib is not installed.
     WorkloadError
-        If `ax` is something else.
+        If `ax` is neither None nor matplotlib's Axes.
     """
     try:
         from matplotlib import pyplot
@@ -40,7 +40,7 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def row_axes(ax: Axes | None, width: float, names: Sequence[str]) -> Axes:
-    """Axes with a named row for each device at height 0, 1, 2 and so on, from the top down."""
+    """Return axes with a named row for each device, at heights 0, 1, 2 and so on from the top down."""
     ax = new_axes(ax, width, min(HIGHEST, FRAME + ROW * len(names)))
     size = text_size(ax, len(names))
     every = max(1, round(SMALLEST_TEXT / size))
@@ -52,14 +52,14 @@ def row_axes(ax: Axes | None, width: float, names: Sequence[str]) -> Axes:
 
 
 def text_size(ax: Axes, rows: int) -> float:
-    """The size in points of texts that stand one below the other, one a row."""
+    """Return the size in points of texts that fit one below the other, one in each row."""
     from matplotlib import rcParams
 
     height = ax.get_window_extent().height / ax.figure.dpi * POINTS
     return min(float(rcParams["font.size"]), 0.7 * height / rows)
 
 
-def beside(ax: Axes, texts: Sequence[str]) -> None:
+def label_rows(ax: Axes, texts: Sequence[str]) -> None:
     """Write a text at the right end of each row."""
     size = text_size(ax, len(texts))
     for row in range(len(texts)) if size >= SMALLEST_TEXT else ():
@@ -76,7 +76,7 @@ def beside(ax: Axes, texts: Sequence[str]) -> None:
 
 
 def head(ax: Axes, title: str, handles: Sequence[Artist] | None = None) -> None:
-    """Write the title, and below it the legend, of all that has a label or of `handles`, above the axes."""
+    """Write the title above the axes, and below it the legend of `handles`, or of all that has a label."""
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     entries = len(handles)
     ax.legend(

@@ -1,4 +1,4 @@
-"""Colours for passes, parts and devices, for light and dark backgrounds alike."""
+"""Colours of passes, parts and devices, legible on light and on dark backgrounds."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SHAPES = (("o", "s"), ("^", "v"), ("D", "p"), ("P", "X"))
 
 
 def device_look(number: int) -> tuple[str, str, str]:
-    """The colour of a device, and the shapes of its forward and backward nodes.
+    """Return the colour of a device, and the shapes of its forward and backward nodes.
 
-    Colours repeat after 16 devices, with other shapes, and all of it after 64.
+    Colours repeat after 16 devices, with other shapes; colours and shapes repeat after 64 devices.
 
     Examples
     --------
@@ -33,14 +33,14 @@ def device_look(number: int) -> tuple[str, str, str]:
 
 
 def ink() -> ColorType:
-    """The style's colour of text."""
+    """Return the style's colour of text."""
     from matplotlib import rcParams
 
     return cast("ColorType", rcParams["text.color"])
 
 
 def mixed(colour: ColorType, other: ColorType, share: float) -> tuple[float, float, float]:
-    """A colour with this share of another one."""
+    """Return a mixture of two colours, with the fraction `share` of `other`."""
     from matplotlib.colors import to_rgb
 
     first, second = to_rgb(colour), to_rgb(other)
@@ -49,7 +49,7 @@ def mixed(colour: ColorType, other: ColorType, share: float) -> tuple[float, flo
 
 
 def on_top(colour: ColorType) -> ColorType:
-    """The style's colour of text or of the background: whichever reads better on a box of this colour."""
+    """Return the style's colour of text or of the background, whichever contrasts more with `colour`."""
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 

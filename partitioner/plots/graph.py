@@ -1,4 +1,4 @@
-"""The split graph, a colour for each device (paper, Figure 10)."""
+"""A picture of the split graph, with a colour for each device (paper, Figure 10)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plot_graph(
     loads: Sequence[DeviceLoad] = (),
     layout: str = "auto",
 ) -> Axes:
-    """Draw a graph with every node in its device's colour.
+    """Draw a graph with every node in the colour of its device, and return the axes.
 
     Parameters
     ----------
@@ -47,19 +47,20 @@ def plot_graph(
     placement
         The name of a device for every node id.
     ax
-        Where to draw; by default in a new figure.
+        The axes to draw on; by default those of a new figure.
     loads
-        Those of a plan or an evaluation: the legend names them.
+        The loads of a plan or an evaluation, which the legend then shows.
     layout
-        ``"dot"``: by Graphviz; ``"layered"``: by longest paths, the backward pass below the forward
-        one, see :func:`partitioner.plots.layered.layered`; ``"auto"``: by Graphviz where it is installed,
-        the graph has one pass only, and it takes at most 10 seconds.
+        ``"dot"``: by Graphviz; ``"layered"``: by longest paths, with the backward pass below the forward
+        pass, see :func:`partitioner.plots.layered.layered`; ``"auto"``: by Graphviz if it is installed,
+        the graph has only one pass, and Graphviz takes at most 10 seconds; otherwise ``"layered"``.
 
     Returns
     -------
     Axes
-        With a scatter for each device and pass: forward and backward nodes differ in shape. Edges between
-        devices are darker. A long graph runs to and fro in several lines, one below the other.
+        The axes, with a scatter for each device and pass: forward and backward nodes differ in shape. Edges
+        between devices are darker. A long graph is folded to several lines, one below the other, of which
+        every second one runs backwards.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def plot_graph(
     WorkloadError
         If a node is not placed.
     OptionError
-        If the layout is unknown, or is ``"dot"`` and Graphviz gives none.
+        If the layout is unknown, or is ``"dot"`` and Graphviz is not installed, fails or takes too long.
     """
     require_type("graph", graph, Graph)
     require_mapping("placement", placement, "must be a mapping from node id to device name")
@@ -97,7 +98,7 @@ def _places(graph: Graph, layout: str) -> Floats:
     one_pass = not graph.backward.any() or bool(graph.backward.all())
     found = by_dot(graph) if layout == "dot" or (layout == "auto" and one_pass) else None
     if found is None and layout == "dot":
-        raise OptionError("layout 'dot': the program dot of Graphviz is not here, or gave no answer in time")
+        raise OptionError("layout = 'dot': Graphviz's program dot is not installed, failed or took too long")
     return layered(graph) if found is None else found
 
 
@@ -107,7 +108,7 @@ def _extent(place: Floats) -> tuple[float, float]:
 
 
 def folded(place: Floats) -> Floats:
-    """Shape (n, 2): a long strip of positions as lines one below the other, every second one backwards.
+    """Return positions, shape (n, 2), folded to lines one below the other, every second one backwards.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def folded(place: Floats) -> Floats:
 
 
 def _devices(graph: Graph, placement: Mapping[Any, str]) -> tuple[list[str], Ints]:
-    """The devices in use, from the first to the last in the graph, and that of every node."""
+    """Return the devices in use, in the order of the mean depth of their nodes, and each node's device."""
     names, device = np.unique([placement[node] for node in graph.ids], return_inverse=True)
     depth = layered(graph)[:, 0]
     mean = np.bincount(device, depth, len(names)) / np.bincount(device, minlength=len(names))
@@ -135,7 +136,7 @@ def _devices(graph: Graph, placement: Mapping[Any, str]) -> tuple[list[str], Int
 
 
 def _labels(names: Sequence[str], device: Ints, loads: Sequence[DeviceLoad]) -> list[str]:
-    """What the legend says of each device."""
+    """Return the legend's text for each device."""
     for entry in require_items("loads", loads):
         require_type("loads", entry, DeviceLoad)
     load = {entry.name: f"load {figure(entry.load)}" for entry in loads}
@@ -157,7 +158,7 @@ def _draw_edges(ax: Axes, graph: Graph, place: Floats, device: Ints) -> None:
 
 
 def _curves(graph: Graph, place: Floats) -> Floats:
-    """Shape (m, points, 2): edges over several layers bend around what lies between."""
+    """Return the edges as curves, shape (m, points, 2); edges over several layers are bent."""
     start, end = place[graph.edges[:, 0]], place[graph.edges[:, 1]]
     length = np.abs(end[:, 0] - start[:, 0])
     bend = np.minimum(3.0, 0.5 * np.sqrt(np.maximum(0, length - 1.5)))
@@ -189,7 +190,7 @@ def _draw_nodes(ax: Axes, graph: Graph, place: Floats, device: Ints, devices: in
 
 
 def _marker(ax: Axes, place: Floats, devices: int) -> float:
-    """The width of nodes in points: they do not touch beside a legend of so many devices."""
+    """Return the width of nodes in points such that they do not touch, next to the devices' legend."""
     box = ax.get_window_extent()
     size = np.array((box.width, box.height)) / ax.figure.dpi
     size[0] = max(0.3 * size[0], 1.2 * size[0] - LEGEND * _columns(min(devices, LISTED)))
@@ -198,7 +199,7 @@ def _marker(ax: Axes, place: Floats, devices: int) -> float:
 
 
 def _legend(ax: Axes, graph: Graph, labels: Sequence[str]) -> None:
-    """The devices, and the two shapes if there are two passes, to the right of the picture."""
+    """Write the legend of the devices, and of the shapes of two passes, to the right of the picture."""
     looks: list[tuple[ColorType, str, str]]
     looks = [(*device_look(i)[:2], label) for i, label in enumerate(labels[:LISTED])]
     if graph.backward.any() and not graph.backward.all():

@@ -1,4 +1,4 @@
-"""Where the program ``dot`` of Graphviz draws the nodes of a graph, where it is installed."""
+"""The layout of a graph by the program ``dot`` of Graphviz, if it is installed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ARGUMENTS = ("-Tplain", "-Grankdir=LR", "-Granksep=1", "-Gnodesep=1", "-Gsplines
 
 
 def by_dot(graph: Graph) -> Floats | None:
-    """Shape (n, 2): positions from left to right, about 1 apart.
+    """Return positions of the nodes from left to right, about 1 apart, shape (n, 2).
 
-    None if there is no such program, or it fails or takes longer than `SECONDS`.
+    The result is None if the program is not installed, fails, or takes longer than `SECONDS`.
     """
     program = shutil.which("dot")
     if program is None:
@@ -36,7 +36,7 @@ def _edges(graph: Graph) -> list[str]:
 
 
 def _positions(answer: str, count: int) -> Floats:
-    """Read lines such as ``node 7 1.5 0.25 ...``; every node must have one."""
+    """Return the positions in lines such as ``node 7 1.5 0.25 ...``; raise if a node has no line."""
     place = np.full((count, 2), np.nan)
     for line in answer.splitlines():
         words = line.split()

@@ -1,4 +1,4 @@
-"""Where to draw the nodes of a graph: in layers by longest path, few crossings."""
+"""A layout of the nodes of a graph: in layers by longest path, with few crossings of edges."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LEVEL = 0.9  # below 1, so that the strip stays level
 
 
 def layered(graph: Graph) -> Floats:
-    """Shape (n, 2): positions from left to right along the longest paths.
+    """Return positions of the nodes from left to right along the longest paths, shape (n, 2).
 
     Notes
     -----
-    The backward pass, if there is one, lies below and runs from right to left, so that each of its nodes
-    is about where its forward node is. The order within a layer comes from sweeps to and fro in which
+    The backward pass, if there is one, is drawn below and from right to left, so that a backward node is
+    about below its forward node. The order within a layer comes from sweeps in both directions, in which
     every node moves to the mean height of its neighbours in other layers.
 
     Examples
@@ -40,7 +40,7 @@ def layered(graph: Graph) -> Floats:
 
 
 def _part(graph: Graph, nodes: Ints, against: bool) -> Floats:
-    """Positions of one pass; `against` the direction of its edges if asked for."""
+    """Return the positions of the nodes of one pass, with reversed edges if `against` is True."""
     number = np.full(len(graph), -1)
     number[nodes] = np.arange(len(nodes))
     edges = number[graph.edges]
@@ -51,7 +51,10 @@ def _part(graph: Graph, nodes: Ints, against: bool) -> Floats:
 
 
 def longest_paths(count: int, edges: Ints) -> Ints:
-    """Shape (count,): edges on the longest path to each node; those without input are near their users."""
+    """Return the layer of each node, shape (count,): the number of edges on the longest path to it.
+
+    A node without inputs is in the layer before its first consumer.
+    """
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(edges.tolist())
@@ -65,7 +68,7 @@ def longest_paths(count: int, edges: Ints) -> Ints:
 
 
 def heights(layer: Ints, edges: Ints) -> Floats:
-    """Shape (n,): the height of each node, at least 1 apart within a layer."""
+    """Return the height of each node, shape (n,); heights within a layer are at least 1 apart."""
     height = np.zeros(len(layer))
     sweeps = [_sweep(layer, edges), _sweep(layer, edges[:, ::-1])[::-1]]
     for row, _, _ in sweeps[0]:
@@ -80,7 +83,7 @@ def heights(layer: Ints, edges: Ints) -> Floats:
 
 
 def _sweep(layer: Ints, edges: Ints) -> list[tuple[Ints, Ints, Ints]]:
-    """For each layer its nodes, and of every edge into it the source, and which of these nodes it meets."""
+    """Return for each layer its nodes, and for each edge into it the source and the target's index there."""
     order = np.argsort(layer, kind="stable")
     start = np.searchsorted(layer[order], np.arange(layer.max(initial=-1) + 2))
     within = np.zeros(len(layer), dtype=np.int64)
@@ -95,7 +98,7 @@ def _sweep(layer: Ints, edges: Ints) -> list[tuple[Ints, Ints, Ints]]:
 
 
 def _spread(wanted: Floats) -> Floats:
-    """The heights closest to those wanted, in the same order and at least 1 apart (isotonic regression)."""
+    """Return the heights closest to `wanted`, in its order and at least 1 apart (isotonic regression)."""
     order, steps = np.argsort(wanted, kind="stable"), np.arange(len(wanted))
     blocks: list[tuple[float, int]] = []
     for value in (wanted[order] - steps).tolist():

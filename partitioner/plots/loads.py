@@ -1,4 +1,4 @@
-"""What every device does for a sample, against the lower bound."""
+"""A picture of the load of every device for a sample, with the lower bound."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.result import DeviceLoad, Evaluation
 from partitioner.planning.objectives import OBJECTIVES
-from partitioner.plots.canvas import beside, head, row_axes
+from partitioner.plots.canvas import head, label_rows, row_axes
 from partitioner.plots.colours import COMPUTE, PARTS, ink
 from partitioner.problem.measure import Measure
 from partitioner.results.figures import figure
@@ -28,23 +28,23 @@ TOLERANCE = 1e-9
 
 
 def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float | None = None) -> Axes:
-    """Draw the parts of every device's load as one bar, in the order of the pipeline.
+    """Draw the parts of every device's load as a bar, in the order of the pipeline, and return the axes.
 
     Parameters
     ----------
     plan
-        A plan or an evaluation. Devices without a node are left out; the replicas of a stage are one bar.
+        A plan or an evaluation. Devices without a node are left out; the replicas of a stage share a bar.
     ax
-        Where to draw; by default in a new figure.
+        The axes to draw on; by default those of a new figure.
     bound
-        No split has a smaller largest load: a line; by default a plan's bound for objective
-        ``"throughput"``. For other objectives it bounds something else, and no line is drawn.
+        Lower bound of the largest load, drawn as a line. By default the bound of a plan whose value is its
+        largest load; otherwise no line is drawn.
 
     Returns
     -------
     Axes
-        With a container of bars for each part. Where parts overlap in time, the load, which is less than
-        their sum, is a mark on the bar.
+        The axes, with a container of bars for each part. If parts overlap in time, the load is less than
+        their sum, and is drawn as a mark on the bar.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     longest = max(float(total.max()), bound or 0.0)
     ax.set_xlim(0, 1.04 * longest or 1.0)
     ax.set_xlabel("time per sample")
-    beside(ax, [figure(value) for value in load.tolist()])
+    label_rows(ax, [figure(value) for value in load.tolist()])
     largest = "" if plan.value == plan.bottleneck.load else f", largest load {figure(load.max())}"
     head(ax, f"{plan.objective}: {figure(plan.value)}{largest}")
     return ax
@@ -85,7 +85,7 @@ def _bounds_loads(plan: Plan) -> bool:
 
 
 def in_order(loads: Sequence[DeviceLoad], order: Sequence[str]) -> list[DeviceLoad]:
-    """The devices in use, without further replicas, in the order of the pipeline."""
+    """Return the devices in use, one for each stage, in the order of the pipeline."""
     place = {name: number for number, name in enumerate(order)}
     used = [load for load in loads if load.nodes > 0 and load.replica_of is None]
     return sorted(used, key=lambda load: place.get(load.name, len(place)))
@@ -100,7 +100,7 @@ def _title(name: str, devices: int) -> str:
 
 
 def _parts(loads: Sequence[DeviceLoad]) -> dict[str, Floats]:
-    """Shape (devices,) each: the parts of the loads by name; the exchange of weights only if there is any."""
+    """Return the parts of the loads by name, shape (devices,) each; ``sync`` only if there is any."""
     parts = {
         "in": np.array([sum(load.transfer_in) for load in loads]),
         "compute": np.array([sum(load.compute) for load in loads]),

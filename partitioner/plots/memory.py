@@ -1,4 +1,4 @@
-"""What every device holds over time, against its limit."""
+"""A picture of the memory of every device over time, with its limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioner.base.argument_types import require_type
-from partitioner.plots.canvas import beside, head, row_axes
+from partitioner.plots.canvas import head, label_rows, row_axes
 from partitioner.plots.colours import COMPUTE, OVER, ink
 from partitioner.plots.order import pipeline_order
 from partitioner.results.figures import amount
@@ -26,21 +26,21 @@ LINE = 100  # characters of a note in a line
 
 
 def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
-    """Draw the memory of every device over time: a lane each, all of one scale, with the limit as a line.
+    """Draw the memory of every device over time, each in a row, with its limit as a line; return the axes.
 
     Parameters
     ----------
     timeline
-        What ran when.
+        The timeline of a simulated schedule.
     ax
-        Where to draw; by default in a new figure. Lanes lie where :func:`plot_timeline` has its rows.
+        The axes to draw on; by default those of a new figure. Rows are those of :func:`plot_timeline`.
 
     Returns
     -------
     Axes
-        With one filled area for each device, in another colour for those that hold more than they may.
-        A limit more than four times as high as any device's peak is only written beside the lane. Notes of
-        the timeline are written below the axis.
+        The axes, with a filled area for each device, in another colour if the device exceeds its limit. All
+        rows have the same scale. A limit of more than four times the highest peak is not drawn, but written
+        at the right end of the row. Notes of the timeline are written below the axis.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("\n".join(["time", *chain.from_iterable(wrap(note, LINE) for note in timeline.notes)]))
     _fill(ax, timeline, order, scale)
     _draw_limits(ax, limit, drawn, scale)
-    beside(ax, [_words(*pair) for pair in zip(peak.tolist(), limit.tolist(), strict=True)])
+    label_rows(ax, [_words(*pair) for pair in zip(peak.tolist(), limit.tolist(), strict=True)])
     name = f"{timeline.schedule}, {timeline.table.microbatches} microbatches"
     head(ax, f"{name}: memory, at most {amount(peak.max(initial=0.0))}")
     return ax

@@ -1,4 +1,4 @@
-"""Numbers in boxes, drawn where the box is wide enough at the size of the figure or the zoom."""
+"""Numbers in boxes, drawn if the box is large enough at the current size and zoom of the figure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from matplotlib.transforms import Affine2D
 from partitioner.workload.graph import Bools, Floats, Ints
 
 SIZES = (9, 8, 7, 6, 5)
-ROOM = 1.25
+MARGIN = 1.25
 ENOUGH = 0.9
 
 
 class Numerals(PathCollection):
-    """One artist for all numbers of a picture.
+    """The artist that draws all numbers of a picture.
 
     Parameters
     ----------
     numbers
-        Shape (n,): what to write.
+        Shape (n,): the numbers.
     boxes
-        Shape (n, 4): left, right, bottom and top of the box that each is written into, in data units.
+        Shape (n, 4): left, right, bottom and top of each number's box, in data units.
     colors
-        The colour of each, as red, green and blue.
+        Shape (n, 3): red, green and blue of each number's colour.
     """
 
     def __init__(self, numbers: Ints, boxes: Floats, colors: Floats) -> None:
@@ -36,21 +36,24 @@ class Numerals(PathCollection):
         self.numbers, self.boxes, self.colors = numbers, boxes, colors
 
     def fitting(self, points: float) -> tuple[int, Bools]:
-        """The size of the numbers, and whose boxes have room for any; `points` is a point in pixels."""
+        """Return the size of the numbers in points, and which boxes can hold any number of that size.
+
+        A point has `points` pixels.
+        """
         assert self.axes is not None
         corners = self.axes.transData.transform(self.boxes.reshape(-1, 2, 2).swapaxes(1, 2).reshape(-1, 2))
-        room = np.abs(np.diff(corners.reshape(-1, 2, 2), axis=1))[:, 0] / points
+        space = np.abs(np.diff(corners.reshape(-1, 2, 2), axis=1))[:, 0] / points
         widest = np.unique(self.numbers)[-100:].tolist()
         found = {}
         for size in SIZES:
             ink = np.array(max(_extent(number, size) for number in widest))
-            found[size] = np.asarray((ink * ROOM <= room).all(axis=1))
+            found[size] = np.asarray((ink * MARGIN <= space).all(axis=1))
         most = found[SIZES[-1]].sum()
         size = next(size for size in SIZES if found[size].sum() >= ENOUGH * most)
         return size, found[size]
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw the numbers that fit."""
+        """Draw the numbers that fit into their boxes."""
         if not len(self.numbers):
             return
         points = float(np.asarray(renderer.points_to_pixels(1.0)))
@@ -64,7 +67,7 @@ class Numerals(PathCollection):
 
 @cache
 def _numeral(number: int, size: int) -> Path:
-    """The number's outline in points, its middle at the origin."""
+    """Return the outline of a number in points, centred at the origin."""
     path = TextPath((0, 0), str(number), size=size)
     middle = path.get_extents().get_points().mean(axis=0)
     return path.transformed(Affine2D().translate(*-middle))

@@ -10,7 +10,10 @@ from partitioner.workload.graph import Ints
 
 
 def pipeline_order(timeline: Timeline) -> Ints:
-    """Shape (d,): positions of the devices by the first forward stage of each; those without come last."""
+    """Return the positions of the devices, ordered by first forward stage, shape (d,).
+
+    Devices without a forward stage come last.
+    """
     table = timeline.table
     among = table.direction == FORWARD
     first = np.full(len(table.devices), np.iinfo(np.int64).max)

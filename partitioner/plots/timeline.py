@@ -1,4 +1,4 @@
-"""The pipeline diagram: what every device runs when."""
+"""The pipeline diagram: a picture of what every device runs when."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIGHTER = 0.45
 
 
 class Group(NamedTuple):
-    """Boxes of one look: the passes they belong to, shape (n,), and their extents, shape (n, 4)."""
+    """Boxes of equal style: the pass that each belongs to, shape (n,), and its extent, shape (n, 4)."""
 
     label: str
     colour: str
@@ -41,20 +41,21 @@ class Group(NamedTuple):
 
 
 def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
-    """Draw a schedule as people draw pipelines: a row a device, a box a pass, pauses left empty.
+    """Draw a schedule with a row for each device and a box for each pass, and return the axes.
 
     Parameters
     ----------
     timeline
-        What ran when.
+        The timeline of a simulated schedule.
     ax
-        Where to draw; by default in a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
     Axes
-        With one collection of boxes for each sort of pass and transfer. Microbatches are written where
-        there is room; in a window, zooming in shows more of them. Later chunks of a device are lighter.
+        The axes, with a collection of boxes for each kind of pass and transfer. The number of the microbatch
+        is written into boxes that are large enough; in a window, zooming in shows more of them. If a device
+        holds several stages, later ones are lighter.
 
     Raises
     ------
@@ -73,7 +74,7 @@ def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     for group in groups:
         _draw(ax, timeline, group)
     _write(ax, timeline, [group for group in groups if group.label in PASS_NAMES.values()])
-    head(ax, _title(timeline), [_sample(ax, group) for group in groups])
+    head(ax, _title(timeline), [_legend_entry(ax, group) for group in groups])
     return ax
 
 
@@ -85,8 +86,8 @@ def _title(timeline: Timeline) -> str:
 
 
 def _groups(timeline: Timeline, row: Ints) -> Iterator[Group]:
-    """The boxes of everything that takes time, by sort; `row` is where each pass is drawn."""
-    bands = AT_ONCE if _side_by_side(timeline) else IN_TURN
+    """Yield the boxes of all parts that take time, by kind; `row` is the row of each pass."""
+    bands = AT_ONCE if _overlap(timeline) else IN_TURN
     for number, letter in enumerate(DIRECTIONS):
         among = timeline.table.direction == number
         yield _group(timeline, row, COMPUTE, among, bands["compute"], PASS_NAMES[letter], PASSES[letter], "")
@@ -114,8 +115,8 @@ def _group(
     return Group(label, colour, hatch, found, extent)
 
 
-def _side_by_side(timeline: Timeline) -> bool:
-    """Whether a device ever does two things at once."""
+def _overlap(timeline: Timeline) -> bool:
+    """Whether parts of passes on a device ever overlap in time."""
     busy = np.clip(timeline.end - timeline.begin, 0, None)
     total = np.bincount(timeline.table.row, busy.sum(axis=1), len(timeline.devices))
     return bool((total > timeline.busy * (1 + 1e-9)).any())
@@ -140,7 +141,7 @@ def _draw(ax: Axes, timeline: Timeline, group: Group) -> None:
 
 
 def _write(ax: Axes, timeline: Timeline, groups: Sequence[Group]) -> None:
-    """Write the microbatches into the boxes of passes."""
+    """Write the numbers of microbatches into the boxes of passes."""
     if not groups:
         return
     from matplotlib.colors import to_rgb
@@ -154,8 +155,8 @@ def _write(ax: Axes, timeline: Timeline, groups: Sequence[Group]) -> None:
     ax.add_collection(numerals, autolim=False)
 
 
-def _sample(ax: Axes, group: Group) -> Patch:
-    """The group's entry in the legend."""
+def _legend_entry(ax: Axes, group: Group) -> Patch:
+    """Return the entry of a group in the legend."""
     from matplotlib.patches import Patch
 
     edge = ax.get_facecolor()
@@ -163,14 +164,14 @@ def _sample(ax: Axes, group: Group) -> Patch:
 
 
 def _outline(ax: Axes, extent: Floats) -> float:
-    """The width in points of the lines between boxes: thinner where boxes are narrow."""
+    """Return the width in points of the lines between boxes, which are thinner if boxes are narrow."""
     left, right = ax.get_xlim()
     width = ax.get_window_extent().width / ax.figure.dpi * 72
     return min(0.8, 0.1 * width * float(np.median(extent[:, 1] - extent[:, 0])) / (right - left))
 
 
 def _shares(timeline: Timeline, passes: Ints) -> Floats:
-    """Shape (n,): how much lighter each pass is: the device's first stage not at all, its last one most."""
+    """Return how much lighter each pass is drawn, shape (n,): 0 for the first stage of a device."""
     table = timeline.table
     stages = int(table.stage.max(initial=0)) + 1
     keys, chunk = np.unique(table.row * stages + table.stage, return_inverse=True)

@@ -1,1 +1,1 @@
-"""From the user's graph to the contracted problem in arrays that the methods solve."""
+"""The contraction of the user's graph to a problem in arrays, which the methods solve."""

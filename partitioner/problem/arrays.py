@@ -1,4 +1,4 @@
-"""Arrays of a problem: their types, and lists of lists of integers."""
+"""The types of a problem's arrays, among them lists of lists of integers (CSR)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Rows(NamedTuple):
     items: Ints
 
     def row(self, i: int) -> Ints:
-        """The items of row `i`."""
+        """Return the items of row `i`."""
         return self.items[self.start[i] : self.start[i + 1]]
 
     def lists(self) -> list[list[int]]:
-        """All rows as lists."""
+        """Return all rows as lists."""
         items = self.items.tolist()
         return [items[first:end] for first, end in pairwise(self.start.tolist())]
 
     def owners(self) -> Ints:
-        """The row that each item is in, shape of `items`."""
+        """Return the row that each item is in, in the shape of `items`."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
 def rows_of(owner: Ints, items: Ints, count: int) -> Rows:
-    """Group `items` by `owner` (0 to `count` - 1), keeping their order.
+    """Return `items` grouped by `owner` (0 to `count` - 1), in their given order within a row.
 
     Examples
     --------

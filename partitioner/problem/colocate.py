@@ -1,4 +1,4 @@
-"""Which nodes must share a device: colour classes and, on request, other classes."""
+"""Groups of nodes that must share a device: by colour classes and, on request, by other classes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from partitioner.workload.graph import Graph
 
 
 def colocated_groups(graph: Graph, classes: Sequence[Ints] = ()) -> Ints:
-    """Number the groups of nodes that share a device.
+    """Return the number of each node's group; nodes of a group must share a device.
 
     Parameters
     ----------
     graph
-        The user's graph; nodes of one colour class are together (paper, Appendix E.1).
+        The user's graph; nodes of one colour class share a device (paper, Appendix E.1).
     classes
-        Shape (N,) each: further classes to keep together, such as layers (Appendix E.3), -1 for none.
+        Shape (N,) each: further classes whose nodes share a device, such as layers (Appendix E.3); -1 for
+        none.
 
     Returns
     -------

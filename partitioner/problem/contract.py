@@ -28,14 +28,14 @@ from partitioner.workload.transfers import Transfers
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """What a problem is contracted for.
+    """The measure, the split and the options that a graph is contracted for.
 
     Parameters
     ----------
     measure, split
-        What the value of a solution is, and its shape as in :func:`partitioner.solve`.
+        The definition of a solution's value, and the shape of the split as in :func:`partitioner.solve`.
     classes
-        Shape (N,) each: nodes to keep together beside the colour classes, as layers
+        Shape (N,) each: nodes to keep together in addition to the colour classes: layers
         (:func:`partitioner.problem.layers.whole_layers`) or by constraints
         (:func:`partitioner.problem.fit.companions`).
     contiguous_cpus
@@ -45,9 +45,9 @@ class Goal:
     subgraphs
         For latency: how many subgraphs of each pass an accelerator may hold.
     extension
-        Replicas, levels, schedules and limits, where any of these is asked for.
+        Replicas, levels, schedules and limits; None if the request has none of them.
     transfers
-        How tensors travel, for methods that place operators one by one; None for others.
+        The model of transfer times, for methods that place operators one by one; None for others.
     """
 
     measure: Measure = Measure.LARGEST_LOAD
@@ -64,11 +64,11 @@ CHAIN = Goal()
 
 
 def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
-    """Contract a graph as far as the goal allows.
+    """Return the problem of a graph, contracted as far as the goal allows.
 
     Colour classes (and layers, on request) become one group each, and groups that cost nothing merge
-    into their only neighbour. For chains there is more: orphaned backward groups take part in the
-    order through mirrored edges, strongly connected components merge before the free nodes do, and
+    into their only neighbour. For chains there are further steps: orphaned backward groups are ordered by
+    mirrored edges, strongly connected components merge before the groups that cost nothing do, and
     supernodes are numbered in a depth-first topological order.
 
     Parameters
@@ -81,10 +81,10 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     Returns
     -------
     Problem
-        Contracted as far as nothing can be lost; for chains its `coarser` further, if there is further
-        to go; for other splits its `chain` is the contraction for chains. For latency and makespans nothing
-        is contracted: nodes of a group share a device, but run one by one on a CPU, and for makespans on
-        any device; for makespans the tensors are those of `tasks`.
+        The problem, contracted only where no optimum can be lost. For chains `coarser` is a contraction that
+        goes further, if there is one; for other splits `chain` is the contraction for chains. For latency and
+        makespans nothing is contracted: nodes of a group share a device, but run one by one on a CPU, and for
+        makespans on any device. For makespans `tasks` has the tensors.
     """
     graph = with_pass_order(graph) if goal.measure is Measure.LAST_OPERATOR else graph
     group = colocated_groups(graph, goal.classes)
@@ -101,7 +101,7 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
 
 
 def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
-    """The problem of a method that knows no single operators."""
+    """Return the problem for methods that do not place single operators."""
     if goal.split == "chain":
         return _contract_chain(graph, devices, group, goal)
     chain = _contract_chain(graph, devices, group, replace(goal, measure=Measure.LARGEST_LOAD))
@@ -143,7 +143,7 @@ def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> 
 
 
 def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Groups:
-    """The groups, merged where nothing can be lost."""
+    """Return the groups, merged where no optimum can be lost."""
     groups = new_groups(graph, devices, group, goal.measure.passes)
     extension, roomy = goal.extension, _is_roomy(graph, devices, goal.extension)
     if extension is not None:
@@ -159,7 +159,7 @@ def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> G
 def _chain_problem(
     graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs: Ints, goal: Goal
 ) -> Problem:
-    """Number the groups that are left in a topological order."""
+    """Return the problem of the remaining groups, numbered in a topological order."""
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)
     pairs = relabelled(pairs, label)
     order = depth_first(_rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept)))
@@ -172,12 +172,12 @@ def _chain_problem(
 
 
 def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
-    """The kept groups in the given order, and the nodes' members by the new numbers."""
+    """Return the remaining groups in the given order, and the new number of each node's group."""
     return kept[order], np.argsort(order)[member]
 
 
 def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member: Ints, goal: Goal) -> Problem:
-    """Collect what a method needs of the groups that are left, without any precedence."""
+    """Return the problem of the remaining groups, without precedence."""
     extension = goal.extension
     most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
     torn = np.zeros(len(kept), dtype=bool) if extension is None else extension.torn(member, len(kept))

@@ -1,4 +1,4 @@
-"""The graph as the devices at hand would run it, with what constraints demand of nodes."""
+"""The graph adapted to given devices: a row of times for each kind, and constraints applied to nodes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from partitioner.workload.resolved_constraints import Demands
 
 
 def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = False) -> Graph:
-    """A graph with one row of times for each kind of device, in their order.
+    """Return the graph with one row of times for each kind of `devices`, in their order.
 
     Parameters
     ----------
     graph, devices
         A checked workload.
     demands
-        Pins and prohibitions narrow `allowed`.
+        The constraints by node; pins and prohibitions restrict `allowed`.
     by_schedule
-        Whether memory depends on a schedule. Then gradients and the state of the optimizer count with
-        `size`; else every part does, once.
+        Whether memory depends on a schedule. If so, `size` includes gradients and the state of the
+        optimizer; otherwise it includes every part of the memory once.
 
     Returns
     -------
     Graph
-        Of the same nodes and edges. Kinds whose times the graph does not have may run nothing.
+        The graph, with the same nodes and edges. Kinds for which it has no times may run no node.
     """
     time, allowed = np.zeros((2, len(devices.kinds), len(graph)))
     for k, kind in enumerate(devices.kinds):
@@ -47,7 +47,7 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
 
 
 def companions(demands: Demands) -> Ints:
-    """Shape (n,): classes of nodes that constraints keep on one device, -1 for a node on its own."""
+    """Return classes of nodes that constraints keep on one device, shape (n,); -1 for nodes in no class."""
     bonds: nx.Graph[object] = nx.Graph()
     bonds.add_edges_from((i, ("device", d)) for i, d in enumerate(demands.device.tolist()) if d >= 0)
     for number, nodes in enumerate(demands.together):

@@ -1,4 +1,4 @@
-"""The problem of latency: every node by itself, in an order in which they could run."""
+"""The problem of latency: the nodes of the graph without contraction, in a topological order."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from partitioner.workload.graph import Bools, Graph
 def flow_of(
     graph: Graph, devices: Devices, group: Ints, subgraphs: int, order: Ints, tensors: bool = True
 ) -> Problem:
-    """The nodes in a topological order, with everything that decides when each can run.
+    """Return the problem of the nodes in a topological order, without contraction.
 
     Parameters
     ----------
     graph, devices
         A checked workload.
     group
-        Shape (N,): nodes of a group share a device.
+        Shape (N,): nodes of a group must share a device.
     subgraphs
         How many subgraphs of each pass a device that pays for transfers may hold.
     order
         Shape (N,): positions of the nodes, producers before consumers.
     tensors
-        Whether the nets are needed; else there are none.
+        Whether to build the nets; otherwise the problem has none.
     """
     member = np.argsort(order)
     count = len(order)
@@ -67,7 +67,7 @@ def _allowed(graph: Graph, devices: Devices, k: int) -> Bools:
 
 
 def _times(graph: Graph, devices: Devices, k: int) -> Floats:
-    """Shape (2, N): in the pass that each node belongs to; 0 where it may not run."""
+    """Return the time of each node in its pass, shape (2, N); 0 in the other pass and if it may not run."""
     time, may = np.zeros((2, len(graph))), _allowed(graph, devices, k)
     if may.any():
         row = graph.time[graph.kinds.index(devices.kinds[k].name)]

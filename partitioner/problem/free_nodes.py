@@ -1,4 +1,4 @@
-"""Merging nodes that cost nothing into their only neighbour, to keep the ideals few."""
+"""Merging of nodes that cost nothing into their only neighbour, so that there are fewer ideals."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from partitioner.problem.groups import Groups
 
 
 def merge_free_nodes(groups: Groups, roomy: bool, lossless: bool) -> None:
-    """Merge idle groups with at most one neighbour into it, until none is left.
+    """Merge each idle group with at most one neighbour into that neighbour, until none is left.
 
-    On its neighbour's device such a group costs nothing and cuts nothing, so nothing is lost if it
-    may run wherever the neighbour may and memory cannot bind (its size is zero, or `roomy`:
-    everything fits one device). With `lossless=False` the others are merged too. Idle groups
-    without a neighbour join the first group that takes them.
+    On its neighbour's device such a group costs nothing and cuts no tensor. So no optimum is lost if the
+    group may run wherever the neighbour may, and memory cannot be a limit (its size is 0, or `roomy`). With
+    `lossless=False` other idle groups are merged, too. Idle groups without a neighbour are merged into the
+    first group for which this is allowed.
 
     Parameters
     ----------
     groups
-        Changed in place.
+        The groups, which are changed in place.
     roomy
-        Whether the whole graph fits any device.
+        Whether the whole graph fits into the memory of every device.
     lossless
-        Merge only where no optimum and no feasible plan can be lost.
+        Whether to merge only if no optimum and no feasible plan can be lost.
     """
     waiting = [g for g in range(len(groups.parent)) if _is_leaf(groups, g)]
     while waiting:
@@ -44,7 +44,7 @@ def _is_leaf(groups: Groups, g: int) -> bool:
 
 
 def _is_safe(groups: Groups, leaf: int, host: int, roomy: bool) -> bool:
-    """Whether nothing can be lost if they merge, apart from what earlier merges have put at risk."""
+    """Whether no optimum can be lost by this merge, apart from losses by earlier merges."""
     runs = bool((groups.relaxed_allowed[:, leaf] | ~groups.relaxed_allowed[:, host]).all())
     return runs and (roomy or groups.relaxed_size[leaf] == 0)
 

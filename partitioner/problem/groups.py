@@ -14,23 +14,24 @@ from partitioner.workload.graph import Graph
 
 @dataclass
 class Groups:
-    """The groups while they are merged; arrays over groups, `parent` leads to the survivor.
+    """The g groups while they are merged, as arrays over groups; `parent` leads to the remaining group.
 
     Parameters
     ----------
     time, idle
-        Time of each group, shape (K, 2, g), 0 on kinds that may not run it, and whether there is none and
-        its place cannot matter for others. What is merged adds none.
+        Shape (K, 2, g): forward and backward time of each group, 0 on kinds that may not run it. Shape (g,):
+        whether the group takes no time and its device cannot affect the cost of other groups. Only idle
+        groups are merged, so that `time` does not change.
     size, allowed
-        Memory (g,) and allowed kinds (K, g), with all that was merged in.
+        Memory (g,) and allowed kinds (K, g), including all groups that were merged into each group.
     relaxed_size, relaxed_allowed
-        The same without what was merged at the risk of losing the optimum.
+        The same without the groups that were merged at the risk of losing the optimum.
     neighbours
         The groups that share an edge with each group that takes no time.
     parent
-        Itself, or the group that it was merged into.
+        The group that each group was merged into, or the group itself.
     counted
-        Groups that take no time but whose place may matter for replicas or memory.
+        Groups that take no time but whose device may matter for replicas or memory.
     """
 
     time: Floats
@@ -45,7 +46,7 @@ class Groups:
 
 
 def new_groups(graph: Graph, devices: Devices, group: Ints, passes: int) -> Groups:
-    """The groups before anything is merged; `group` has shape (N,)."""
+    """Return the groups before any merge; `group` has shape (N,)."""
     count = int(group.max()) + 1
     size: Floats = np.bincount(group, graph.size, count).astype(np.float64)
     allowed = _allowed(graph, devices, group, count)
@@ -58,7 +59,7 @@ def new_groups(graph: Graph, devices: Devices, group: Ints, passes: int) -> Grou
         neighbours[target].add(source)
     return Groups(
         time=time,
-        idle=idle & ~_hurrying(graph, group, count) if passes == 2 else idle,
+        idle=idle & ~_shifting(graph, group, count) if passes == 2 else idle,
         size=size,
         allowed=allowed,
         relaxed_size=size.copy(),
@@ -81,7 +82,7 @@ def _allowed(graph: Graph, devices: Devices, group: Ints, count: int) -> np.ndar
 
 
 def _times(graph: Graph, devices: Devices, group: Ints, count: int) -> Floats:
-    """Shape (kinds, 2, count): total time of the forward and of the backward nodes."""
+    """Return the total time of the forward and of the backward nodes, shape (kinds, 2, count)."""
     time = np.zeros((len(devices.kinds), 2, count))
     for k, kind in enumerate(devices.kinds):
         if kind.name in graph.kinds:
@@ -90,23 +91,23 @@ def _times(graph: Graph, devices: Devices, group: Ints, count: int) -> Floats:
     return time
 
 
-def _hurrying(graph: Graph, group: Ints, count: int) -> np.ndarray:
-    """Groups with a forward node that reads what a backward node elsewhere reads too.
+def _shifting(graph: Graph, group: Ints, count: int) -> np.ndarray:
+    """Return the groups with a forward node that reads a tensor which a backward node elsewhere reads, too.
 
-    On the device of that backward node they make the transfer a forward one, which can be an
-    advantage under GPipe, even for a node that takes no time.
+    On the device of that backward node such a group shifts the transfer to the forward pass. Under GPipe this
+    can be an advantage, even for a node that takes no time.
     """
     source, target = graph.edges[:, 0], graph.edges[:, 1]
     fetched = group[source] != group[target]
     late = np.zeros(len(graph), dtype=bool)
     late[source[fetched & graph.backward[target]]] = True
-    hurrying = np.zeros(count, dtype=bool)
-    hurrying[group[target[fetched & ~graph.backward[target] & late[source]]]] = True
-    return hurrying
+    shifting = np.zeros(count, dtype=bool)
+    shifting[group[target[fetched & ~graph.backward[target] & late[source]]]] = True
+    return shifting
 
 
 def survivors(parent: Ints) -> Ints:
-    """The group that each group ended in, shape of `parent`."""
+    """Return the group that each group was finally merged into, in the shape of `parent`."""
     while True:
         further = parent[parent]
         if np.array_equal(further, parent):

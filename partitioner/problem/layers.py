@@ -1,4 +1,4 @@
-"""The layers that a graph is annotated with, as far as they can be kept together."""
+"""The layers of a graph whose nodes can share a device."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from partitioner.workload.graph import Graph
 
 
 def whole_layers(graph: Graph) -> tuple[Ints, tuple[str, ...]]:
-    """Choose the layers to keep together (paper, Appendix E.3).
+    """Return the layers whose nodes can be kept on one device (paper, Appendix E.3).
 
-    A layer that a path leaves and comes back to through another layer cannot be kept together without
-    the other: in the published BERT-12 files one layer holds the word embedding and the head, and
-    would swallow the network. The nodes of such layers stay apart.
+    If a path leaves a layer and returns to it through another layer, the first can be contiguous only
+    together with the other. In the published BERT-12 files, for example, one layer contains the word
+    embedding and the head, and would include the whole network. The nodes of such layers are not kept
+    together.
 
     Returns
     -------
     layer
         Shape (N,): the class of every node, -1 for none.
     notes
-        A sentence on the layers that were left out, if any.
+        A sentence that names the layers that were left out; empty if there are none.
 
     Raises
     ------
@@ -39,10 +40,10 @@ def whole_layers(graph: Graph) -> tuple[Ints, tuple[str, ...]]:
 
 
 def _open_layers(graph: Graph) -> list[int]:
-    """Layers that a forward path leaves and comes back to through another layer.
+    """Return the layers that a forward path leaves and returns to through another layer.
 
-    In topological order, every node learns the layers before it, and those that some path to it has
-    left through another layer (as bit sets). Nodes without a layer belong to what surrounds them.
+    In topological order, every node gets the set of layers on the paths to it, and the set of those that a
+    path has left for another layer (both as bits). Nodes without a layer do not separate layers.
     """
     forward: nx.DiGraph[int] = nx.DiGraph()
     forward.add_edges_from((u, v) for u, v in graph.edges.tolist() if not graph.backward[v])

@@ -1,4 +1,4 @@
-"""What the value of a solution is, as far as methods need to know."""
+"""The measure of a solution's value: what methods know of the objective."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Measure(Enum):
-    """What the value of a solution is."""
+    """The definition of the value of a solution, independent of the objective's name."""
 
     LARGEST_LOAD = "the largest load of a device"
     LARGEST_LOAD_BY_PASS = "the largest forward load plus the largest backward load"
@@ -17,5 +17,5 @@ class Measure(Enum):
 
     @property
     def passes(self) -> int:
-        """How many passes have loads of their own: 2 where forward and backward loads are added up."""
+        """The number of passes with separate loads: 2 if the value adds a forward and a backward load."""
         return 2 if self is Measure.LARGEST_LOAD_BY_PASS else 1

@@ -1,4 +1,4 @@
-"""The tensors between supernodes as nets (hypergraph view of communication)."""
+"""The tensors between supernodes as nets of a hypergraph."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NONE = np.zeros(0, dtype=np.int64)
 
 
 class _Tensors(NamedTuple):
-    """Tensors between supernodes: who makes each, in which pass, and what it costs.
+    """Tensors between supernodes: the producer of each, the pass in which it is produced, and its cost.
 
-    `pins` has for each its maker and its readers, ascending, and `read` the first pass in which each of
-    these reads it.
+    `pins` has the producer and the readers of each tensor, ascending, and `read` the first pass in which each
+    of these reads it.
     """
 
     source: Ints
@@ -31,21 +31,21 @@ class _Tensors(NamedTuple):
 
 
 def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
-    """Collect the nets of the contracted graph.
+    """Return the nets of the contracted graph.
 
     Parameters
     ----------
     graph
-        The user's graph: a node's output is one tensor if all its edges cost the same, else one
-        tensor an edge (paper, Appendix E.1).
+        The user's graph: a node's output is one tensor if all its edges have the same cost, else one
+        tensor for each edge (paper, Appendix E.1).
     member
         Shape (N,): supernode of every node.
     count
         How many supernodes there are.
     detail
-        What keeps tensors apart: ``"pins"``: only what they join; ``"sources"``: who makes them too, as
-        the duplex model and levels of devices need; ``"passes"``: also when they are made and read, as
-        GPipe needs.
+        Which tensors share a net: ``"pins"``: tensors with the same supernodes; ``"sources"``: these if they
+        also have the same producer, for the duplex model and levels of devices; ``"passes"``: these if they
+        are also produced and read in the same passes, for GPipe.
     """
     tensors = _tensors(graph, member, count, by_pass=detail == "passes")
     label, last = _labels(_keys(tensors, detail))
@@ -64,13 +64,13 @@ def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
 
 
 def no_nets(count: int) -> Nets:
-    """The nets of `count` supernodes that exchange nothing."""
+    """Return the nets of `count` supernodes that exchange no tensors."""
     empty = rows_of(NONE, NONE, 0)
     return Nets(empty, rows_of(NONE, NONE, count), np.zeros(0), NONE, NONE, NONE)
 
 
 def _keys(tensors: _Tensors, detail: str) -> list[Hashable]:
-    """What tensors must share to share a net, their costs added."""
+    """Return a key for each tensor; tensors with equal keys become one net, with the sum of their costs."""
     items, start = tensors.pins.items, tensors.pins.start.tolist()
     if detail == "passes":
         items = np.where(items == tensors.source[tensors.pins.owners()], -1, 2 * items + tensors.read)
@@ -83,7 +83,7 @@ def _keys(tensors: _Tensors, detail: str) -> list[Hashable]:
 
 
 def _labels(keys: Sequence[Hashable]) -> tuple[Ints, Ints]:
-    """Number the distinct keys in order of appearance; the number of each, and where each comes last."""
+    """Return the number of each key in order of first appearance, and the last position of each number."""
     number: dict[Hashable, int] = {}
     label = np.array([number.setdefault(key, len(number)) for key in keys], dtype=np.int64)
     last = np.zeros(len(number), dtype=np.int64)
@@ -92,7 +92,7 @@ def _labels(keys: Sequence[Hashable]) -> tuple[Ints, Ints]:
 
 
 def forward_outputs(graph: Graph, member: Ints, count: int) -> Floats:
-    """Shape (count,): what it costs to move all tensors that a supernode makes forward for others.
+    """Return the cost of all forward tensors that a supernode produces for others, shape (count,).
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def forward_outputs(graph: Graph, member: Ints, count: int) -> Floats:
 
 
 def _tensors(graph: Graph, member: Ints, count: int, by_pass: bool) -> _Tensors:
-    """Every tensor that costs something and has a reader elsewhere; all passes are 0 unless told apart."""
+    """Return every tensor that has a cost and a reader elsewhere; passes are 0 unless `by_pass`."""
     consumer = graph.edges[:, 1]
     when = (graph.backward & by_pass).astype(np.int64)
     number, maker, cost = _numbered(graph)
@@ -139,9 +139,9 @@ def _tensors(graph: Graph, member: Ints, count: int, by_pass: bool) -> _Tensors:
 
 
 def _numbered(graph: Graph) -> tuple[Ints, Ints, Floats]:
-    """The number of the tensor on each edge, and the node that makes each tensor and its cost.
+    """Return the number of the tensor on each edge, and the producer and the cost of each tensor.
 
-    Tensors are numbered in the order in which their makers come first in the edges.
+    Tensors are numbered in the order in which their producers first appear in the edges.
     """
     producer, m = graph.edges[:, 0], len(graph.edges)
     first = np.full(len(graph), m)

@@ -1,4 +1,4 @@
-"""Topological orders of the supernodes, for linearisation and for numbering."""
+"""Topological orders of the supernodes, for their numbering and for chains."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from partitioner.problem.arrays import Floats, Ints, Rows
 
 
 def depth_first(successors: Rows, predecessors: Rows, priority: Floats | None = None) -> Ints:
-    """A topological order that finishes a branch before it opens the next.
+    """Return a topological order that finishes a branch before it begins the next.
 
-    Of the supernodes whose predecessors are done, the one that became ready last comes next.
+    Of the supernodes whose predecessors are all placed, the one that became ready last comes next.
 
     Parameters
     ----------
     successors, predecessors
         The precedence.
     priority
-        Shape (n,): of those that become ready together, the highest comes first; by default the
-        lowest number does.
+        Shape (n,): of supernodes that become ready together, the one with the highest priority comes first;
+        by default the one with the lowest number.
 
     Returns
     -------
@@ -47,9 +47,9 @@ def depth_first(successors: Rows, predecessors: Rows, priority: Floats | None = 
 
 
 def reverse_postorder(successors: Rows, priority: Floats) -> Ints:
-    """The reverse of the order in which a depth-first search leaves the supernodes.
+    """Return the reverse postorder of a depth-first search over the supernodes.
 
-    Unlike :func:`depth_first` it places a source just before its first use, not at the start.
+    Unlike in :func:`depth_first`, a source comes just before its first use, not at the start.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ def reverse_postorder(successors: Rows, priority: Floats) -> Ints:
 
 
 def postorder(after: list[list[int]], roots: Iterable[int]) -> list[int]:
-    """Return all that the roots reach in the order in which a depth-first search leaves it.
+    """Return the vertices that are reachable from the roots in postorder of a depth-first search.
 
     Parameters
     ----------
     after
-        For each vertex those that follow it, in the order in which they are visited.
+        For each vertex its successors, in the order in which they are visited.
     roots
-        Where to begin, one after the other.
+        The vertices to start from, in order.
 
     Examples
     --------

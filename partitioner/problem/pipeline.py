@@ -1,4 +1,4 @@
-"""What replicas, levels, schedules and limits need to know of a contracted graph."""
+"""The data of a contracted graph that replicas, levels, schedules and limits need."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ UNLIMITED = 2**31 - 1
 
 @dataclass(frozen=True)
 class PipelineLimits:
-    """What every stage, and all of them together, must keep to.
+    """The user's limits on each stage, and on all stages together.
 
     Parameters
     ----------
     nodes, layers
         Least and most nodes and distinct layers of a stage.
     stages
-        How many stages there must be, 0 for any number.
+        The required number of stages, 0 for any number.
     all_devices, neighbours
         Whether every device must be used. Whether only neighbouring stages may exchange tensors.
     """
@@ -40,7 +40,7 @@ class PipelineLimits:
 
     @property
     def rigid(self) -> bool:
-        """True if a stage counts even where it takes no time."""
+        """Whether a stage counts for the limits even if it takes no time."""
         ranges = self.nodes, self.layers
         return ranges != ((1, UNLIMITED), (0, UNLIMITED)) or self.stages > 0 or self.all_devices
 
@@ -52,10 +52,10 @@ class Pipeline:
     Parameters
     ----------
     weights
-        Shape (n,): what replicas exchange.
+        Shape (n,): size of the weights that replicas exchange.
     parameters, activations, workspace
-        Shape (n,): memory for one version, for one sample, and while the supernode runs. With a
-        schedule `Problem.size` is what does not depend on it.
+        Shape (n,): memory for one version of the weights, for one sample, and while the supernode runs. With
+        a schedule `Problem.size` is the memory that does not depend on it.
     nodes
         Shape (n,): how many nodes a supernode has.
     layers
@@ -65,13 +65,13 @@ class Pipeline:
     adjacent
         For each supernode those that share an edge with it, in either direction.
     bandwidth
-        Shape (K,): of the exchange of weights, infinity where it takes no time.
+        Shape (K,): bandwidth of the exchange of weights, infinity if it takes no time.
     added
-        Whether the exchange follows the work; else both overlap.
+        Whether the exchange follows the processing; else both overlap.
     group
         Shape (L, K): devices of each kind in a group of each level, the smallest groups first.
     slowdown
-        Shape (L,): what a transfer out of such a group costs, times its cost.
+        Shape (L,): factor for the cost of a transfer out of such a group.
     replicas, schedule, microbatches
         See :class:`partitioner.workload.pipeline_settings.Regime`.
     limits
@@ -96,7 +96,7 @@ class Pipeline:
     limits: PipelineLimits = field(default_factory=PipelineLimits)
 
     def merged(self, block: Ints, count: int) -> Pipeline:
-        """The same of `count` blocks of supernodes; `block` has shape (n,)."""
+        """Return the same data for `count` blocks of supernodes; `block` has shape (n,)."""
         largest = np.zeros(count)
         np.maximum.at(largest, block, self.workspace)
         return replace(
@@ -114,14 +114,14 @@ class Pipeline:
 
 @dataclass(frozen=True, eq=False)
 class Extension:
-    """What the user asks for beyond stages of one device each on equal links.
+    """The settings of a pipeline that go beyond stages of one device each on equal links.
 
     Parameters
     ----------
     regime
-        How the pipeline is to be run.
+        The settings of the pipeline.
     demands
-        What constraints demand of each node.
+        The constraints by node.
     """
 
     regime: Regime
@@ -129,21 +129,21 @@ class Extension:
 
     @property
     def rigid(self) -> bool:
-        """True if a stage counts even where it takes no time."""
+        """Whether a stage counts for the limits even if it takes no time."""
         return _limits(self.regime).rigid
 
     def needs_all(self, devices: Devices) -> bool:
-        """Whether more devices than supernodes can be of use, or it matters which they are."""
+        """Whether more devices than supernodes can be useful, or it matters which devices are used."""
         shared = self.regime.replicas > 1 or self.regime.constraints.use_all_devices
         return shared or bool(devices.levels)
 
     def counted(self, graph: Graph, group: Ints, groups: int) -> Bools:
-        """Shape (groups,): groups with memory of some sort, that do not merge for nothing."""
+        """Return which groups need memory, so that merging them may lose an optimum; shape (groups,)."""
         heavy = graph.size + graph.parts.sum(axis=0) > 0
         return np.bincount(group, heavy, groups) > 0
 
     def fixed(self, group: Ints, groups: int) -> Bools:
-        """Shape (groups,): groups pinned to a device, which never merge."""
+        """Return which groups are pinned to a device and must not be merged, shape (groups,)."""
         return np.bincount(group, self.demands.device >= 0, groups) > 0
 
     def weightless(self, devices: Devices) -> bool:
@@ -151,7 +151,7 @@ class Extension:
         return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
 
     def most_held(self, graph: Graph, devices: Devices) -> float:
-        """The most memory that depends on the schedule, if a device holds everything."""
+        """Return the most memory that depends on the schedule, for a device that holds all nodes."""
         if self.regime.schedule is None:
             return 0.0
         behind = sum(kind.count for kind in devices.kinds)
@@ -161,17 +161,17 @@ class Extension:
         return float(kept + workspace.max(initial=0.0))
 
     def torn(self, member: Ints, count: int) -> Bools:
-        """Shape (count,): supernodes that are pinned to more devices than a part may have."""
+        """Return which supernodes are pinned to more devices than a stage may have, shape (count,)."""
         fixed = self.demands.device >= 0
         pairs = np.unique(np.stack((member[fixed], self.demands.device[fixed])), axis=1)
         return np.bincount(pairs[0], minlength=count) > self.regime.replicas
 
     def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
-        """What the extended model needs of `count` supernodes; `member` has shape (N,)."""
+        """Return the data of the extended model for `count` supernodes; `member` has shape (N,)."""
         return _pipeline(graph, devices, self.demands, self.regime, member, count)
 
     def lightened(self, graph: Graph, devices: Devices, member: Ints, count: int, heavy: Bools) -> Pipeline:
-        """The same without limits and pins, and without weights and memory of all but the `heavy` nodes."""
+        """Return the same without limits and pins, and with weights and memory of `heavy` nodes only."""
         light = replace(graph, parts=np.where(heavy, graph.parts, 0.0), size=np.where(heavy, graph.size, 0.0))
         pipeline = self.pipeline(light, devices, member, count)
         weights = _sums(member, np.where(heavy, graph.weights, 0.0), count)
@@ -237,6 +237,6 @@ def _adjacent(ends: Ints, count: int) -> Rows:
 
 
 def _rows(owner: Ints, item: Ints, count: int) -> Rows:
-    """Distinct pairs as rows."""
+    """Return the distinct pairs as rows."""
     pairs = distinct(np.stack((owner, item), axis=1))
     return rows_of(pairs[:, 0], pairs[:, 1], count)

@@ -1,4 +1,4 @@
-"""The order that the stages of a chain must respect, between groups of nodes."""
+"""The precedence between groups of nodes that the stages of a chain must respect."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from partitioner.workload.graph import Graph
 
 
 def precedence_pairs(graph: Graph, group: Ints) -> Ints:
-    """Pairs (earlier, later) of different groups, shape (p, 2), without repetition.
+    """Return the pairs (earlier, later) of different groups, shape (p, 2), without repetition.
 
-    Forward edges count as they are. A colour class without a forward node is *orphaned*: it stands for
-    its own artificial forward image, and every backward edge that touches it counts mirrored,
-    as the backward pass runs the other way (paper, Appendix E.1). Other edges do not order stages.
+    A forward edge is a pair. A colour class without a forward node is *orphaned*. Every backward edge from or
+    to an orphaned class is a pair in reverse, because the backward pass runs through the stages in reverse
+    (paper, Appendix E.1). Other edges do not order stages.
     """
     source, target = graph.edges[:, 0], graph.edges[:, 1]
     orphaned = graph.backward & ((graph.color < 0) | ~np.isin(graph.color, graph.color[~graph.backward]))
@@ -34,7 +34,7 @@ def merge_cycles(group: Ints, pairs: Ints) -> tuple[Ints, Ints]:
     Returns
     -------
     group, pairs
-        As given, between the merged groups; the pairs are acyclic now.
+        The merged group of every node, and the pairs of merged groups, which are acyclic.
     """
     count = int(group.max()) + 1
     left = postorder(rows_of(pairs[:, 0], pairs[:, 1], count).lists(), range(count))
@@ -51,13 +51,13 @@ def merge_cycles(group: Ints, pairs: Ints) -> tuple[Ints, Ints]:
 
 
 def relabelled(pairs: Ints, label: Ints) -> Ints:
-    """The pairs between new labels, without those inside one label and without repetition."""
+    """Return the pairs with new labels, without pairs of equal labels and without repetition."""
     pairs = label[pairs]
     return distinct(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
 def distinct(pairs: Ints) -> Ints:
-    """The pairs in order, without repetition; no number is negative.
+    """Return the pairs in lexicographical order, without repetition; no number may be negative.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The contracted problem in arrays: all that a method sees."""
+"""The contracted problem in arrays, which is the only input of a method."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Nets(NamedTuple):
     cost
         Shape (nets,): time to move the tensor between a device and host memory.
     source
-        Shape (nets,): the supernode that makes the tensor.
+        Shape (nets,): the supernode that produces the tensor.
     made
-        Shape (nets,): the pass in which it is made and leaves its device, 0 forward, 1 backward.
+        Shape (nets,): the pass in which it is produced and leaves its device, 0 forward, 1 backward.
     read
-        Shape of `pins.items`: the first pass in which that supernode reads it. Both are 0 where the
-        measure does not tell the passes apart.
+        Shape of `pins.items`: the first pass in which that supernode reads it. `made` and `read` are 0 if the
+        measure does not distinguish the passes.
     """
 
     pins: Rows
@@ -42,14 +42,14 @@ class Nets(NamedTuple):
 
 
 class Region(NamedTuple):
-    """A graph in which the share of a device must be contiguous (paper, Definition 3.1).
+    """A graph in which the nodes of each device must be contiguous (paper, Definition 3.1).
 
     Parameters
     ----------
     owner
-        Shape (m,): the supernode that each of its nodes belongs to.
+        Shape (m,): the supernode that each node belongs to.
     edges
-        Shape (p, 2): its edges, between nodes.
+        Shape (p, 2): the edges between nodes.
     """
 
     owner: Ints
@@ -76,8 +76,8 @@ class Problem:
     member
         Shape (N,): the supernode of every original node.
     count, memory, transfer_factor
-        Shape (K,): devices of each kind, their memory (infinity without limit), and what they pay
-        for a transfer that costs 1, 0 if they do not pay.
+        Shape (K,): number of devices of each kind, their memory (infinity without a limit), and the time
+        that a transfer of cost 1 takes them, 0 if they do not pay for transfers.
     communication
         The model, see :class:`partitioner.Devices`.
     relaxed_size, relaxed_allowed
@@ -86,9 +86,9 @@ class Problem:
     coarser
         The same graph with all free nodes merged, at that risk; None where nothing is left to merge.
     measure, split
-        What is asked for, see :func:`partitioner.solve`.
+        The definition of a solution's value, and the shape of the split, see :func:`partitioner.solve`.
     ordered
-        Whether the parts stand in an order: stages of a chain.
+        Whether the parts are ordered, as the stages of a chain are.
     regions
         The graphs in which parts must be contiguous; empty unless the split is convex.
     contiguous
@@ -101,10 +101,10 @@ class Problem:
     subgraphs
         For latency: how many subgraphs of each pass a device that pays for transfers may hold.
     output
-        Shape (n,): for chains, what it costs to move the tensors that a supernode makes forward for
-        others; in the user's graph, and empty where supernodes were merged since.
+        Shape (n,): for chains, the cost of the forward tensors that a supernode produces for others in the
+        user's graph; empty if supernodes have been merged since.
     pipeline
-        What replicas, levels, schedules and limits need; None where none of these is asked for.
+        Data for replicas, levels, schedules and limits; None if the request has none of them.
     relaxed_pipeline
         The same without limits and without what was merged at the risk of losing the optimum; None where
         nothing was risked.
@@ -142,7 +142,7 @@ class Problem:
 
     @property
     def n(self) -> int:
-        """How many supernodes there are."""
+        """The number of supernodes."""
         return len(self.size)
 
     @property
@@ -158,15 +158,15 @@ class Problem:
 
     @property
     def lossless(self) -> bool:
-        """True if an optimum of this problem is one of the user's graph."""
+        """Whether an optimum of this problem is an optimum of the user's graph."""
         same_size = np.array_equal(self.size, self.relaxed_size) and self.relaxed_pipeline is None
         return same_size and np.array_equal(self.allowed, self.relaxed_allowed)
 
     def work(self) -> Floats:
-        """Shape (K, n): forward and backward time together, infinity where not allowed."""
+        """Return the sum of forward and backward time, shape (K, n); infinity where not allowed."""
         return np.where(self.allowed, self.time.sum(axis=1), np.inf)
 
     def relaxed(self) -> Problem:
-        """The problem whose optimum bounds that of the user's graph from below."""
+        """Return the problem whose optimum is a lower bound of that of the user's graph."""
         pipeline = self.relaxed_pipeline or self.pipeline
         return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed, pipeline=pipeline)

@@ -1,4 +1,4 @@
-"""The graphs in which a convex split must be contiguous: the user's nodes, not the contraction."""
+"""The graphs in which a convex split must be contiguous: of the user's nodes, not of the supernodes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from partitioner.workload.graph import Graph
 
 
 def region_of(graph: Graph, member: Ints, backward: bool) -> Region:
-    """The forward or the backward part of the graph, without the nodes that cannot matter.
+    """Return the forward or the backward part of the graph, without nodes that do not affect contiguity.
 
-    A node whose only way on (or only way in) is a neighbour that shares its supernode merges with
-    that neighbour: no path is gained or lost. Merging a whole colour class could invent paths.
+    A node whose only successor (or only predecessor) is in the same supernode is merged with it: this adds
+    and removes no path between supernodes. Merging a whole colour class could add paths.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def region_of(graph: Graph, member: Ints, backward: bool) -> Region:
     member
         Shape (N,): supernode of every node.
     backward
-        The backward part instead of the forward one.
+        Whether to return the backward part instead of the forward part.
     """
     inside = graph.backward == backward
     edges = graph.edges[inside[graph.edges].all(axis=1)]
@@ -39,7 +39,7 @@ def region_of(graph: Graph, member: Ints, backward: bool) -> Region:
 
 
 def _unshrunk(nodes: Ints, edges: Ints, member: Ints) -> Region:
-    """The region of all nodes, where nothing merges; the edges without repetition, by their producers."""
+    """Return the region of all nodes without merges; edges are ordered by producer, without repetition."""
     number = np.zeros(len(member), dtype=np.int64)
     number[nodes] = np.arange(len(nodes))
     ends = number[edges].reshape(-1, 2)

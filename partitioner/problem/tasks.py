@@ -1,4 +1,4 @@
-"""Operators one by one: what list scheduling needs of a graph and its devices, in arrays."""
+"""Operators as tasks: the arrays of a graph and its devices that list scheduling needs."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class Tasks:
     time
         Shape (D, n): time on each device, infinity where a task may not run.
     size
-        Shape (n,): memory, held from the placement on.
+        Shape (n,): memory, which counts from the moment when the task is placed.
     group
-        Shape (n,): tasks of a group share a device; numbered from 0, every task in one.
+        Shape (n,): the group of each task, numbered from 0; tasks of a group must share a device.
     before, before_tensor
         For each task the producers of its inputs in the order of the edges, and for each of these the
         tensor that it reads, shape of `before.items`; the second of two edges with one tensor is left out.
     after, after_tensor
-        For each task its consumers, likewise.
+        For each task its consumers in the order of the edges, and for each of these the tensor that it reads.
     cost
-        Shape (T,): of each tensor, in the unit of the edges' costs.
+        Shape (T,): the cost of each tensor, in the unit of the edges' costs.
     limit
-        Shape (D,): memory, infinity without a limit.
+        Shape (D,): memory of each device, infinity without a limit.
     kind, index
-        Shape (D,): kind of each device, and its number there.
+        Shape (D,): kind of each device, and its index among the devices of the kind.
     slope, intercept
         Shape (D, D): a transfer takes slope * cost + intercept.
     contention
         See :class:`partitioner.Transfers`.
     name
-        The name of each device, for notes; empty if nobody asks for them.
+        The name of each device, for notes; may be empty if there are no notes.
     """
 
     node: Ints
@@ -71,17 +71,17 @@ class Tasks:
 
     @cached_property
     def group_size(self) -> Floats:
-        """Shape (groups,): memory of all tasks of a group."""
+        """Shape (groups,): total memory of the tasks of a group."""
         return np.bincount(self.group, self.size).astype(np.float64)
 
     @cached_property
     def group_allowed(self) -> Bools:
-        """Shape (D, groups): may all tasks of the group run on the device?"""
+        """Shape (D, groups): whether all tasks of the group may run on the device."""
         refused = [np.bincount(self.group, ~np.isfinite(row)) for row in self.time]
         return np.asarray(np.array(refused).reshape(len(self.limit), -1) == 0)
 
     def hold(self, device: Ints) -> bool:
-        """With task v on ``device[v]``, does no device hold more than its memory, to the last bit?"""
+        """Whether no device exceeds its memory, without tolerance, if task v is on ``device[v]``."""
         return bool((np.bincount(device, self.size, len(self.limit)) <= self.limit).all())
 
 
@@ -93,7 +93,7 @@ def tasks_of(
     order: Ints,
     most: int | None = None,
 ) -> Tasks:
-    """The nodes as tasks in the given topological order.
+    """Return the nodes as tasks in the given topological order.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def tasks_of(
     order
         Shape (N,): positions of the nodes, producers before consumers.
     most
-        At most so many devices of a kind count; None: as many as there are nodes.
+        The largest number of devices of a kind that are used; None for the number of nodes.
     """
     count = np.array([min(kind.count, len(order) if most is None else most) for kind in devices.kinds])
     kind = np.repeat(np.arange(len(count)), count)
@@ -138,13 +138,13 @@ def tasks_of(
 
 
 def _offsets(devices: Devices) -> list[int]:
-    """The number of the first device of each kind."""
+    """Return the position of the first device of each kind."""
     counts = [kind.count for kind in devices.kinds]
     return [sum(counts[:k]) for k in range(len(counts))]
 
 
 def _tensors(graph: Graph, number: Ints) -> tuple[Ints, Ints, Floats]:
-    """The edges between tasks, the tensor of each, and the tensors' costs, in the order of the edges."""
+    """Return the edges between tasks in their order, the tensor of each, and the costs of the tensors."""
     ends = number[graph.edges].reshape(-1, 2)
     single = has_one_output(graph)[graph.edges[:, 0]]
     key = np.where(single, ends[:, 0], len(graph) + np.arange(len(ends)))

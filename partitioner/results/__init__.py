@@ -1,1 +1,1 @@
-"""What the verbs return, and how it is printed."""
+"""The results of the functions `solve`, `certify` and others, and how they are printed."""

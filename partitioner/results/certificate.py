@@ -1,4 +1,4 @@
-"""What is proven of a placement."""
+"""Certificates: what is proven about a placement."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from partitioner.results.plan import Plan
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven of a placement.
+    """A proof of how far a placement is at most from the optimum.
 
     Parameters
     ----------
     value
-        The placement's objective.
+        The value of the objective for the placement.
     best
-        The best plan known of the same shape; its bound holds for the placement too.
+        The best known plan of the same shape; its bound holds for the placement, too.
     """
 
     value: float
@@ -29,16 +29,16 @@ class Certificate:
 
     @property
     def bound(self) -> float:
-        """No split of that shape has a smaller value, whatever devices of a level it uses."""
+        """The lower bound: no split of the same shape has a smaller value, whatever devices it uses."""
         return min(self.best.statistics.get(ANY_DEVICES, self.best.bound), self.best.bound, self.value)
 
     @property
     def gap(self) -> float:
-        """How far the value may be from the optimum: (value - bound) / value."""
+        """The largest possible distance to the optimum: (value - bound) / value."""
         return (self.value - self.bound) / self.value if self.value > 0 else 0.0
 
     def summary(self) -> str:
-        """What is proven of the placement, in a line or two."""
+        """Return what is proven about the placement, in one or two lines."""
         best = self.best
         better = f"\na better one is known: {best.value:.6g}" if best.value < self.value else ""
         return (

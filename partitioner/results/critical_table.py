@@ -1,4 +1,4 @@
-"""Why operators that run one by one take so long: their critical path as a table."""
+"""The critical path of operators that run one by one, as a table."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ ROUNDING = 1e-9
 
 
 def critical_table(schedule: Schedule, wide: bool) -> Table:
-    """A line for each run of operators of the critical path on one device; the middle of many is left out.
+    """Return a table with a line for each run of operators of the critical path on one device.
 
-    The column `before` says what the run waited for since the one before ended: a transfer, or nothing that
-    is on the path (`idle`).
+    Of many lines those in the middle are left out. The column `before` gives the time between the end of the
+    previous run and the start of this one, and its cause: a transfer from a device, or `idle` if there is no
+    cause on the path.
     """
     table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
     for name in ("start", "finish", "device", "before", "operators"):
@@ -35,7 +36,7 @@ def critical_table(schedule: Schedule, wide: bool) -> Table:
 
 
 def _runs(schedule: Schedule) -> list[list[Run]]:
-    """The operators of the critical path, cut where the device changes or is idle in between."""
+    """Return the operators of the critical path, divided where the device changes or is idle in between."""
     path = [schedule.entries[place] for place in schedule.critical_path]
     runs = [[entry] for entry in path[:1]]
     for before, entry in pairwise(path):
@@ -59,7 +60,7 @@ def _cells(run: list[Run], before: list[Run] | None, wide: bool) -> list[Text]:
 
 
 def _wait(entry: Run, before: Run | None) -> str:
-    """What there was before an operator, and how long."""
+    """Return the time between the previous operator and this one, and its cause."""
     since = before.finish if before is not None else 0.0
     length = entry.start - since
     if before is not None and before.device != entry.device:

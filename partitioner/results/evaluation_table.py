@@ -1,4 +1,4 @@
-"""Evaluations as text for people."""
+"""Evaluations as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partitioner.results.tables import render, tables_of, unit_of
 
 
 def evaluation_table(evaluation: Evaluation, width: int | None = None) -> str:
-    """Return an evaluation as text: value, verdict, shape, each device, for latency the schedule."""
+    """Return an evaluation as text: value, feasibility, shape, each device, and for latency the schedule."""
     verdict = "is feasible" if evaluation.feasible else "breaks the rules"
     unit = unit_of(evaluation.objective)
     head = f"{evaluation.objective}: {evaluation.value:.6g}{unit}; the placement {verdict}"

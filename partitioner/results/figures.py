@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-FAR = 0.1  # a gap above which a fraction of the value says little
+FAR = 0.1  # above this gap the factor between value and bound is shown instead of the gap
 
 
 def figure(value: float) -> str:
-    """A time in at most seven characters."""
+    """Return a time in at most seven characters."""
     if value == 0 or 1 <= value < 999.95:
         return f"{value:.4g}"
     if 1e-3 <= value < 1:
@@ -15,7 +15,7 @@ def figure(value: float) -> str:
 
 
 def amount(size: float) -> str:
-    """A size in at most six characters, up to 999 of the largest unit."""
+    """Return a size in at most six characters, for sizes below 1000 of the largest unit (T)."""
     for unit in ("", "k", "M", "G", "T"):
         if size < 999.5 or unit == "T":
             return f"{size:.3g}{unit}"
@@ -24,9 +24,9 @@ def amount(size: float) -> str:
 
 
 def nearness(value: float, bound: float, best: str = "optimum") -> str:
-    """Return how far a value may be from the optimum, as a clause about it.
+    """Return how far a value is at most from the optimum, as a phrase.
 
-    A fraction of the value up to :data:`FAR`; above that, how many times the lower bound it is at most.
+    The phrase gives a fraction of the value up to :data:`FAR`, and a multiple of the lower bound above that.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def nearness(value: float, bound: float, best: str = "optimum") -> str:
 
 
 def gap_cell(value: float, bound: float) -> str:
-    """Return the same for a cell of a table: ``2.00%`` or ``15.3 x``; ``-`` without a bound above 0."""
+    """Return how far a value is from the bound, for a table: ``2.00%``, ``15.3 x``; ``-`` if it is 0."""
     if bound <= 0 < value:
         return "-"
     if _gap(value, bound) <= FAR:

@@ -1,4 +1,4 @@
-"""The plan: where every node goes, what that costs, and how good it is."""
+"""The plan: the device of every node, the value of the objective, and a bound that proves how good it is."""
 
 from __future__ import annotations
 
@@ -25,52 +25,52 @@ AMONG = "optimal (see the note)"
 
 @dataclass(frozen=True)
 class Plan:
-    """The answer of :func:`partitioner.solve`. `value` and `devices` come from the evaluator.
+    """The result of :func:`partitioner.solve`; `value` and `devices` come from the evaluator.
 
     Parameters
     ----------
     objective, split
-        What was asked for.
+        The objective and the split of the call.
     value
-        The objective of the placement, in the time unit of the graph.
+        The value of the objective for the placement, in the time unit of the graph.
     bound
-        No placement of the split asked for has a smaller value.
+        Lower bound: no placement with this split has a smaller value.
     status
         ``"optimal"`` if that is proven, else ``"feasible"``.
     stop_reason
         Why the method ended: ``"optimal"``, ``"gap"``, ``"time_limit"``, ``"interrupted"`` or
-        ``"heuristic"`` (it had nothing more to try).
+        ``"heuristic"`` (a heuristic that ran to its end).
     method, backend
-        What found the plan.
+        The method that found the plan, and the solver that it used.
     runtime_seconds
         Wall time of the call.
     devices
         Load, memory and number of nodes of every device.
     stages
-        The devices in use in the order of the pipeline; empty if the split is no chain.
+        The devices in use in the order of the pipeline; empty if the split is not a chain.
     placement
         Device name for every node id.
     workload_sha256
         Hash of the graph and the devices, see :attr:`partitioner.Workload.sha256`.
     seed, options
-        What the call was given.
+        The seed and the further options of the call.
     notes
-        What a reader of the plan should know.
+        Sentences on what the workload does not determine, on options without effect, and on the proof.
     statistics
-        Figures of the run.
+        Figures of the run, by name.
     native_status
-        The backend's own words on why it stopped, if it has any.
+        The backend's message on why it stopped; empty if there is none.
     subgraphs
         For latency: the index of every node's subgraph among those of its device and pass.
     schedule
-        What runs when, for latency and for makespans; the file of a plan with an execution order, from
-        which it follows, leaves it out.
+        What runs when, for latency and for makespans. The file of a plan leaves it out if there is an
+        execution order, from which it follows.
     replicas
         For a device of the placement, the further devices that hold a copy of its stage.
     execution_order
         For makespans without a pipeline: all nodes in the order in which their devices run them.
     hardware
-        The devices that the plan is made for; None where an older file does not say.
+        The devices that the plan is made for; None for a plan from an older file without them.
     """
 
     objective: str
@@ -111,7 +111,7 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """How far the value may be from the optimum: (value - bound) / value."""
+        """The largest possible distance to the optimum: (value - bound) / value."""
         return (self.value - self.bound) / self.value if self.value > 0 else 0.0
 
     @property
@@ -121,7 +121,7 @@ class Plan:
 
     @property
     def record(self) -> PlanRecord:
-        """The solution and the question that it answers, as the evaluator takes them."""
+        """The solution with objective, devices and options, in the form that the evaluator takes."""
         return PlanRecord(
             placement=self.placement,
             replicas=self.replicas,
@@ -137,9 +137,9 @@ class Plan:
         )
 
     def summary(self, width: int | None = None) -> str:
-        """The plan as a text table of at most `width` columns, by default the terminal's.
+        """Return the plan as text of at most `width` columns, by default the terminal's.
 
-        First what it is worth, then a line for each device in pipeline order, then its notes.
+        The text has the value and its proof, a line for each device in pipeline order, and the notes.
         """
         by_operator = self.execution_order is not None
         tables = tables_of(self.devices, self.stages, self.schedule, width, by_operator)
@@ -147,7 +147,7 @@ class Plan:
         return render([Text(self._head()), *tables, *notes], width)
 
     def _head(self) -> str:
-        """Return what the plan is worth and how it was found, in two lines."""
+        """Return the value and its proof in a line, and the method and its run in a second one."""
         optimal = "optimal" if self.statistics.get(ANY_DEVICES, self.bound) >= self.bound else AMONG
         proof = optimal if self.status == "optimal" else nearness(self.value, self.bound)
         by_operator = self.execution_order is not None
@@ -159,7 +159,7 @@ class Plan:
         )
 
     def to_json(self) -> str:
-        """The plan as one JSON object; :func:`partitioner.load_plan` reads it back."""
+        """Return the plan as a JSON object, which :func:`partitioner.load_plan` reads."""
         kept = self if self.execution_order is None else replace(self, schedule=None)
         record = asdict(kept) | {"gap": self.gap, "format": "partitioner-plan-1"}
         record["hardware"] = None if self.hardware is None else self.hardware.as_dict()
@@ -192,5 +192,5 @@ def _looks_whole(text: str) -> bool:
 
 
 def node_id(text: str, text_ids: frozenset[str] = frozenset()) -> NodeId:
-    """The node id that a plan file's key stands for: an integer unless it is listed as a text."""
+    """Return the node id of a key in a plan file: an integer if it reads as one and is not in `text_ids`."""
     return int(text) if _looks_whole(text) and text not in text_ids else text

@@ -1,4 +1,4 @@
-"""Tables of devices, and how text for people is laid out; no type of a result is known here."""
+"""Tables of devices, and the layout of text; this module does not depend on the types of results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tables_of(
     width: int | None,
     by_operator: bool,
 ) -> list[RenderableType]:
-    """Return a line for each device, then the schedule or the critical path if there is one."""
+    """Return a table of the devices, then one of the schedule or the critical path if there is one."""
     devices = device_table(loads, order, width)
     if schedule is None:
         return [devices]
@@ -51,7 +51,10 @@ def tables_of(
 
 
 def device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:
-    """Return a line for each stage and idle device; a column for exchanged weights replaces `load %`."""
+    """Return a table with a line for each stage and idle device.
+
+    If replicas exchange weights, a column for the time of this exchange replaces `load %`.
+    """
     wide = columns(width) >= WIDE
     left_out = "load %" if any(device.sync > 0 for device in devices) else "sync"
     table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
@@ -76,7 +79,7 @@ def device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: in
 
 
 def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
-    """Return plain text of at most `width` columns (but at least 80), by default the terminal's."""
+    """Return the parts as plain text of at most `width` columns (at least 80), by default the terminal's."""
     console = Console(
         file=io.StringIO(), width=max(NARROWEST, columns(width)), color_system=None, highlight=False
     )
@@ -88,16 +91,16 @@ def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
 
 
 def columns(width: int | None) -> int:
-    """Return the width, by default the terminal's."""
+    """Return the width in columns, by default the terminal's."""
     if width is not None and not is_count(width):
         raise OptionError(f"width = {shown(width)}: must be an integer from 1 to {MANY:,}, or None")
     return shutil.get_terminal_size().columns if width is None else min(width, WIDEST)
 
 
 def unit_of(objective: str, pipelined: bool = False) -> str:
-    """Return what to write after a value: what it is the time of; with `pipelined` stages run batches.
+    """Return the unit to write after a value; `pipelined` says that the makespan is that of a pipeline.
 
-    It is empty for objectives of other packages, whose values need not be times.
+    The unit is empty for objectives of other packages, whose values need not be times.
 
     Examples
     --------
@@ -139,7 +142,7 @@ def _title(name: str, devices: int) -> str:
 
 
 def _figures(device: DeviceLoad, share: float) -> dict[str, str]:
-    """What a line says, by column."""
+    """Return the cells of a device's line, by column."""
     times = sum(device.compute), sum(device.transfer_in), sum(device.transfer_out)
     texts = (
         *map(figure, (device.load, *times, device.sync)),

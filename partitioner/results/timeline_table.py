@@ -1,4 +1,4 @@
-"""Timelines as text for people."""
+"""Timelines as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partitioner.schedule import Timeline
 
 
 def timeline_table(timeline: Timeline, width: int | None = None) -> str:
-    """Return a timeline as text: its times, then a line for each device in the order of its first stage."""
+    """Return a timeline as text: its times, then a line for each device in the order of first stages."""
     head = (
         f"{timeline.schedule}, {timeline.table.microbatches} microbatches: {timeline.makespan:.6g}, "
         f"{timeline.time_per_sample:.6g} per sample\n"
@@ -52,7 +52,7 @@ def memory_share(timeline: Timeline, device: int) -> str:
 
 
 def _stages(timeline: Timeline) -> list[list[int]]:
-    """The stages of each device; none for a replica that no sample comes to."""
+    """Return the stages of each device; none for a replica that runs no pass."""
     start = timeline.table.start
     return [
         sorted(set(timeline.table.stage[start[i] : start[i + 1]].tolist()))
@@ -61,7 +61,7 @@ def _stages(timeline: Timeline) -> list[list[int]]:
 
 
 def _ranges(stages: list[int]) -> str:
-    """Stages counted from 1, as ``1, 4-6``."""
+    """Return stages, counted from 1, as a text such as ``1, 4-6``."""
     runs: list[list[int]] = []
     for stage in stages:
         if runs and stage == runs[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""A schedule as a table for people."""
+"""A schedule as a table."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ NARROW, WIDE = 28, 64
 
 @dataclass(frozen=True)
 class TimetableRow:
-    """Positions of entries in one line of the table: one subgraph, or CPU nodes in a row."""
+    """A line of the table: the positions of its entries, which are one subgraph or consecutive CPU nodes."""
 
     places: range
     critical: bool
 
 
 def timetable(schedule: Schedule, wide: bool) -> Table:
-    """A line for each subgraph and each run of CPU nodes, in order of start; the middle of many is left out.
+    """Return a table with a line for each subgraph and each run of CPU nodes, in order of start.
 
-    The column `after` has the number of the line that the first of its nodes on the critical path (or
-    its first one) waits for.
+    Of many lines those in the middle are left out. The column `after` has the number of the line that the
+    line's first entry on the critical path waits for, or its first entry if none is on the path.
     """
     table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
     names = ("", "#", "start", "finish", "device", *(("in", "compute", "out") if wide else ()), "after")
@@ -86,7 +86,7 @@ def _cells(schedule: Schedule, row: TimetableRow, line: dict[int, int], wide: bo
 
 
 def names_within(names: Sequence[str], width: int) -> str:
-    """How many nodes there are, and the first of their names, as many as fit."""
+    """Return the number of nodes, and as many of their first names as fit in `width` characters."""
     text = f"{len(names)}: "
     for place, name in enumerate(names):
         if place and len(text) + len(name) > width - 5:

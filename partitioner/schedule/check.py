@@ -1,4 +1,4 @@
-"""Whether a pass table is a schedule of these passes, and whether its memory suffices."""
+"""Checks of a pass table: whether it schedules every pass, can run, and keeps to the devices' memory."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def check(
     memory_limit: Floats | None = None,
     versions: bool = False,
 ) -> tuple[str, ...]:
-    """What is wrong with a table, in words; empty if it can run.
+    """Return a message for every rule that a table breaks; empty if it can run.
 
-    Each pass of each microbatch runs once, on a device that holds its stage, on the same replica forward
-    and backward, after the passes of its microbatch that it needs; devices do not wait for one
-    another in a circle; and, if limits are given, no device ever holds more than it may.
+    The rules: each pass of each microbatch runs once, on a device that holds its stage, on the same replica
+    forward and backward, and after the passes of its microbatch that it needs. Devices do not wait for one
+    another in a cycle. If limits are given, no device ever holds more memory than its limit.
 
     Parameters
     ----------
     table
-        What each device runs.
+        The passes that each device runs, in order.
     passes
-        What a sample goes through, see :func:`partitioner.schedule.reading.read_passes`.
+        The passes of a sample, see :func:`partitioner.schedule.reading.read_passes`.
     microbatches
-        How many there are; by default as many as the table has.
+        The number of microbatches; by default that of the table.
     memory_limit
-        Shape (devices of the table,): what each may hold; None to leave memory out.
+        Shape (devices of the table,): the memory of each device; None to leave memory unchecked.
     versions
-        Whether every sample in flight keeps its weights.
+        Whether every sample in flight keeps its version of the weights.
     """
     count = table.microbatches if microbatches is None else microbatches
     found = _devices(table, passes)
@@ -49,8 +49,10 @@ def check(
     if found:
         return tuple(found)
     where = positions(table, kinds, passes, count)
-    found = _homes(table, kinds, passes) + _replicas(table, where, passes) + _sequence(table, where, passes)
-    found = found or _circles(table, passes)
+    found = (
+        _misplaced(table, kinds, passes) + _replicas(table, where, passes) + _sequence(table, where, passes)
+    )
+    found = found or _deadlocks(table, passes)
     if not found and memory_limit is not None:
         found = _memory(table, passes, memory_limit, versions)
     return tuple(found)
@@ -64,14 +66,14 @@ def _devices(table: Table, passes: Passes) -> list[str]:
     used = [passes.names[i] for copies in passes.replicas.values() for i in copies]
     twice = [f"device {name} has two rows" for name, n in Counter(table.devices).items() if n > 1]
     return twice + [
-        f"device {name} is not in use: there are {', '.join(used)}"
+        f"device {name} is not in use; those in use are {', '.join(used)}"
         for name in dict.fromkeys(table.devices)
         if name not in used
     ]
 
 
 def _cells(table: Table, kinds: Ints, passes: Passes, microbatches: int) -> list[str]:
-    """Cells that stand for no pass."""
+    """Return a message for every cell that is not a pass of the pipeline."""
     halves = bool((passes.direction == INPUT).any())
     parts = "I and W" if halves else "B" if (passes.direction == BACKWARD).any() else "none"
     found = [
@@ -85,19 +87,19 @@ def _cells(table: Table, kinds: Ints, passes: Passes, microbatches: int) -> list
 
 
 def _counts(table: Table, kinds: Ints, passes: Passes, microbatches: int) -> list[str]:
-    """Passes that are missing or run twice."""
+    """Return a message for every pass that is missing or runs more than once."""
     sound = (kinds >= 0) & (table.microbatch < microbatches)
     times = np.zeros((len(passes), microbatches), dtype=np.int64)
     np.add.at(times, (kinds[sound], table.microbatch[sound]), 1)
     return [
         f"{passes.stage[i]}{DIRECTIONS[passes.direction[i]]}{m} "
-        + ("is missing" if times[i, m] == 0 else f"is there {times[i, m]} times")
+        + ("is missing" if times[i, m] == 0 else f"is listed {times[i, m]} times")
         for i, m in np.argwhere(times != 1).tolist()
     ]
 
 
-def _homes(table: Table, kinds: Ints, passes: Passes) -> list[str]:
-    """Passes on devices that do not hold their stage."""
+def _misplaced(table: Table, kinds: Ints, passes: Passes) -> list[str]:
+    """Return a message for every pass on a device that does not hold its stage."""
     position = {name: i for i, name in enumerate(passes.names)}
     lead = {device: key for key, copies in passes.replicas.items() for device in copies}
     row = np.array([lead[position[name]] for name in table.devices], dtype=np.int64)
@@ -110,7 +112,7 @@ def _homes(table: Table, kinds: Ints, passes: Passes) -> list[str]:
 
 
 def _replicas(table: Table, where: Ints, passes: Passes) -> list[str]:
-    """Microbatches that change from one replica of a device's stages to another."""
+    """Return a message for every microbatch that changes from one replica of a stage to another."""
     found = []
     for lead in passes.replicas:
         row = table.row[where[passes.device == lead]]
@@ -121,7 +123,7 @@ def _replicas(table: Table, where: Ints, passes: Passes) -> list[str]:
 
 
 def _sequence(table: Table, where: Ints, passes: Passes) -> list[str]:
-    """Passes that stand before what they need on the same device."""
+    """Return a message for every pass that comes before a pass that it needs on the same device."""
     after = np.repeat(np.arange(len(passes)), np.diff(passes.before_start))
     first, second = where[passes.before], where[after]
     wrong = (table.row[first] == table.row[second]) & (first > second)
@@ -132,8 +134,8 @@ def _sequence(table: Table, where: Ints, passes: Passes) -> list[str]:
     ]
 
 
-def _circles(table: Table, passes: Passes) -> list[str]:
-    """Where devices wait for one another for ever."""
+def _deadlocks(table: Table, passes: Passes) -> list[str]:
+    """Return a message that names the devices that wait for one another in a cycle, if there are any."""
     _, end = run_table(table, passes)
     stuck = ~np.isfinite(end[:, 1])
     if not stuck.any():

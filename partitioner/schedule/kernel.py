@@ -34,19 +34,20 @@ def run(
     Parameters
     ----------
     row_start, row, work, sample
-        Rows of passes by device; of every pass of the table the device, the kind of pass, the sample.
+        Starts of the devices' rows in the table; for every pass of the table its device, its kind (the index
+        of the pass among those of one sample), and its sample.
     where
-        Shape (kinds of passes, samples): position in the table.
+        Shape (kinds of passes, samples): position of each pass in the table.
     before_start, before, after_start, after
-        What a kind of pass waits for, and what waits for it, as rows.
+        The kinds that each kind of pass waits for, and those that wait for it, as rows.
     length
-        Shape (kinds of passes, 4): how long the parts take.
+        Shape (kinds of passes, 4): the time of each part (transfers in, compute, transfers out, sync).
     unit
         Shape (4,): the unit of the device that each part occupies; parts of one unit run one by one.
     at_once
-        How many samples may be on their way.
+        The largest number of samples in the pipeline at the same time.
     ahead
-        Shape (devices,): for how many passes after the last one begun a device may fetch.
+        Shape (devices,): for how many passes after the last one begun a device may fetch inputs.
 
     Returns
     -------
@@ -56,7 +57,8 @@ def run(
 
     Notes
     -----
-    What is further on goes first: transfers out before the exchange of weights, processing, transfers in.
+    If several parts can begin on a device, the order of precedence is: transfers out, exchange of weights,
+    processing, transfers in.
     """
     total, devices = len(work), len(row_start) - 1
     begin, end = np.full((total, 4), np.inf), np.full((total, 4), np.inf)

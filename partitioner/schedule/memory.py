@@ -1,4 +1,4 @@
-"""What each device holds while a table runs, counted pass by pass."""
+"""The memory that each device holds while a table runs, pass by pass."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from partitioner.workload.graph import Bools, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """Memory of one device along its row.
+    """The memory of one device during the passes of its row.
 
     Parameters
     ----------
     running, rest
-        Shape (passes of the row,): what is held while each pass runs, and when it has ended.
+        Shape (passes of the row,): the memory held while each pass runs, and after it has ended.
     idle
-        What is held before the first pass.
+        The memory held before the first pass.
     in_flight
-        The most samples, each counted once a stage, whose activations were held at once.
+        The most samples whose activations are held at once; a sample counts once for each stage.
     """
 
     running: Floats
@@ -33,16 +33,16 @@ class Use:
 
     @property
     def peak(self) -> float:
-        """The most that is held."""
+        """The most memory that is held at once."""
         return float(max(self.idle, self.running.max(initial=0.0)))
 
 
 def use_of(table: Table, passes: Passes, versions: bool) -> tuple[Use, ...]:
-    """Memory of every device of a table, by the order of its passes alone.
+    """Return the memory of every device of a table; it depends only on the order of the passes.
 
-    A pass takes its activations when its processing begins; they are given back when that of the pass
-    `release` of the same sample ends. Workspace is held while a pass runs. With `versions` every sample
-    in flight holds the weights that it began with, else there is one version.
+    The activations of a pass are allocated when its processing begins, and released when the processing of
+    pass `release` of the same sample ends. Workspace is held while a pass runs. With `versions` every sample
+    in flight holds the weights that it began with; otherwise there is one version.
     """
     kinds = kinds_of(table, passes)
     position = {name: i for i, name in enumerate(passes.names)}
@@ -74,17 +74,17 @@ def _use(kinds: Ints, lead: int, passes: Passes, versions: bool) -> Use:
 
 
 def _released(passes: Passes, own: Ints, amount: Floats) -> Floats:
-    """Shape (kinds of passes,): what of `own` passes is given back at the end of each."""
+    """Return the amount of the passes `own` that is released at the end of each pass of a sample."""
     return np.bincount(passes.release[own], amount[own], len(passes)).astype(np.float64)
 
 
 def _versions(kinds: Ints, i: int, passes: Passes) -> Floats:
-    """What the versions of the weights of pass i take beyond one, along a row."""
+    """Return the memory of the versions of pass i's weights beyond the first, for each pass of a row."""
     begun, ended = kinds == i, kinds == passes.release[i]
     return np.asarray(passes.parameters[i] * np.maximum(0, _before(begun) + begun - _before(ended) - 1))
 
 
 def _before(values: Floats | Bools) -> Floats:
-    """What the passes before each pass add up to."""
+    """Return the sum of the values of the passes before each pass."""
     total = np.cumsum(values, dtype=np.float64)
     return np.asarray(total - values)

@@ -1,4 +1,4 @@
-"""How the rows of tables are made: passes sorted by rounds, or in turns."""
+"""The rows of tables: passes sorted by rounds, one sample after another, or in turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partitioner.workload.graph import Floats, Ints
 
 
 class Lane(NamedTuple):
-    """A device's work: its position, its stage's first device, its passes, its own microbatches."""
+    """The work of a device: its position, its stage's first device, its passes, and its microbatches."""
 
     device: int
     lead: int
@@ -22,7 +22,7 @@ class Lane(NamedTuple):
 
 
 def lanes(passes: Passes, microbatches: int) -> Iterator[Lane]:
-    """The devices in use, in the order of their positions; replicas take microbatches in turn."""
+    """Return the work of each device in use, by position; replicas take microbatches in turn."""
     found = [
         Lane(device, lead, np.flatnonzero(passes.device == lead), np.arange(i, microbatches, len(replicas)))
         for lead, replicas in passes.replicas.items()
@@ -32,7 +32,7 @@ def lanes(passes: Passes, microbatches: int) -> Iterator[Lane]:
 
 
 def table_of(passes: Passes, rows: list[tuple[int, Ints, Ints]], at_once: int | None = None) -> Table:
-    """The table of rows, each a device's position, its kinds of passes in order, and their microbatches."""
+    """Return the table of rows of (position of the device, kinds of passes in order, their microbatches)."""
     kinds = np.concatenate([kinds for _, kinds, _ in rows])
     return Table(
         tuple(passes.names[device] for device, _, _ in rows),
@@ -45,16 +45,17 @@ def table_of(passes: Passes, rows: list[tuple[int, Ints, Ints]], at_once: int | 
 
 
 def by_key(lane: Lane, keys: list[Floats | Ints]) -> tuple[int, Ints, Ints]:
-    """A row sorted by key; `keys` has one array of shape (own microbatches,) for each of its passes."""
+    """Return a row sorted by key; `keys` has an array of shape (microbatches,) for each pass of `lane`."""
     order = np.argsort(np.concatenate(keys), kind="stable")
     kinds = np.repeat(lane.passes, len(lane.microbatches))[order]
     return lane.device, kinds, np.tile(lane.microbatches, len(lane.passes))[order]
 
 
 def rounds(passes: Passes, microbatches: int, phases: Ints | None = None) -> Table:
-    """Each round every virtual stage serves the next sample (paper, Sections 5.1 and 5.2).
+    """Return the table in which every virtual stage serves the next sample in each round.
 
-    Phases, if given for every kind of pass, follow one another on each device.
+    See the paper, Sections 5.1 and 5.2. If `phases` has a number for each kind of pass, every device runs the
+    passes of phase 0 first, then those of phase 1.
     """
     depth = depths(passes)
     phase = np.zeros(len(passes), dtype=np.int64) if phases is None else phases
@@ -67,7 +68,7 @@ def rounds(passes: Passes, microbatches: int, phases: Ints | None = None) -> Tab
 
 
 def one_by_one(passes: Passes, microbatches: int) -> Table:
-    """Each device runs all its passes of a sample before the next one's; one sample is on its way at once."""
+    """Return the table that runs one sample at a time."""
     rows = [
         by_key(lane, [len(passes) * lane.microbatches + i for i in lane.passes.tolist()])
         for lane in lanes(passes, microbatches)
@@ -76,7 +77,7 @@ def one_by_one(passes: Passes, microbatches: int) -> Table:
 
 
 def depths(passes: Passes) -> Ints:
-    """Shape (n,): the round in which each pass serves the first sample."""
+    """Return the round in which each pass serves the first sample, shape (n,)."""
     found = np.zeros(len(passes), dtype=np.int64)
     for i in range(len(passes)):
         before = passes.before[passes.before_start[i] : passes.before_start[i + 1]]
@@ -86,9 +87,9 @@ def depths(passes: Passes) -> Ints:
 
 
 def in_turns(lane: Lane, warmup: int, delay: int = 0) -> tuple[int, Ints, Ints]:
-    """Forward passes ahead by `warmup`, then forward and backward in turn, then what is left.
+    """Return a row of `warmup` forward passes, then forward and backward passes in turn, then the rest.
 
-    The gradients of the weights, if they are passes of their own, come `delay` microbatches later.
+    If the gradients of the weights are separate passes, they come `delay` microbatches later.
     """
     count = np.arange(len(lane.microbatches))
     warmup = min(warmup, len(count))
@@ -97,7 +98,7 @@ def in_turns(lane: Lane, warmup: int, delay: int = 0) -> tuple[int, Ints, Ints]:
 
 
 def around(passes: Passes) -> dict[int, tuple[int, int]]:
-    """For the first device of each stage of a line how many devices work before it and after it."""
+    """Return for the first device of each stage how many devices the stages before and after it have."""
     order = passes.stage_devices()
     counts = np.array([len(passes.replicas[lead]) for lead in order])
     ahead = np.cumsum(counts) - counts

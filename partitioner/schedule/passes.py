@@ -1,4 +1,4 @@
-"""What one sample goes through: a pass forward and a pass backward of every (virtual) stage."""
+"""The passes of one sample: a forward and a backward pass of every (virtual) stage."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from partitioner.workload.graph import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Passes:
-    """The passes of one sample in a topological order, n in all; times are those of a single sample.
+    """The `n` passes of one sample in a topological order; times are those of a single sample.
 
     Parameters
     ----------
     names
         The devices' names.
     replicas
-        For each device in use that stands for a stage, the positions of all devices that hold a copy of
-        what it holds, itself the first; they take the samples in turn.
+        For the first device of each stage, the positions of all devices that hold a copy of the stage, the
+        first device included; they take the samples in turn.
     device
-        Shape (n,): position of the device that stands for the pass's stage.
+        Shape (n,): position of the first device of the pass's stage.
     stage, direction
-        Shape (n,): number of the stage and a position in `DIRECTIONS`. Stages of forward passes count in
-        topological order, those of backward passes against it.
+        Shape (n,): number of the stage, and a position in `DIRECTIONS`. Forward passes are numbered in
+        topological order, backward passes in reverse.
     into, compute, out
-        Shape (n,): transfers in, processing, transfers out.
+        Shape (n,): times of transfers in, processing, and transfers out.
     sync
-        Shape (n,): the exchange of weights among replicas at the end of a pass.
+        Shape (n,): time of the exchange of weights among replicas at the end of a pass.
     activations
-        Shape (n,): what a sample takes in memory from the beginning of this pass.
+        Shape (n,): memory that a sample needs from the beginning of this pass on.
     release
-        Shape (n,): the pass at whose end that is given back.
+        Shape (n,): the pass at whose end that memory is released.
     parameters, workspace
-        Shape (n,): the weights, of which an asynchronous schedule keeps versions, and what is needed only
-        while the pass runs.
+        Shape (n,): memory of the weights, of which an asynchronous schedule keeps versions, and memory that
+        is needed only while the pass runs.
     fixed
-        Shape (devices,): what a device holds all the time, parameters not included.
+        Shape (devices,): memory that a device holds all the time, without the parameters.
     before_start, before
         The passes that each pass waits for, row by row: those of pass i are
         ``before[before_start[i]:before_start[i + 1]]``.
     paired
         True if every stage has one forward pass and one backward pass, both on one device, and backward
-        passes run from the last stage to the first; or one forward pass and no other.
+        passes run from the last stage to the first; also if every stage has only a forward pass.
     lag
-        How many rounds after a pass those on other devices run that wait for it: 1, or 3 where transfers
-        run beside the processing, each in a round of its own (paper, Appendix H.1).
+        How many rounds after a pass the passes on other devices run that wait for it: 1, or 3 if transfers
+        run in parallel to the processing, each in a separate round (paper, Appendix H.1).
     notes
-        What the workload leaves open of these times.
+        Notes on what the workload does not determine of these times.
     """
 
     names: tuple[str, ...]
@@ -87,19 +87,19 @@ class Passes:
 
     @property
     def line(self) -> bool:
-        """True for a pipeline of whole devices: each stage on a device of its own."""
+        """Whether this is a pipeline in which no two stages share a device."""
         return self.paired and self.stages == len(self.replicas)
 
     def stage_devices(self) -> list[int]:
-        """Positions of the devices of the forward stages, first to last."""
+        """Return the positions of the devices of the forward stages, first to last."""
         forward = np.flatnonzero(self.direction == FORWARD)
         return list(self.device[forward[np.argsort(self.stage[forward])]].tolist())
 
 
 def split_backward(passes: Passes, share: float) -> Passes:
-    """Passes in which each backward pass is two: gradients of the inputs, then those of the weights.
+    """Return the passes with each backward pass in two: gradients of the inputs, then of the weights.
 
-    `share` of the processing is spent on the gradients of the inputs, which other stages wait for; the
+    The first half takes the fraction `share` of the processing time; other stages wait only for it. The
     second half waits only for the first, keeps the activations to its end, and has no transfers.
     """
     twice = np.where(passes.direction == BACKWARD, 2, 1)

@@ -1,4 +1,4 @@
-"""A device's share of a graph as contiguous pieces, one virtual device each (paper, Section 5.2)."""
+"""The nodes of each device as contiguous pieces, one for each virtual device (paper, Section 5.2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partitioner.workload.graph import Bools, Ints
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """The forward pieces in topological order, then the backward ones.
+    """The forward pieces in topological order, then the backward pieces.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class Pieces:
 
 
 def pieces_of(placed: Placed, shape: Shape, order: tuple[int, ...] | None) -> Pieces:
-    """The pieces of a placement: a chain's stages where it is one, else as few as a greedy walk finds.
+    """Return the pieces of a placement: the stages if it is a chain, else those of a greedy search.
 
-    Between pieces dependencies never lead back, so that each can run without interruption.
+    No dependency leads from a piece to an earlier one, so that each piece can run without interruption.
     """
     if shape.is_chain:
         given = order if order is not None else tuple(placed.names.index(name) for name in shape.order)
@@ -57,7 +57,7 @@ def _mirrored(placed: Placed, order: tuple[int, ...]) -> bool:
 
 
 def _stages(placed: Placed, order: tuple[int, ...]) -> Pieces:
-    """One forward piece a stage and, if there is a backward pass, one backward piece, last stage first."""
+    """Return a forward piece for each stage, and backward pieces from the last stage to the first."""
     count, backward = len(order), placed.graph.backward
     place = np.zeros(len(placed.names), dtype=np.int64)
     place[list(order)] = np.arange(count)
@@ -67,10 +67,10 @@ def _stages(placed: Placed, order: tuple[int, ...]) -> Pieces:
 
 
 def _walk(placed: Placed, part: Bools) -> list[tuple[int, list[int]]]:
-    """Pieces of the nodes of one pass, in topological order.
+    """Return the pieces of the nodes of one pass as (device, nodes), in topological order.
 
-    Again and again a device takes all of its nodes that wait for no other device: one that is done then
-    if there is any, else the one that has the largest share of what it still has to do.
+    In each step one device takes all of its nodes that do not wait for another device. This is the device
+    whose ready nodes are the largest fraction of its nodes that are left.
     """
     edges = placed.graph.edges[part[placed.graph.edges].all(axis=1)]
     after: dict[int, list[int]] = {}
@@ -79,13 +79,13 @@ def _walk(placed: Placed, part: Bools) -> list[tuple[int, list[int]]]:
     missing = np.bincount(edges[:, 1], minlength=len(part)).tolist()
     device, nodes = placed.device.tolist(), np.flatnonzero(part).tolist()
     left = np.bincount(placed.device[part], minlength=len(placed.names)).tolist()
-    at_hand: dict[int, list[int]] = {i: [] for i, count in enumerate(left) if count}
+    ready: dict[int, list[int]] = {i: [] for i, count in enumerate(left) if count}
 
     def reach(found: list[int]) -> None:
-        """Nodes that wait for no other device are at hand, and so are those that waited for them only."""
+        """Mark nodes as ready, and the nodes of the same device that waited only for them."""
         while found:
             node = found.pop()
-            at_hand[device[node]].append(node)
+            ready[device[node]].append(node)
             found += settle(node, own=True)
 
     def settle(node: int, own: bool) -> list[int]:
@@ -99,14 +99,14 @@ def _walk(placed: Placed, part: Bools) -> list[tuple[int, list[int]]]:
 
     reach([node for node in nodes if missing[node] == 0])
     pieces = []
-    while at_hand:
-        chosen = max(at_hand, key=lambda i: (len(at_hand[i]) / left[i], -i))
-        taken = at_hand[chosen]
+    while ready:
+        chosen = max(ready, key=lambda i: (len(ready[i]) / left[i], -i))
+        taken = ready[chosen]
         pieces.append((chosen, taken))
         left[chosen] -= len(taken)
-        at_hand[chosen] = []
+        ready[chosen] = []
         if not left[chosen]:
-            del at_hand[chosen]
+            del ready[chosen]
         for node in taken:
             reach(settle(node, own=False))
     return pieces

@@ -1,4 +1,4 @@
-"""Where in a table each pass of each microbatch is."""
+"""The positions of passes in a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partitioner.workload.graph import Ints
 
 
 def kinds_of(table: Table, passes: Passes) -> Ints:
-    """Shape (n,): which of a sample's passes each pass of the table is; -1 if it is none."""
+    """Return which of a sample's passes each pass of the table is, shape (n,); -1 if it is none of them."""
     stages = max(int(passes.stage.max(initial=0)), int(table.stage.max(initial=0))) + 1
     known = np.full((len(DIRECTIONS), stages), -1, dtype=np.int64)
     known[passes.direction, passes.stage] = np.arange(len(passes))
@@ -18,7 +18,10 @@ def kinds_of(table: Table, passes: Passes) -> Ints:
 
 
 def positions(table: Table, kinds: Ints, passes: Passes, microbatches: int) -> Ints:
-    """Shape (passes of a sample, microbatches): position in the table, -1 for what is missing there."""
+    """Return the position of each pass in the table, shape (passes of a sample, microbatches).
+
+    The position is -1 for a pass that is missing.
+    """
     where = np.full((len(passes), microbatches), -1, dtype=np.int64)
     sound = (kinds >= 0) & (table.microbatch < microbatches)
     where[kinds[sound], table.microbatch[sound]] = np.flatnonzero(sound)

@@ -1,4 +1,4 @@
-"""A sample's passes from what a user brings."""
+"""The passes of a sample, read from the user's graph, devices and solution."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def read_passes(
     order: Sequence[str] | None = None,
     links: str = "host",
 ) -> Passes:
-    """The passes of a sample under a plan, as :func:`simulate` takes them.
+    """Return the passes of a sample under a plan; the arguments are those of :func:`simulate`.
 
     Raises
     ------
     WorkloadError
-        As there.
+        If the placement, the replicas or the order do not fit the graph or the devices.
     """
     solution = solution_of(plan)
     replicas = solution.replicas or None if replicas is None else replicas
@@ -42,12 +42,12 @@ def read_passes(
     copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     against = order_violations(placed, shape, ordered) if ordered else ()
-    refuse([Flaw("order", "", "", words) for words in against] + _lost(placed))
+    refuse([Flaw("order", "", "", words) for words in against] + _without_times(placed))
     return passes_of(placed, copies, pieces_of(placed, shape, ordered), links)
 
 
-def _lost(placed: Placed) -> list[Flaw]:
-    """Nodes on kinds that have no times for them."""
+def _without_times(placed: Placed) -> list[Flaw]:
+    """Return a flaw for each node on a device for whose kind the graph has no times."""
     return [
         Flaw(f"node {shown(placed.graph.ids[i])}", "", "", f"has no time on {placed.names[placed.device[i]]}")
         for i in np.flatnonzero(placed.row < 0).tolist()
@@ -55,6 +55,6 @@ def _lost(placed: Placed) -> list[Flaw]:
 
 
 def refuse(flaws: list[Flaw]) -> None:
-    """Raise what is wrong, if anything is."""
+    """Raise a `WorkloadError` with the flaws if there are any."""
     if flaws:
         raise WorkloadError(flaws)

@@ -1,4 +1,4 @@
-"""Tables at work: with given times, or one tick a pass."""
+"""The times at which the passes of a table run: with given durations, or one tick for each pass."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ UNBOUNDED = np.iinfo(np.int64).max
 def run_table(
     table: Table, passes: Passes, communication: str = "sequential", synchronisation: str = "added"
 ) -> tuple[Floats, Floats]:
-    """When the four parts of every pass begin and end; infinity for passes that wait for one another.
+    """Return when the four parts of every pass begin and end, shape (passes, 4) each.
 
-    The table holds each pass of each microbatch once. The exchange of weights takes the time of the
-    processing if it is ``"added"``, else a unit of its own. What has nothing to fetch begins with its
-    processing.
+    The times are infinity for passes that wait for one another in a cycle. The table must hold each pass of
+    each microbatch once. The exchange of weights occupies the processing unit if `synchronisation` is
+    ``"added"``, else a separate unit. A pass without transfers in begins when its processing begins.
     """
     from partitioner.schedule.kernel import run
 
@@ -43,7 +43,7 @@ def run_table(
         table.microbatch,
         where,
         *before,
-        *_turned(*before),
+        *_reversed_rows(*before),
         length,
         units,
         at_once,
@@ -56,9 +56,9 @@ def run_table(
 
 
 def clocks(table: Table, passes: Passes) -> Ints:
-    """Shape (n,): at which tick each pass runs if every pass takes one tick and transfers take none.
+    """Return the tick at which each pass runs if a pass takes one tick and a transfer none, shape (n,).
 
-    -1 for passes that wait for one another.
+    The tick is -1 for passes that wait for one another in a cycle.
     """
     zero, one = np.zeros(len(passes)), np.ones(len(passes))
     begin, _ = run_table(table, replace(passes, into=zero, compute=one, out=zero, sync=zero))
@@ -66,7 +66,7 @@ def clocks(table: Table, passes: Passes) -> Ints:
 
 
 def grid(table: Table, passes: Passes) -> dict[str, list[str]]:
-    """The table by device and tick, as torch writes schedules: cells such as ``2F0``, empty for a pause."""
+    """Return for each device a cell for each tick, as torch writes them: ``2F0``, or empty for a pause."""
     tick = clocks(table, passes)
     found = {}
     for i, (name, cells) in enumerate(table.rows().items()):
@@ -78,12 +78,12 @@ def grid(table: Table, passes: Passes) -> dict[str, list[str]]:
 
 
 def _fetched_ahead(row: Ints) -> int:
-    """For how many passes a device may fetch: so many that it can fetch for a round during another."""
+    """Return for how many passes a device may fetch inputs: for the next round while one round runs."""
     return max(1, 2 * len(np.unique(row)) - 1)
 
 
-def _turned(start: Ints, before: Ints) -> tuple[Ints, Ints]:
-    """Rows of what waits for each pass, from rows of what each pass waits for."""
+def _reversed_rows(start: Ints, before: Ints) -> tuple[Ints, Ints]:
+    """Return the rows of passes that wait for each pass, from the rows of those that each pass waits for."""
     waiting = np.repeat(np.arange(len(start) - 1), np.diff(start))
     order = np.argsort(before, kind="stable")
     count = np.bincount(before, minlength=len(start) - 1)

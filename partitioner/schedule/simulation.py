@@ -29,7 +29,7 @@ from partitioner.workload.networkx_graph import from_networkx
 
 LINKS = ("host", "direct")
 INPUT_SHARE = 0.5
-MOST_PASSES = 10_000_000  # take a minute and 2 GB
+MOST_PASSES = 10_000_000  # the simulation of so many passes takes a minute and 2 GB
 WHOLE = "must be an integer of at least 1"
 
 
@@ -45,53 +45,55 @@ def simulate(
     links: str = "host",
     input_share: float = INPUT_SHARE,
 ) -> Timeline:
-    """Run a schedule with the times of a plan and record what runs when, and what memory that takes.
+    """Return the timeline of a schedule with the times of a plan: what runs when, and the memory over time.
 
-    Every stage, or virtual stage of a split that is no chain (paper, Section 5.2), has a forward pass
-    and, if the graph trains, a backward pass. A pass fetches what was made elsewhere, processes its nodes,
-    and sends what is used elsewhere, in the evaluator's times; it begins as soon as its device has come to
-    it in its order and all that it needs is there.
+    Every stage has a forward pass and, if the graph has backward nodes, a backward pass; for a split that is
+    not a chain stages are virtual (paper, Section 5.2). A pass fetches the tensors that other devices have
+    produced, processes its nodes, and sends the tensors that other devices use. The times of these parts are
+    those of the evaluator. A device runs its passes in the order of its row; each part begins as soon as the
+    device is free for it and its inputs are available.
 
     Parameters
     ----------
     graph, devices, replicas, order
-        As for :func:`partitioner.evaluate`; by default the plan's own devices, replicas and stages.
+        See :func:`partitioner.evaluate`; by default the devices, replicas and stages of the plan.
     plan
         A plan, or the name of a device for every node id.
     schedule
         A name from the registry: ``"single_stream"``, ``"inference"``, ``"gpipe"``, ``"1f1b"``,
-        ``"1f1b_async"``, ``"interleaved"``, ``"zb-h1"``; or a table of one's own.
-        By default the plan's own, else ``"1f1b"``, and ``"inference"`` for a graph without backward nodes.
+        ``"1f1b_async"``, ``"interleaved"``, ``"zb-h1"``; or a :class:`Table`. By default that of the plan,
+        else ``"1f1b"``, or ``"inference"`` for a graph without backward nodes.
     microbatches
-        How many samples pass through; by default as many as a table or a plan has.
+        The number of samples; by default that of the table or the plan.
     links
-        ``"host"``: whoever makes a tensor sends it to host memory once, and each device that uses it
-        fetches it once, as the paper and the evaluator have it. ``"direct"``: it goes from device to
-        device: the transfer keeps only the receiver busy, for the same time as a fetch and each receiver
-        for itself, the sender pays nothing, and the tensor can be received when it has been made.
+        ``"host"``: the device that produces a tensor sends it to host memory once, and each device that uses
+        it fetches it once, as in the paper and the evaluator. ``"direct"``: a tensor goes from device to
+        device. The transfer then occupies only the receiver, for the same time as a fetch; the sender pays
+        nothing, and the transfer can begin as soon as the tensor has been produced.
     input_share
-        For schedules that run the backward pass in halves: the share of its processing that makes the
-        gradients of the inputs.
+        For schedules that run the backward pass in halves: the fraction of its processing time that computes
+        the gradients of the inputs, from 0 to 1.
 
     Raises
     ------
     WorkloadError
-        If the placement, the replicas or the order cannot be read (as for `evaluate`), or a table breaks
+        If the placement, the replicas or the order do not fit the graph or the devices, or a table breaks
         a rule (see :func:`partitioner.schedule.check.check`).
     OptionError
-        If an option is unknown or the schedule does not suit the graph or the split.
+        If an option is out of its range, or the schedule does not support the graph or the split.
 
     Notes
     -----
-    Under ``"sequential"`` communication a device does one thing at a time. Under ``"overlapped"`` one
-    channel carries its transfers beside the processing, what leaves first; under ``"duplex"`` there is one
-    channel each way. A device that runs q passes for a sample fetches for the next 2 q - 1 at most, so that
-    it can fetch for one round during another. Transfers beside the processing still lengthen a sample's way:
-    1F1B, which keeps no more samples in flight for that, does not reach the bound then.
+    Under ``"sequential"`` communication a device either processes or transfers. Under ``"overlapped"`` one
+    channel carries its transfers in parallel to the processing, transfers out first; under ``"duplex"`` there
+    is one channel for each direction. A device that runs q passes for a sample fetches inputs for at most the
+    next 2 q - 1 passes, so that it can fetch for the next round while a round runs. Parallel transfers still
+    delay each sample. 1F1B does not keep more samples in flight to make up for this, so that it does not
+    reach the bound then.
 
-    Replicas take the samples in turn; each spends the whole time of its stage on each of its samples, and
-    exchanges weights for r times the average time at the end of it: before its next pass, or beside it if
-    `devices.synchronisation` says so.
+    The r replicas of a stage take the samples in turn. Each spends the whole time of the stage on each of its
+    samples, and then exchanges weights for r times the average time: before its next pass, or in parallel to
+    it if `devices.synchronisation` is ``"overlapped"``.
 
     Examples
     --------
@@ -115,7 +117,7 @@ def simulate(
         if microbatches is None and not isinstance(schedule, Table):
             microbatches = record.microbatches
     if devices is None:
-        raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is no plan")])
+        raise WorkloadError([Flaw("devices", "", "None", "must be given for a placement that is not a plan")])
     schedule = usual_schedule(graph) if schedule is None else schedule
     kind: Kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
     passes = read_passes(graph, devices, record, replicas=replicas, order=order, links=links)
@@ -138,12 +140,12 @@ def simulate(
 
 
 def table_for(kind: Kind, passes: Passes, microbatches: int | None) -> Table:
-    """The table of a schedule, checked if the user gave it.
+    """Return the table of a schedule; a table that the user has given is checked.
 
     Raises
     ------
     WorkloadError, OptionError
-        As for :func:`simulate`.
+        If the table breaks a rule, or the schedule does not support the passes, see :func:`simulate`.
     """
     whole = isinstance(microbatches, int) and not isinstance(microbatches, bool) and microbatches >= 1
     if isinstance(kind, Given):
@@ -163,7 +165,7 @@ def table_for(kind: Kind, passes: Passes, microbatches: int | None) -> Table:
 
 
 def usual_schedule(graph: Graph) -> str:
-    """Return the schedule to simulate where none is named."""
+    """Return the name of the schedule that is simulated by default."""
     return "1f1b" if graph.backward.any() else "inference"
 
 
@@ -181,7 +183,7 @@ def _share_note(kind: Kind, input_share: float) -> tuple[str, ...]:
 
 
 def _loads(passes: Passes, devices: Devices) -> dict[int, float]:
-    """The load of every stage: its average time a sample on each of its devices."""
+    """Return the load of every stage: the average time that each of its devices spends on a sample."""
     found = {}
     for lead, copies in passes.replicas.items():
         own = passes.device == lead
@@ -198,7 +200,7 @@ def _limits(devices: Devices, names: Sequence[str]) -> Floats:
 
 
 def _over_time(table: Table, device: int, use: Use, begin: Floats, end: Floats) -> Memory:
-    """The steps of a device's memory; where something begins as something ends, the end comes first."""
+    """Return the memory of a device over time; at equal times an end comes before a beginning."""
     row = slice(table.start[device], table.start[device + 1])
     time = np.stack((begin[row, 1], end[row, 1]), axis=1).ravel()
     used = np.stack((use.running, use.rest), axis=1).ravel()

@@ -1,4 +1,4 @@
-"""How many samples a stage holds at once: the public name of :mod:`partitioner.workload.in_flight`."""
+"""The number of samples in flight: the public name of :mod:`partitioner.workload.in_flight`."""
 
 from partitioner.workload.in_flight import RULES, SCHEDULES, Held, check_schedule, stash
 from partitioner.workload.in_flight import samples_in_flight as held

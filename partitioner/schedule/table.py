@@ -1,4 +1,4 @@
-"""A schedule as data: what each device runs, in which order."""
+"""A pass table: a schedule as data, with the passes that each device runs in order."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ CELL_RULE = "must read as stage, F, B, I or W, and microbatch, such as 2F0; empt
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The order in which every device runs its passes; pauses follow from what waits for what.
+    """The order in which every device runs its passes; pauses follow from the dependencies.
 
     Parameters
     ----------
     devices
-        The devices' names, one row each.
+        The names of the devices; each has a row.
     start
         Shape (devices + 1,): where each device's row begins among the passes.
     stage, microbatch, direction
-        Shape (passes,): which (virtual) stage serves which microbatch, and how: a position in
-        `DIRECTIONS`, forward, backward, or the backward pass in two halves, the gradients of the inputs
-        and those of the weights.
+        Shape (passes,): the (virtual) stage and the microbatch of each pass, and its direction as a position
+        in `DIRECTIONS`: forward, backward, or one of two halves of the backward pass, the gradients of the
+        inputs and those of the weights.
     at_once
-        How many microbatches may be on their way at the same time; None is no limit.
+        The largest number of microbatches in the pipeline at the same time; None for no limit.
 
     Examples
     --------
@@ -50,12 +50,12 @@ class Table:
 
     @classmethod
     def from_rows(cls, rows: Mapping[str, Sequence[str | None]]) -> Table:
-        """Read one row of cells for each device, as torch writes them: ``2F0`` is stage, pass, microbatch.
+        """Return the table of a row of cells for each device; ``2F0`` is stage, pass, microbatch (torch).
 
         Raises
         ------
         WorkloadError
-            Naming every cell that reads as nothing.
+            Naming every cell that is not of this form.
         """
         cells, lengths, flaws = [], [], []
         require_mapping("rows", rows, "must be a mapping from device name to a row of cells")
@@ -76,14 +76,14 @@ class Table:
         return cls(tuple(rows), start, stage, microbatch, direction)
 
     def rows(self) -> dict[str, list[str]]:
-        """The cells of every device's row, without pauses."""
+        """Return the cells of every device's row, without pauses."""
         parts = zip(self.stage.tolist(), self.direction.tolist(), self.microbatch.tolist(), strict=True)
         cells = [f"{stage}{DIRECTIONS[direction]}{microbatch}" for stage, direction, microbatch in parts]
         return {name: cells[self.start[i] : self.start[i + 1]] for i, name in enumerate(self.devices)}
 
     @property
     def row(self) -> Ints:
-        """Shape (passes,): position in `devices` of the one that runs each pass."""
+        """Shape (passes,): position in `devices` of the device that runs each pass."""
         return np.repeat(np.arange(len(self.devices)), np.diff(self.start))
 
     @property

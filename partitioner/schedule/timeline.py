@@ -1,4 +1,4 @@
-"""What ran when, and what that says: times, pauses, memory."""
+"""The timeline of a simulated schedule: what ran when, pauses, and memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Operation(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Memory of a device: ``used[i]`` from ``time[i]`` until the next time, from 0 to the end."""
+    """The memory of a device over time: ``used[i]`` is held from ``time[i]`` until ``time[i + 1]``."""
 
     time: Floats
     used: Floats
@@ -39,26 +39,26 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """A simulated schedule; times are in the graph's unit, n passes run on d devices in use.
+    """A simulated schedule of `n` passes on `d` devices; times are in the graph's unit.
 
     Parameters
     ----------
     schedule
         The schedule's name.
     table
-        What each device ran, in which order; its rows are the devices here.
+        The passes that each device ran, in order; each device in use has a row.
     begin, end
         Shape (n, 4): when the parts of a pass of the table (`PARTS`) began and ended.
     memory
-        One entry a device: its memory over time.
+        For each device its memory over time.
     peak_memory, memory_limit
-        Shape (d,): the most that a device held, and what it may hold (infinity without a limit).
+        Shape (d,): the most memory that a device held, and its limit (infinity without a limit).
     in_flight
-        Shape (d,): the most samples, in passes of a stage, whose activations a device held at once.
+        Shape (d,): the most samples whose activations a device held at once, counted once for each stage.
     bound
-        The largest load of a device: no schedule of this placement takes less time a sample.
+        The largest load of a device: no schedule of this placement takes less time for a sample.
     notes
-        What a reader should know: what the workload leaves open.
+        What the workload does not determine, and which options have no effect.
     """
 
     schedule: str
@@ -85,7 +85,7 @@ class Timeline:
 
     @property
     def makespan(self) -> float:
-        """When the last part of a pass ends; the first begins at 0."""
+        """The time at which the last part of a pass ends; the first begins at 0."""
         return float(self.end.max(initial=0.0))
 
     @property
@@ -100,23 +100,23 @@ class Timeline:
 
     @property
     def efficiency(self) -> float:
-        """The bound divided by the time per sample: the share of the throughput that is possible."""
+        """The bound divided by the time per sample: the achieved fraction of the largest throughput."""
         return self.bound / self.time_per_sample if self.time_per_sample > 0 else 1.0
 
     @property
     def busy(self) -> Floats:
         """Shape (d,): how long each device processes, transfers or exchanges weights.
 
-        Parts that run side by side count once.
+        Time in which several of these run in parallel counts once.
         """
         return np.array([self._covered(i) for i in range(len(self.devices))])
 
     @property
     def bubble(self) -> Floats:
-        """Shape (d,): the share of the makespan in which a device does nothing.
+        """Shape (d,): the fraction of the makespan in which a device is idle.
 
-        The time before its first pass and after its last one counts, as usual: for p equal stages and m
-        microbatches it is (p - 1) / (m + p - 1) on every device under GPipe and 1F1B.
+        This includes the time before its first pass and after its last one. For p equal stages and m
+        microbatches the bubble is (p - 1) / (m + p - 1) on every device under GPipe and 1F1B.
         """
         if self.makespan <= 0:
             return np.zeros(len(self.devices))
@@ -124,11 +124,11 @@ class Timeline:
 
     @property
     def fits(self) -> Bools:
-        """Shape (d,): does a device never hold more than it may?"""
+        """Shape (d,): whether the memory of a device never exceeds its limit."""
         return np.asarray(self.peak_memory <= self.memory_limit)
 
     def operations(self) -> Iterator[Operation]:
-        """Every part that takes time, device by device in the order of the passes; processing always."""
+        """Yield every part that takes time, and all processing, device by device in order of the passes."""
         for i, name in enumerate(self.devices):
             for k in range(self.table.start[i], self.table.start[i + 1]):
                 stage, microbatch = int(self.table.stage[k]), int(self.table.microbatch[k])
@@ -138,13 +138,13 @@ class Timeline:
                         yield Operation(name, stage, microbatch, direction, part, begin, end)
 
     def to_json(self) -> str:
-        """The timeline as one JSON object; :func:`partitioner.load_timeline` reads it back."""
+        """Return the timeline as a JSON object, which :func:`partitioner.load_timeline` reads."""
         return json.dumps(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
-        """The timeline as plain data: for each device what ran when and what it held.
+        """Return the timeline as plain data: for each device its passes, their times, and its memory.
 
-        It has the figures that follow from these, too, for other readers: `makespan`, `time_per_sample`, and
+        For other programs it also has the figures that follow from these: `makespan`, `time_per_sample`, and
         for each device `busy` and `bubble`.
         """
         names = ("schedule", "bound", "makespan", "time_per_sample")
@@ -182,7 +182,7 @@ class Timeline:
         write_text(path, self.to_json() + "\n")
 
     def _covered(self, device: int) -> float:
-        """Return the length of the union of the device's intervals, run by run of those that touch."""
+        """Return the length of the union of the intervals in which the device's parts run."""
         row = slice(self.table.start[device], self.table.start[device + 1])
         begin, end = self.begin[row].ravel(), self.end[row].ravel()
         order = np.argsort(begin, kind="stable")

@@ -1,4 +1,4 @@
-"""The passes of a sample from a placement, with the evaluator's times and memory."""
+"""The passes of a sample of a placement, with the evaluator's times and memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from partitioner.workload.graph import Floats, Graph, Ints
 
 
 def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "host") -> Passes:
-    """One pass for each piece.
+    """Return one pass for each piece.
 
-    A tensor is fetched once by a device, by the first of its pieces that uses it (which later ones wait
-    for), and leaves with the piece that makes it, at the speed of its slowest link. With ``"direct"`` links
-    nothing leaves: only who receives is busy.
+    A device fetches a tensor once, in the first of its pieces that uses the tensor; its later pieces wait for
+    that one. The piece that produces a tensor sends it once, at the speed of its slowest link. With
+    ``"direct"`` links there are no transfers out: only the receiver is busy.
     """
     device, count = pieces.device, len(pieces.device)
     wires = links_of(placed, copies)
@@ -65,29 +65,32 @@ def _compute(placed: Placed, pieces: Pieces) -> Floats:
 
 
 def _transfers(placed: Placed, links: StageLinks, pieces: Pieces) -> tuple[Floats, Floats, Ints]:
-    """Transfers in and out of every piece; pairs of pieces, the second using what the first fetched."""
+    """Return the times of transfers in and out of every piece, and pairs of pieces.
+
+    The second piece of a pair uses a tensor that the first fetches; shape (pairs, 2).
+    """
     graph, device, home, count = placed.graph, placed.device, pieces.home, len(pieces.device)
     tensor, cost = tensors(graph)
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    price = cost[tensor] * links.slow(device[maker], device[user])
+    slowed_cost = cost[tensor] * links.slow(device[maker], device[user])
     sent, which = np.unique(tensor, return_inverse=True)
     slowest, source = np.zeros(len(sent)), np.zeros(len(sent), dtype=np.int64)
-    np.maximum.at(slowest, which, price)
+    np.maximum.at(slowest, which, slowed_cost)
     source[which] = maker
     out = np.bincount(home[source], slowest, count) * placed.transfer_factor[pieces.device]
     arrival, which = np.unique(tensor * len(placed.names) + device[user], return_inverse=True)
     first = np.full(len(arrival), count, dtype=np.int64)
     np.minimum.at(first, which, home[user])
-    transfer_factor = np.zeros(len(arrival))
-    transfer_factor[which] = price
-    into = np.bincount(first, transfer_factor, count) * placed.transfer_factor[pieces.device]
+    fetch_cost = np.zeros(len(arrival))
+    fetch_cost[which] = slowed_cost
+    into = np.bincount(first, fetch_cost, count) * placed.transfer_factor[pieces.device]
     return into, out, np.stack((first[which], home[user]), axis=1)
 
 
 def _numbers(pieces: Pieces) -> tuple[Ints, bool]:
-    """The stage of every piece, and whether every stage has its passes on one device."""
+    """Return the stage of every piece, and whether every stage has all its passes on one device."""
     forward = int((~pieces.backward).sum())
     backward = len(pieces.device) - forward
     stage = np.concatenate((np.arange(forward), np.arange(backward)[::-1]))
@@ -96,12 +99,16 @@ def _numbers(pieces: Pieces) -> tuple[Ints, bool]:
 
 
 def _holder(pieces: Pieces, stage: Ints, paired: bool) -> Ints:
-    """The piece from whose beginning on the memory of a piece's nodes is in use."""
+    """Return for each piece the piece at whose beginning the memory of its nodes is allocated."""
     return np.where(pieces.backward & paired, stage, np.arange(len(stage)))
 
 
 def _releases(pieces: Pieces, stage: Ints, paired: bool) -> Ints:
-    """The piece at whose end the memory of a piece is given back: of its stage, else the device's last."""
+    """Return for each piece the piece at whose end its memory is released.
+
+    This is the last piece of its stage if stages have all their passes on one device, else the last piece of
+    its device.
+    """
     count = len(stage)
     if not pieces.backward.any():
         return np.arange(count)
@@ -118,7 +125,7 @@ def _kept(release: Ints) -> Ints:
 
 
 def _sync(device: Ints, copies: Replicas, average: Floats) -> Floats:
-    """What each replica spends on a sample of its own, at the end of the last pass of its device."""
+    """Return the time of the exchange of weights for a replica's sample, at its device's last pass."""
     last = {lead: i for i, lead in enumerate(device.tolist())}
     found = np.zeros(len(device))
     for lead, i in last.items():
@@ -141,7 +148,7 @@ def _largest(graph: Graph, pieces: Pieces) -> Floats:
 
 
 def _rows(pairs: Ints, count: int) -> tuple[Ints, Ints]:
-    """The pieces before each piece as rows."""
+    """Return the pieces that come before each piece, as rows."""
     pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
     pairs = pairs[np.argsort(pairs[:, 1], kind="stable")]
     start = np.concatenate(([0], np.cumsum(np.bincount(pairs[:, 1], minlength=count))))

@@ -1,4 +1,4 @@
-"""Checks that every method passes, for methods of this package and of others; no test program is needed."""
+"""Checks that every method must pass, for methods of this package and of others; pytest is not needed."""
 
 from partitioner.testing.checks import check_endings, check_method, check_plans
 from partitioner.testing.failures import (

@@ -1,4 +1,4 @@
-"""The questions that every method is asked."""
+"""The checks that every method must pass."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from partitioner.planning.objectives import Objective, objective_of
 from partitioner.testing.endings import check_ctrl_c, check_stop, check_time_limit
 from partitioner.testing.failures import MissingPlan, NotRepeatable, WrongBound, WrongPlan
 from partitioner.testing.oracle import NEEDS_ORDER, least_value
-from partitioner.testing.question import TOLERANCE, Question, RunResult
+from partitioner.testing.question import TOLERANCE, MethodAnswer, Question
 from partitioner.testing.workloads import large_workload, small_workload
 
-MOST_NODES, MOST_ORDERED = 6, 4  # of workloads, and of those whose orders are tried as well
-EVERY = 5  # of the cases one is asked twice
-ENOUGH = 5  # cases with a plan, of which a method must find one
+MOST_NODES, MOST_ORDERED = 6, 4  # nodes of workloads, and of workloads for which all orders are tried
+EVERY = 5  # every fifth case is solved twice
+ENOUGH = 5  # of so many cases that have a plan a method must solve at least one
 
 
 def check_method(
@@ -29,29 +29,29 @@ def check_method(
     seed: int = 0,
     **options: Any,
 ) -> None:
-    """Ask a method what all methods of this package are asked: :func:`check_plans`, :func:`check_endings`.
+    """Run all checks that every method must pass: :func:`check_plans` and :func:`check_endings`.
 
     Parameters
     ----------
     method
-        A registered name, or a record, which is registered for the time of the check.
+        A registered name, or a record, which is registered during the check.
     objectives
-        Those to ask for; by default all that the method knows.
+        The objectives to check; by default all that the method supports.
     cases
-        How many random workloads there are for each objective.
+        The number of random workloads for each objective.
     seed
-        Seed of the first; the others have the next ones.
+        The seed of the first workload; the others have the following seeds.
     **options
         Further options of :func:`partitioner.solve`, such as ``backend``.
 
     Raises
     ------
     MethodFailure
-        An ``AssertionError`` that says what is wrong, and has a line that asks the same question again.
+        An ``AssertionError`` that says what is wrong, with a call that reproduces the failure.
     OptionError
         If no method or objective has that name.
     BackendUnavailable
-        If the method cannot run here.
+        If the method needs a solver that is not installed.
 
     Examples
     --------
@@ -70,12 +70,12 @@ def check_plans(
 ) -> None:
     """Compare a method with an exhaustive search on small random workloads.
 
-    A plan obeys the rules, has the shape asked for and the value that the evaluator computes; no bound is
-    above the least value; a workload is infeasible only if no placement obeys the rules; a plan is found
-    where there is one, unless the record of the method says that it may miss; two deterministic runs of one
-    seed give the same plan.
+    A plan obeys the rules, and has the requested shape and the value that the evaluator computes. No bound is
+    above the least value. A workload is reported as infeasible only if no placement obeys the rules. A plan
+    is found if there is one, unless `may_miss` is set in the method's record. Two deterministic runs with
+    one seed return the same plan.
 
-    Parameters, errors as for :func:`check_method`.
+    Parameters and errors are those of :func:`check_method`.
 
     Examples
     --------
@@ -93,12 +93,12 @@ def check_endings(
     seed: int = 0,
     **options: Any,
 ) -> None:
-    """End runs of a method on a graph of 60 nodes by a time limit, an event and Ctrl-C.
+    """Check that a run on a graph of 60 nodes ends on a time limit, on an event and on Ctrl-C.
 
-    Each run ends within a second, compiled kernels apart, with a sound plan or with
+    Each run must end within a second, without the time of compilation, with a valid plan or with
     :class:`partitioner.NoPlanFound` or ``KeyboardInterrupt``.
 
-    Parameters, errors as for :func:`check_method`; there is one workload, whatever `cases` says.
+    Parameters and errors are those of :func:`check_method`; `cases` has no effect: there is one workload.
     """
     with _known(method) as info:
         for objective in _objectives(info, objectives):
@@ -127,7 +127,7 @@ def _objectives(info: MethodInfo, names: Sequence[str] | None) -> list[Objective
 
 
 def _splits(info: MethodInfo, objective: Objective) -> list[str]:
-    """Return the splits that both the method and the objective know, the strictest first."""
+    """Return the splits that both the method and the objective support, the strictest first."""
     able = info.splits_for(objective.name)
     return [split for split in SHAPES if split in able and split in objective.splits] or list(able)
 
@@ -147,12 +147,12 @@ def _check_objective(info: MethodInfo, objective: Objective, seeds: range, optio
         if seed % EVERY == 0:
             _check_repeated(question)
     if solvable >= ENOUGH and not any(answer.plan for answer in answers):
-        words = f"no plan in any of {solvable} cases, the last answer was: {answers[-1].words}"
+        words = f"no plan in any of {solvable} cases that have one; the last message was: {answers[-1].words}"
         raise MissingPlan(question.say(words), question.line)
 
 
-def _judge(question: Question, answer: RunResult, least: float | None) -> None:
-    """Compare an answer with the least value; None stands for no plan."""
+def _judge(question: Question, answer: MethodAnswer, least: float | None) -> None:
+    """Raise if an answer contradicts the least value, which is None if there is no plan."""
     plan = answer.plan
     if plan is None:
         if least is not None:
@@ -160,7 +160,7 @@ def _judge(question: Question, answer: RunResult, least: float | None) -> None:
         return
     question.check_sound(plan)
     if least is None:
-        raise WrongPlan(question.say("there is a plan, an exhaustive search finds none"), question.line)
+        raise WrongPlan(question.say("returned a plan, but an exhaustive search finds none"), question.line)
     margin = TOLERANCE * max(1.0, abs(least))
     if plan.bound > least + margin:
         words = f"the bound {plan.bound!r} is above the least value {least!r}"
@@ -171,7 +171,7 @@ def _judge(question: Question, answer: RunResult, least: float | None) -> None:
 
 
 def _check_repeated(question: Question) -> None:
-    """Ask twice for the same plan."""
+    """Raise if two deterministic runs give different plans."""
     first, second = (question.ask(deterministic=True).plan for _ in range(2))
     if first is None or second is None:
         same = first is second

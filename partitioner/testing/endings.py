@@ -1,4 +1,4 @@
-"""Runs that are ended: by a time limit, by the caller's event, by Ctrl-C."""
+"""Checks of how runs end: by a time limit, by the caller's event, by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from collections.abc import Callable
 
 from partitioner.base.clock import Clock
 from partitioner.testing.failures import LateEnd
-from partitioner.testing.question import Question, RunResult
+from partitioner.testing.question import MethodAnswer, Question
 
-LIMIT = 0.5  # seconds, of a run and until it is asked to stop
+LIMIT = 0.5  # seconds: the time limit of a run, and the time until it is asked to stop
 GRACE = 1.0  # seconds that a run may take to end
 
 
 def check_time_limit(question: Question) -> None:
-    """Ask with a time limit; compiling kernels is not counted.
+    """Run the method with a time limit; the compilation of kernels does not count.
 
     Raises
     ------
     MethodFailure
-        If the run takes a second more than the limit, or its answer is not sound.
+        If the run takes a second more than the limit, or its answer is wrong.
     """
     _check(question, f"the time limit of {LIMIT:g} s", lambda: question.ask(time_limit=LIMIT))
 
 
 def check_stop(question: Question) -> None:
-    """Ask without a limit, and set the event of the call.
+    """Run the method without a time limit, and set the event `stop` of the call.
 
     Raises
     ------
     MethodFailure
-        If the run goes on for a second, or its answer is not sound.
+        If the run takes a second more after that, or its answer is wrong.
     """
 
-    def ask() -> RunResult:
+    def ask() -> MethodAnswer:
         event = threading.Event()
         timer = threading.Timer(LIMIT, event.set)
         timer.start()
@@ -47,15 +47,15 @@ def check_stop(question: Question) -> None:
 
 
 def check_ctrl_c(question: Question) -> None:
-    """Ask without a limit, and send the signal of Ctrl-C.
+    """Run the method without a time limit, and send the signal of Ctrl-C.
 
-    Nothing is asked where the signal cannot be sent: outside the main thread, where the program has a handler
-    of its own, and on systems without ``signal.pthread_kill``.
+    Nothing is run if the signal cannot be sent: outside the main thread, if the program has set a handler for
+    it, and on systems without ``signal.pthread_kill``.
 
     Raises
     ------
     MethodFailure
-        If the run goes on for a second, or its answer is not sound.
+        If the run takes a second more after that, or its answer is wrong.
     """
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     main = threading.current_thread() is threading.main_thread()
@@ -63,8 +63,8 @@ def check_ctrl_c(question: Question) -> None:
         _check(question, f"Ctrl-C after {LIMIT:g} s", lambda: _interrupted(question))
 
 
-def _interrupted(question: Question) -> RunResult:
-    """Return the answer; the signal may come when the run has just ended."""
+def _interrupted(question: Question) -> MethodAnswer:
+    """Return the answer of a run that gets the signal, which may also arrive just after its end."""
     thread = threading.get_ident()
     timer = threading.Timer(LIMIT, lambda: signal.pthread_kill(thread, signal.SIGINT))
     try:
@@ -75,11 +75,11 @@ def _interrupted(question: Question) -> RunResult:
             timer.cancel()
             timer.join()
     except KeyboardInterrupt:
-        return RunResult(None, "interrupted")
+        return MethodAnswer(None, "interrupted")
 
 
-def _check(question: Question, what: str, ask: Callable[[], RunResult]) -> None:
-    """Ask, and once more if that takes too long, since loading modules takes time, too."""
+def _check(question: Question, what: str, ask: Callable[[], MethodAnswer]) -> None:
+    """Run, and once more if the run takes too long: the first run also loads modules."""
     seconds = 0.0
     for _ in range(2):
         clock = Clock()

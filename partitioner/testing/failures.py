@@ -1,17 +1,17 @@
-"""What a method can do wrong. All are ``AssertionError``, as test programs expect."""
+"""The failures of a method; all are of type ``AssertionError``, which test programs expect."""
 
 from __future__ import annotations
 
 
 class MethodFailure(AssertionError):  # noqa: N818 - a failed check, not an error of the program
-    """A method does not do what every method must.
+    """A method fails a check that every method must pass.
 
     Parameters
     ----------
     what
         What is wrong, as a sentence.
     line
-        The call that asks the same question again.
+        The call that reproduces the failure.
     """
 
     def __init__(self, what: str, line: str) -> None:
@@ -20,7 +20,7 @@ class MethodFailure(AssertionError):  # noqa: N818 - a failed check, not an erro
 
 
 class WrongPlan(MethodFailure):
-    """A plan breaks a rule, has another shape than asked for, or does not have the value that it states."""
+    """A plan breaks a rule, does not have the requested shape, or does not have the value that it states."""
 
 
 class WrongBound(MethodFailure):
@@ -28,15 +28,15 @@ class WrongBound(MethodFailure):
 
 
 class WrongInfeasibility(MethodFailure):
-    """A method claims to have proven that there is no plan, and there is one."""
+    """A method reports that the workload is infeasible, but there is a plan."""
 
 
 class MissingPlan(MethodFailure):
-    """A method finds no plan where there is one, and its record does not say that this may be."""
+    """A method finds no plan although there is one, and `may_miss` is not set in its record."""
 
 
 class LateEnd(MethodFailure):
-    """A run goes on after its time limit, or after it was asked to stop."""
+    """A run does not end soon after its time limit or a request to stop."""
 
 
 class NotRepeatable(MethodFailure):

@@ -1,4 +1,4 @@
-"""The least value of small workloads, by trying every solution; no code of a method takes part."""
+"""The least value of small workloads, found by trying every solution, without code of the methods."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def least_value(
     Parameters
     ----------
     graph, devices
-        A small workload: every placement is tried, for makespans with every order of the operators.
+        A small workload: every placement is tried, and for makespans every order of the operators.
     objective, split
-        What is asked for.
+        The objective, and the name of the split.
     terms
-        The further arguments of the evaluation, such as `microbatches`.
+        Further options of the evaluation, such as `microbatches`.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def least_value(
 
 
 def value_of(graph: Graph, devices: Devices, objective: Objective, solution: Solution, terms: Terms) -> float:
-    """Return the value of a solution, of a scheduled pipeline as simulated; infinity if it breaks a rule."""
+    """Return the value of a solution, simulated if it has a schedule; infinity if it breaks a rule."""
     found = evaluated(objective, graph, devices, solution, terms)
-    free = "subgraphs" in objective.terms  # whose shape is judged with the rules
+    free = "subgraphs" in objective.terms  # the evaluator's rules on subgraphs include the shape
     split = terms.split or SHAPES[-1]
     shaped = free or SHAPES.index(found.shape.name) <= SHAPES.index(split)
     if not (found.feasible and shaped):
@@ -64,7 +64,7 @@ def value_of(graph: Graph, devices: Devices, objective: Objective, solution: Sol
 
 
 def placements_of(graph: Graph, devices: Devices) -> Iterator[dict[Any, str]]:
-    """Yield every placement that keeps colour classes together, equal devices once."""
+    """Yield every placement that keeps colour classes together, but not those that permute equal devices."""
     colours = graph.color.tolist()
     groups: dict[tuple[str, int], list[Any]] = {}
     for i, node in enumerate(graph.ids):
@@ -74,7 +74,7 @@ def placements_of(graph: Graph, devices: Devices) -> Iterator[dict[Any, str]]:
 
 
 def _assignments(left: int, devices: Devices, chosen: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield devices for the groups that are left; of the idle devices of a kind only the first is tried."""
+    """Yield all choices of devices for the remaining groups; of a kind's unused devices only the first."""
     if not left:
         yield chosen
         return

@@ -1,4 +1,4 @@
-"""A question to a method, and its answer."""
+"""A question to a method: a workload and the options of a call; and the method's answer."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ MICROBATCHES = 3
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """What became of a call: a plan, or why there is none.
+class MethodAnswer:
+    """The result of a call: a plan, or why there is none.
 
     Parameters
     ----------
     plan
-        None if there is none.
+        The plan; None if there is none.
     reason
         ``"infeasible"``, ``"no plan"``, ``"refused"`` or ``"interrupted"``; empty with a plan.
     words
-        The message of the error.
+        The message of the error; empty with a plan.
     """
 
     plan: Plan | None
@@ -52,12 +52,12 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Question:
-    """A workload, and what is asked of a method.
+    """A workload, and the call of a method that is checked on it.
 
     Parameters
     ----------
     info, objective, split, seed
-        Of the call.
+        The method's record, the objective, the split and the seed of the call.
     graph, devices
         The workload.
     check
@@ -77,37 +77,37 @@ class Question:
 
     @property
     def line(self) -> str:
-        """The call that asks the same again."""
+        """The call that repeats the check of this question."""
         given = "".join(f", {name}={value!r}" for name, value in self.options.items())
         asked = f"{self.info.name!r}, [{self.objective.name!r}], cases=1, seed={self.seed}{given}"
         return f"partitioner.testing.{self.check}({asked})"
 
     @property
     def terms(self) -> dict[str, Any]:
-        """What the objective needs, as options of the call and of the evaluation."""
+        """The options that the objective needs, for the call and for the evaluation."""
         known = {"microbatches": MICROBATCHES, "schedule": usual_schedule(self.graph)}
         return {name: value for name, value in known.items() if name in self.objective.needs}
 
-    def ask(self, **further: Any) -> RunResult:
-        """Return what the method answers.
+    def ask(self, **further: Any) -> MethodAnswer:
+        """Return the method's answer.
 
         Raises
         ------
         UnexpectedFailure, WrongPlan
-            If it ends with an error that no method may raise, or the evaluator contradicts it.
+            If the method raises an error that no method may raise, or the evaluator contradicts it.
         BackendUnavailable
-            If it cannot run here.
+            If the method needs a solver that is not installed.
         """
         try:
-            return RunResult(self._solved(**further))
+            return MethodAnswer(self._solved(**further))
         except InfeasibleError as error:
-            return RunResult(None, "infeasible", str(error))
+            return MethodAnswer(None, "infeasible", str(error))
         except NoPlanFound as error:
-            return RunResult(None, "no plan", str(error))
+            return MethodAnswer(None, "no plan", str(error))
         except (OptionError, WorkloadError) as error:
-            return RunResult(None, "refused", str(error))
+            return MethodAnswer(None, "refused", str(error))
         except KeyboardInterrupt:
-            return RunResult(None, "interrupted", "interrupted before there was a plan")
+            return MethodAnswer(None, "interrupted", "interrupted before there was a plan")
         except BackendUnavailable:
             raise
         except ContradictionError as error:
@@ -116,35 +116,37 @@ class Question:
             raise UnexpectedFailure(self.say(f"raised {error!r}"), self.line) from error
 
     def say(self, what: str) -> str:
-        """Return a sentence about the method."""
+        """Return a message that names method, objective and split."""
         return f"method {self.info.name}, objective {self.objective.name}, {self.split} split: {what}"
 
     def check_sound(self, plan: Plan) -> None:
-        """Evaluate a plan anew.
+        """Evaluate a plan and compare the value.
 
         Raises
         ------
         WrongPlan
-            If it breaks a rule, has another shape, or another value than it says.
+            If the plan breaks a rule, has another shape, or does not have the value that it states.
         """
         under = Terms(split=self.split, **self.terms)
         value = value_of(self.graph, self.devices, self.objective, self._solution(plan), under)
         if abs(value - plan.value) > TOLERANCE * max(1.0, abs(value)):
-            words = f"the plan says {plan.value!r}, the evaluator {value!r} (infinity: it breaks a rule)"
+            words = f"the plan states {plan.value!r}, the evaluator {value!r} (infinity: it breaks a rule)"
             raise WrongPlan(self.say(words), self.line)
 
-    def check_no_plan(self, answer: RunResult) -> None:
-        """Refuse an answer without a plan where there is one.
+    def check_no_plan(self, answer: MethodAnswer) -> None:
+        """Raise for an answer without a plan although there is one.
 
         Raises
         ------
         WrongInfeasibility, MissingPlan
-            If it claims a proof, or the record of the method does not allow it.
+            If the answer claims a proof, or `may_miss` is not set in the method's record.
         """
         if answer.reason == "infeasible":
-            raise WrongInfeasibility(self.say(f"there is a plan, the method says: {answer.words}"), self.line)
+            words = f"reports that there is no plan, but there is one; its message: {answer.words}"
+            raise WrongInfeasibility(self.say(words), self.line)
         if not self.info.may_miss:
-            raise MissingPlan(self.say(f"there is a plan, the method says: {answer.words}"), self.line)
+            words = f"finds no plan, but there is one; its message: {answer.words}"
+            raise MissingPlan(self.say(words), self.line)
 
     def _solved(self, **further: Any) -> Plan:
         call: Callable[..., Plan] = solve
@@ -153,7 +155,7 @@ class Question:
         return call(self.graph, self.devices, objective, method=name, split=self.split, **given)
 
     def _solution(self, plan: Plan) -> Solution:
-        """Return the solution of a plan, with those of its parts that the objective knows."""
+        """Return the solution of a plan, with those of its parts that the objective depends on."""
         record, terms = plan.record, self.objective.terms
         known = {name: getattr(record, name) for name in ("replicas", "subgraphs", "execution_order")}
         order = record.order if "order" in terms and is_ordered(self.split) else None

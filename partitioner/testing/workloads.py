@@ -1,4 +1,4 @@
-"""Random workloads: small ones for the oracle, one that takes a method some time."""
+"""Random workloads: small ones for the exhaustive search, and a large one that takes a method some time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from partitioner.workload.graph import Graph
 TIMES = (0.0, 0.5, 1.0, 1.0, 2.0, 3.5, 7.0)
 COSTS = (0.0, 0.25, 0.5, 1.0, 4.0)
 SIZES = (0.0, 1.0, 2.0, 3.0)
-LARGE = 60  # nodes of the workload that takes some time
+LARGE = 60  # nodes of the large workload
 
 
 def small_workload(seed: int, most_nodes: int = 6) -> tuple[Graph, Devices]:
     """Return a graph of at most `most_nodes` nodes, and one to three devices.
 
-    In some workloads every forward node has a backward one, memory is short, nodes run on one kind only, or
-    there is a device that pays for no transfer. Some have no plan.
+    Some workloads have a backward node for every forward node, little memory, nodes that run on one kind
+    only, or a device that does not pay for transfers. Some have no plan.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def small_workload(seed: int, most_nodes: int = 6) -> tuple[Graph, Devices]:
 
 
 def large_workload(seed: int) -> tuple[Graph, Devices]:
-    """Return a graph of :data:`LARGE` forward nodes and four equal devices that hold it with some room."""
+    """Return a graph of :data:`LARGE` forward nodes, and four devices with half its size as memory each."""
     rng = random.Random(seed)
     graph = _graph(rng, LARGE, 0, density=4 / LARGE, everywhere=True)
     memory = float(graph.size.sum()) / 2
@@ -41,7 +41,7 @@ def large_workload(seed: int) -> tuple[Graph, Devices]:
 
 
 def _graph(rng: random.Random, forward: int, backward: int, density: float, everywhere: bool) -> Graph:
-    """Return forward nodes, and mirrored backward nodes of the same colours that follow them."""
+    """Return a graph of forward nodes, and of mirrored backward nodes of the same colours after them."""
     pairs = [(u, v) for v in range(forward) for u in range(v) if rng.random() < density]
     cost = {node: rng.choice(COSTS) for node in range(forward + backward)}
     edges = list(pairs)

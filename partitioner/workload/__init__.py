@@ -1,1 +1,1 @@
-"""What a user brings: a graph, devices, and what is demanded of a plan."""
+"""The user's input: a graph, devices, constraints on the plan, and settings of the pipeline."""

@@ -1,4 +1,4 @@
-"""What a user passes for the fields of a graph, as arrays; what cannot be one is a `WorkloadError`."""
+"""Conversion of the user's values for the fields of a graph to arrays; raises `WorkloadError` if it fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Place = Callable[[int], str]
 
 
 def by_kind(values: Any, name: str) -> Mapping[str, Any]:
-    """A mapping whose keys are device kinds."""
+    """Return the values, which must be a mapping from device kinds."""
     if not isinstance(values, Mapping):
         raise WorkloadError(
             [Flaw("graph", name, shown(values), "must be a mapping from device kind to values")]
@@ -25,7 +25,7 @@ def by_kind(values: Any, name: str) -> Mapping[str, Any]:
 
 
 def listed(values: Iterable[T], name: str) -> list[T]:
-    """The values one after the other; a value of numpy's as Python's own."""
+    """Return the values as a list; numpy scalars become Python's."""
     try:
         given = list(values)
     except TypeError:
@@ -34,19 +34,19 @@ def listed(values: Iterable[T], name: str) -> list[T]:
 
 
 def numbers(values: Any, n: int, name: str, where: Place) -> NDArray[np.float64]:
-    """One float for each of `n` places, from a sequence of that length or from a scalar."""
+    """Return a float for each of `n` nodes or edges, from a sequence of that length or from a scalar."""
     return _column(values, n, name, where, "iuf", _number, "must be a number").astype(np.float64)
 
 
 def flags(values: Any, n: int, name: str, where: Place) -> NDArray[np.bool_]:
-    """One truth value for each of `n` places, from a sequence of that length or from a scalar."""
+    """Return a bool for each of `n` nodes or edges, from a sequence of that length or from a scalar."""
     return _column(values, n, name, where, "b", _flag, "must be true or false, or 1 or 0").astype(np.bool_)
 
 
 def classes(
     labels: Iterable[Hashable | None] | None, n: int, name: str, where: Place
 ) -> tuple[NDArray[np.int64], tuple[Hashable, ...]]:
-    """Number the distinct labels in order of appearance; None becomes -1."""
+    """Return each label as a number in order of first appearance, -1 for None, and the distinct labels."""
     given: Sequence[Hashable | None] = [None] * n if labels is None else listed(labels, name)
     _require_length(given, n, name)
     rule = "must be an integer or a text, or None for no class"
@@ -59,14 +59,14 @@ def classes(
 
 
 def titles(names: Iterable[str] | None, ids: Sequence[Hashable]) -> tuple[str, ...]:
-    """A title for each node; by default its id."""
+    """Return a title for each node; by default its id."""
     given = list(map(str, ids)) if names is None else listed(names, "names")
     _require_length(given, len(ids), "names")
     return tuple(map(str, given))
 
 
 def positions(edges: Any, ids: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Shape (m, 2): where the ends of every edge are among the ids."""
+    """Return the positions of both ends of each edge among the ids, shape (m, 2)."""
     try:
         pairs = [(source, target) for source, target in edges]
     except (TypeError, ValueError):
@@ -86,7 +86,7 @@ def positions(edges: Any, ids: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def length(time: Mapping[str, Any]) -> int:
-    """For how many nodes there are times."""
+    """Return for how many nodes there are times."""
     return max((1 if np.isscalar(row) else len(listed(row, "time")) for row in time.values()), default=0)
 
 
@@ -98,7 +98,7 @@ def _column(
     except (TypeError, ValueError):  # lists of different lengths
         raise WorkloadError([Flaw("graph", name, shown(values), rule)]) from None
     if array.shape not in ((), (n,)):
-        rule = f"must have shape ({n},), as many values as there are places"
+        rule = f"must have shape ({n},), or be one value"
         raise WorkloadError([Flaw("graph", name, f"shape {array.shape}", rule)])
     if array.dtype.kind not in sound:
         given = list(values) if array.shape else [values]

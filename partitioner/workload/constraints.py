@@ -1,4 +1,4 @@
-"""What a user demands of a plan beside memory and counts: where nodes go, and how stages look."""
+"""A user's constraints on a plan: on which devices nodes run, and the number and size of stages."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ ANY: Range = (None, None)
 
 @dataclass(frozen=True)
 class Constraints:
-    """Demands on the plan, as data.
+    """Constraints on a plan, in addition to the devices' memory and number.
 
-    A *pattern* names nodes: the id of one, or else a text with ``*``, ``?`` and ``[...]`` as in file names,
-    which is held against every node's name.
+    A *pattern* selects nodes: it is the id of one node, or else a text with ``*``, ``?`` and ``[...]`` as in
+    file names, which selects all nodes whose names match.
 
     Parameters
     ----------
     pin
-        For a pattern the kind of device, or the device, that its nodes must be on. A name that means a
-        kind and a device means the kind; ``kind:index``, such as ``"gpu:10"``, always means the device.
+        For a pattern the kind of device, or the device, that its nodes must be on. A name of both a kind and
+        a device means the kind; ``kind:index``, such as ``"gpu:10"``, always means the device.
     forbid
         For a pattern the kinds of device that its nodes must not be on.
     together
         Lists of patterns; all nodes of a list share a device.
     nodes_per_stage, layers_per_stage
-        Least and most nodes, and distinct layers, of every stage; None for no limit. A node without
-        a layer counts as none.
+        Least and most nodes, and distinct layers, of every stage; None for no limit. Nodes without a layer
+        do not count as a layer.
     stages
         How many stages there must be, not counting replicas; None for any number.
     use_all_devices
         Whether every device must be used.
     neighbours_only
-        Whether only neighbouring stages may exchange tensors, so that no edge leads over a stage.
+        Whether only consecutive stages may exchange tensors, so that no edge skips a stage.
 
     Raises
     ------
@@ -74,17 +74,17 @@ class Constraints:
 
     @property
     def limited(self) -> bool:
-        """True if they say how stages look, not only where nodes go."""
+        """Whether there are constraints on stages, not only on the devices of nodes."""
         limits = self.nodes_per_stage, self.layers_per_stage, self.stages
         return limits != (ANY, ANY, None) or self.use_all_devices or self.neighbours_only
 
     @property
     def empty(self) -> bool:
-        """True if nothing is demanded."""
+        """Whether there are no constraints."""
         return not (self.pin or self.forbid or self.together or self.limited)
 
     def as_dict(self) -> dict[str, Any]:
-        """The demands that are made, as plain data for JSON."""
+        """Return the fields that differ from their defaults, as plain data for JSON."""
         return {
             entry.name: getattr(self, entry.name)
             for entry in fields(self)
@@ -93,7 +93,7 @@ class Constraints:
 
 
 def require_constraints(value: object) -> None:
-    """Refuse an option ``constraints`` that is neither None nor :class:`Constraints`.
+    """Raise if the option ``constraints`` is neither None nor :class:`Constraints`.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def require_constraints(value: object) -> None:
         Naming the value.
     """
     if value is not None and not isinstance(value, Constraints):
-        raise OptionError(f"constraints = {shown(value)}: must be Constraints")
+        raise OptionError(f"constraints = {shown(value)}: must be a partitioner.Constraints, or None")
 
 
 def _shape_flaws(demands: Constraints) -> list[Flaw]:

@@ -1,4 +1,4 @@
-"""The hardware: kinds of devices, how many of each, and how transfers count."""
+"""The hardware: kinds of devices, the number of devices of each kind, and the model of communication."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS_RULE = "must be a sequence of DeviceKind"
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """Equal devices.
+    """A kind of device; all devices of a kind are equal.
 
     Parameters
     ----------
@@ -31,19 +31,20 @@ class DeviceKind:
         The kind's name, such as ``"accelerator"`` or ``"A100"``; a graph gives the time of every node by
         kind name.
     count
-        How many there are, 0 to 65,536.
+        How many devices of this kind there are, 0 to 65,536.
     memory
-        Memory of one device in bytes (in the unit of the graph's sizes); None is no limit.
+        Memory of one device in bytes (in the unit of the graph's sizes); None for no limit.
     pays_communication
         True for a device with its own memory, which spends time on transfers; False for a CPU,
         whose data is in host memory already.
     times
-        The kind whose times in the graph it takes; None for the kind of its own name.
+        The name of the kind in the graph whose times apply to this one; None if that is `name`.
     time_factor, transfer_factor
-        Processing takes these times, and transfers the costs of the edges, times this factor.
+        The time of a node is the graph's time times `time_factor`; the time of a transfer is the cost of the
+        edge times `transfer_factor`.
     bandwidth
-        How much of the weights replicas exchange in a unit of time, in the unit of the graph's sizes
-        (paper, Appendix H.2); None where they need not, as for inference.
+        Weights that replicas exchange in a unit of time, in the unit of the graph's sizes (paper, Appendix
+        H.2); None if they do not exchange weights, as for inference.
     """
 
     name: str
@@ -57,22 +58,22 @@ class DeviceKind:
 
     @property
     def row(self) -> str:
-        """The kind whose times in the graph it takes."""
+        """The name of the kind in the graph whose times apply to this one."""
         return self.name if self.times is None else self.times
 
     @property
     def effective_transfer_factor(self) -> float:
-        """What a device pays for a transfer that costs 1; 0 if it does not pay."""
+        """The time that a transfer of cost 1 takes the device; 0 if it does not pay for transfers."""
         return self.transfer_factor if self.pays_communication else 0.0
 
     @property
     def memory_limit(self) -> float:
-        """Largest total size that fits, infinity without a limit, widened by rounding."""
+        """The largest total size that fits, with a tolerance for rounding; infinity without a limit."""
         return math.inf if self.memory is None else self.memory * (1 + MEMORY_TOLERANCE)
 
     @property
     def prefix(self) -> str:
-        """What the names of its devices begin with; a kind whose name ends in a digit adds a colon."""
+        """The start of its devices' names: the kind's name, with a colon if it ends in a digit."""
         return f"{self.name}{SEPARATOR}" if self.name[-1].isdigit() else self.name
 
     def device(self, index: int) -> str:
@@ -88,25 +89,25 @@ class DeviceKind:
 
 @dataclass(frozen=True)
 class Devices:
-    """A list of kinds and the model of communication (paper, Section 3 and Appendix H.1).
+    """The devices, by kind, and the model of communication (paper, Section 3 and Appendix H.1).
 
     Parameters
     ----------
     kinds
         The kinds, with distinct names.
     communication
-        Load of a device: ``"sequential"``: in + compute + out; ``"overlapped"``: the larger of
+        The load of a device: ``"sequential"``: in + compute + out; ``"overlapped"``: the larger of
         compute and in + out; ``"duplex"``: the largest of in, compute and out.
     levels
-        How devices are wired together, the smallest groups first; none if all links are alike.
+        Groups of devices with faster links inside, the smallest groups first; empty if all links are equal.
     synchronisation
-        Replicas of a stage: ``"added"``: weights are exchanged after the work; ``"overlapped"``: at
+        When replicas of a stage exchange weights: ``"added"``: after the processing; ``"overlapped"``: at
         the same time (Appendix H.2).
 
     Raises
     ------
     WorkloadError
-        If a field is out of its range or no device is left.
+        If a field is out of its range or there is no device.
 
     Examples
     --------
@@ -146,7 +147,7 @@ class Devices:
         cpus: int = 0,
         communication: str = "sequential",
     ) -> Devices:
-        """The paper's set: `accelerators` equal accelerators of `memory` bytes and `cpus` CPUs."""
+        """Return the devices of the paper: equal accelerators of `memory` bytes each, and CPUs."""
         accelerator = DeviceKind("accelerator", accelerators, memory)
         cpu = DeviceKind("cpu", cpus, pays_communication=False)
         return cls((accelerator, cpu), communication)
@@ -196,9 +197,9 @@ class Devices:
         return f"<Devices: {kinds}{more}; {self.communication}{levels}>"
 
     def kind_of(self, device: str) -> tuple[int, int] | None:
-        """Position of the kind of `device` and its index there; None for a name of no kind.
+        """Return the position of the device's kind and its index in that kind; None for a name of no kind.
 
-        The index may lie beyond the kind's count: whether it exists is for the caller to judge.
+        The index may exceed the number of devices of the kind; the caller checks that.
         """
         for position, kind in enumerate(self.kinds if isinstance(device, str) else ()):
             index = device.removeprefix(kind.prefix)
@@ -260,13 +261,13 @@ def _speed_flaws(kind: DeviceKind, where: str) -> list[Flaw]:
 
 
 def is_amount(value: Any) -> bool:
-    """Whether the value is a number that a time, cost or size may be."""
+    """Whether the value is allowed as a time, cost or size: 0, or from 1e-100 to 1e100."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and bool(value == 0 or SMALLEST <= value <= LARGEST)
 
 
 def number_rule(value: object) -> str:
-    """What a time, cost or size must be, in words for a value that is not."""
+    """Return the rule for times, costs and sizes that `value` breaks, for an error message."""
     if isinstance(value, int | float) and value is not True and 0 < value < math.inf:
         return f"must be 0, or from {SMALLEST:g} to {LARGEST:g}"
     return "must be a finite number of at least 0"

@@ -39,7 +39,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Extras:
-    """Fields of the input that mean nothing to the solvers but are kept and written back."""
+    """Fields of the input that no solver reads; they are kept and written back."""
 
     top: Mapping[str, Any] = field(default_factory=dict)
     nodes: Sequence[Mapping[str, Any]] = ()
@@ -48,15 +48,14 @@ class Extras:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A profiled computation graph of `n` nodes and `m` edges. Immutable and checked when made.
+    """A profiled computation graph of `n` nodes and `m` edges; immutable, and checked when it is made.
 
-    Most users come by one through :func:`partitioner.load`, :meth:`Graph.from_arrays` or
-    :func:`partitioner.from_networkx`.
+    :func:`partitioner.load`, :meth:`Graph.from_arrays` and :func:`partitioner.from_networkx` return one.
 
     Parameters
     ----------
     kinds
-        Names of the device kinds that `time` and `allowed` speak of, in order.
+        Names of the device kinds that the rows of `time` and `allowed` belong to.
     ids
         The user's name of every node, an integer or a text, distinct even as texts.
     time
@@ -68,25 +67,24 @@ class Graph:
     backward
         Shape (n,): True for nodes of the backward pass.
     color, layer
-        Shape (n,): classes numbered from 0, -1 for none. Nodes of one colour share a device.
+        Shape (n,): classes numbered from 0, -1 for none. Nodes of one colour must share a device.
     edges
         Shape (m, 2): positions of producer and consumer.
     cost
-        Shape (m,): time to move the edge's data between a device and host memory. Edges out of
-        one node with equal costs carry one tensor, with different costs one tensor each
-        (paper, Appendix E.1). Of edges that join the same nodes at the same cost, which are one
-        tensor, only the first is kept.
+        Shape (m,): time to move the edge's data between a device and host memory. If all edges out of a
+        node have the same cost, they carry one tensor; otherwise each edge carries a tensor of its own
+        (paper, Appendix E.1). Of edges that join the same nodes at the same cost only the first is kept.
     names
-        A title for each node, for people.
+        A title for each node, to be shown to users.
     color_labels, layer_labels
-        What the user calls each class.
+        The user's name of each class.
     extras
         Fields that are kept but not used.
     parts
-        Shape (5, n): memory that depends on the schedule, beside `size`, in the order of
-        :data:`partitioner.workload.array_input.MEMORY_PARTS`: what each node takes for its parameters, their
-        gradients, the state of the optimizer, what one sample leaves for the backward pass, and what
-        it needs only while it runs.
+        Shape (5, n): memory of each node in addition to `size`, in the order of
+        :data:`partitioner.workload.array_input.MEMORY_PARTS`: its parameters, their gradients, the state of
+        the optimizer, the activations that one sample keeps for the backward pass, and the workspace, which
+        is needed only while the node runs. How often each part counts depends on the schedule.
 
     Raises
     ------
@@ -125,7 +123,7 @@ class Graph:
             raise WorkloadError(flaws)
 
     def _drop_repeated_edges(self) -> None:
-        """Keep the first of the edges that join the same nodes at the same cost: they are one tensor."""
+        """Keep the first of the edges that join the same nodes at the same cost: they carry one tensor."""
         rows = np.column_stack((self.edges, self.cost))
         kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])
         if len(kept) == len(rows):
@@ -153,7 +151,7 @@ class Graph:
         extras: Extras | None = None,
         **parts: ArrayLike,
     ) -> Graph:
-        """Make a graph from one array a field; scalars stand for all nodes or edges.
+        """Return a graph from one array for each field; a scalar is the value of all nodes or edges.
 
         Parameters
         ----------
@@ -162,20 +160,20 @@ class Graph:
         edges
             Pairs of ids, producer first.
         cost
-            Transfer time of each edge, or one for all.
+            Transfer time of each edge, or one for all edges.
         ids
             The nodes' ids; 0 to n-1 by default.
         size, backward
-            One value a node, or one for all.
+            One value for each node, or one for all nodes.
         allowed
-            For a kind, which nodes may run on it; a kind that is left out takes every node.
+            For a kind, which nodes may run on it; on a kind that is left out every node may run.
         color, layer
             A class for each node, None for none.
         names, extras
-            Titles of the nodes, and fields to keep.
+            Titles of the nodes, and further fields to keep.
         **parts
             ``parameters``, ``gradients``, ``optimizer``, ``activations`` (of one sample) and ``workspace``:
-            one value a node, or one for all; 0 by default.
+            one value for each node, or one for all nodes; 0 by default.
 
         Raises
         ------
@@ -193,10 +191,12 @@ class Graph:
         n, pairs = len(ids), listed(edges, "edges")
         may = by_kind({} if allowed is None else allowed, "allowed")
         flaws = [
-            Flaw("graph", "allowed", shown(k), "is no device kind of `time`") for k in may if k not in kinds
+            Flaw("graph", "allowed", shown(k), "must be a device kind of `time`")
+            for k in may
+            if k not in kinds
         ]
         flaws += [
-            Flaw("graph", part, "", f"is no part of the memory; these are {', '.join(MEMORY_PARTS)}")
+            Flaw("graph", part, "", f"is not a part of the memory; the parts are {', '.join(MEMORY_PARTS)}")
             for part in parts
             if part not in MEMORY_PARTS
         ]
@@ -247,17 +247,17 @@ class Graph:
 
     @cached_property
     def position(self) -> Mapping[NodeId, int]:
-        """Position of each id."""
+        """The position of each id among the nodes."""
         return {node: i for i, node in enumerate(self.ids)}
 
     @property
     def weights(self) -> Floats:
-        """Shape (n,): what replicas exchange: the parameters, or the size where no parts are given."""
+        """Shape (n,): the weights that replicas exchange: parameters, or the size if no parts are given."""
         return self.parts[0] if self.parts.any() else self.size
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of everything that a solver sees, the same on every machine."""
+        """The SHA-256 of all data of the graph that a solver reads, the same on every machine."""
         parts = [repr((self.kinds, self.ids)).encode()]
         arrays = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
         parts += [a.tobytes() for a in (*arrays, self.edges, self.cost)]
@@ -266,7 +266,7 @@ class Graph:
 
 
 def _frozen(values: Any, name: str, dtype: type) -> NDArray[Any]:
-    """A copy of the values that cannot be written to."""
+    """Return a read-only copy of the values as an array."""
     try:
         array: NDArray[Any] = np.array(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def graph_flaws(graph: Graph) -> list[Flaw]:
-    """Every broken rule of a graph on its own; empty if it is sound."""
+    """Return every rule that a graph breaks without regard to devices; empty if it is valid."""
     flaws = id_flaws(graph.ids) or layout_flaws(graph)
     if flaws:
         return flaws
@@ -37,12 +37,12 @@ def graph_flaws(graph: Graph) -> list[Flaw]:
 
 
 def device_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
-    """Every broken rule of a graph together with the devices that shall run it."""
+    """Return every rule that a graph breaks together with the devices that are to run it."""
     present = [kind for kind in devices.kinds if kind.count]
     unknown = [kind for kind in present if kind.row not in graph.kinds]
     if unknown:
         known = ", ".join(graph.kinds) or "none"
-        rule = f'the graph has no times for this kind, only for {known}; "times" of a kind can name one'
+        rule = f'the graph has times only for {known}; "times" of the kind can name one of these'
         return [Flaw("devices", "kind", shown(kind.row), rule) for kind in unknown]
     rows = [graph.kinds.index(kind.row) for kind in present]
     allowed = graph.allowed[rows]
@@ -58,12 +58,12 @@ def _kinds_of(graph: Graph, i: int) -> str:
 
 
 def node_name(graph: Graph, i: int) -> str:
-    """How messages name the node at position `i`."""
+    """Return how messages name the node at position `i`."""
     return f"node {shown(graph.ids[i])}"
 
 
 def edge_name(graph: Graph, i: int) -> str:
-    """How messages name the edge at position `i`."""
+    """Return how messages name the edge at position `i`."""
     source, target = graph.edges[i]
     return f"edge {shown(graph.ids[source])} -> {shown(graph.ids[target])}"
 
@@ -75,7 +75,7 @@ def _number_flaws(values: NDArray[Any], name: str, where: Callable[[int], str]) 
 
 
 def id_flaws(ids: Sequence[object]) -> list[Flaw]:
-    """The ids that are neither an integer nor a text."""
+    """Return a flaw for each id that is neither an integer nor a text."""
     wrong = [i for i in ids if isinstance(i, bool) or not isinstance(i, int | str)]
     return [Flaw(f"node {shown(i)}", "id", shown(i), "must be an integer or text") for i in wrong]
 
@@ -87,7 +87,7 @@ def _repeated_flaws(graph: Graph) -> list[Flaw]:
 
 
 def layout_flaws(graph: Graph) -> list[Flaw]:
-    """Arrays and lists that do not fit one another; what points to a place must point to one."""
+    """Return the arrays and lists of wrong shape or length, and those with indices out of range."""
     n, kinds, m = len(graph.ids), len(graph.kinds), len(np.atleast_1d(graph.edges))
     by_node: dict[str, tuple[int, ...]] = dict.fromkeys(("size", "backward", "color", "layer"), (n,))
     wanted = by_node | {"time": (kinds, n), "allowed": (kinds, n), "edges": (m, 2), "cost": (m,)}
@@ -141,9 +141,9 @@ def _cycle_flaws(graph: Graph) -> list[Flaw]:
 
 
 def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
-    """Nodes that must share a device (a colour class, or one node) but fit on none.
+    """Return a flaw for each colour class, or node without a colour, that fits on no device.
 
-    Whatever the schedule, each part of the memory counts at least once, of workspace the largest.
+    Under any schedule each part of the memory counts at least once; of the workspace the largest counts.
     """
     lone = graph.color < 0
     group = np.where(lone, len(graph.color_labels) + np.arange(len(graph)), graph.color)

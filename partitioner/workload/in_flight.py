@@ -1,4 +1,4 @@
-"""How many samples, and how many versions of its weights, a stage holds at once."""
+"""The number of samples in flight, and of versions of the weights, that a stage holds at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHOLE = f"must be an integer of at least 1 and at most {MANY:,}"
 
 
 class Held(NamedTuple):
-    """What a device of a stage holds at its fullest.
+    """The most samples and versions of the weights that a device of a stage holds at once.
 
     Parameters
     ----------
@@ -40,25 +40,26 @@ def stash(
     chunks: int = 1,
     group: int | None = None,
 ) -> Held:
-    """What each device of a stage holds under a schedule.
+    """Return how many samples and versions of the weights each device of a stage holds under a schedule.
 
     Parameters
     ----------
     schedule
-        One of the plans' ``"inference"``, ``"gpipe"``, ``"1f1b"`` (Megatron; Piper with replicas) and
-        ``"1f1b_async"`` (PipeDream with weight versions), or of ``"zb-h1"`` and ``"zb-h2"`` (zero
+        For plans ``"inference"``, ``"gpipe"``, ``"1f1b"`` (Megatron; Piper with replicas) and
+        ``"1f1b_async"`` (PipeDream with weight versions). Further ``"zb-h1"`` and ``"zb-h2"`` (zero
         bubble: forward passes that wait for the gradient of their inputs), ``"interleaved"``
-        (Megatron), and ``"pipedream"``, PipeDream's planner, which leaves out the sample at work.
+        (Megatron), and ``"pipedream"``, the rule of PipeDream's planner, which does not count the sample
+        that is being processed.
     stage, stages
-        The stage's number from 0, and how many there are.
+        The stage's number from 0, and the number of stages.
     microbatches
-        Samples of a batch, of which each replica takes its share; ``"gpipe"`` needs it, for the
-        others it is a limit, and asynchronous schedules know no batch.
+        Samples of a batch, divided among the replicas of a stage. ``"gpipe"`` requires it; for the other
+        schedules it is an upper limit; asynchronous schedules do not use it.
     replicas
-        Devices of every stage: one number for all, or one each.
+        The number of devices of every stage: one number for all stages, or one for each.
     chunks, group
-        For ``"interleaved"``: in how many parts each device holds its stage, and how many samples pass
-        one part before the next part's turn (by default as many as there are stages).
+        For ``"interleaved"``: into how many parts each device divides its stage, and how many samples pass
+        one part before the next part runs (by default the number of stages).
 
     Raises
     ------
@@ -98,9 +99,9 @@ def stash(
 
 
 def samples_in_flight(schedule: str, behind: int, replicas: int = 1, microbatches: int | None = None) -> Held:
-    """What each of `replicas` devices of a stage holds if later stages have `behind` devices.
+    """Return what each of `replicas` devices of a stage holds if later stages have `behind` devices.
 
-    Every schedule of :func:`stash` but ``"interleaved"``.
+    The schedule is one of those of :func:`stash` except ``"interleaved"``.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def samples_in_flight(schedule: str, behind: int, replicas: int = 1, microbatche
 
 
 def check_schedule(schedule: object, microbatches: object = None, known: Sequence[str] = SCHEDULES) -> None:
-    """Refuse a schedule that is not known, and numbers of samples that are none.
+    """Raise if the schedule is unknown, or `microbatches` is not a count or is missing where it is needed.
 
     Raises
     ------

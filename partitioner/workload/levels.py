@@ -1,4 +1,4 @@
-"""How devices are wired together: servers, racks of servers (paper, Appendix H.3)."""
+"""The hierarchy of links between devices: servers, racks of servers (paper, Appendix H.3)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ LEVELS_RULE = "must be a sequence of Level, the smallest groups first"
 
 @dataclass(frozen=True)
 class Level:
-    """Devices in equal groups, such as servers: links inside a group are faster than those out of it.
+    """A level of equal groups of devices, such as servers, with faster links inside a group than out of it.
 
     Parameters
     ----------
     name
-        What a group is called, e.g. ``"server"``.
+        The name of the level, e.g. ``"server"``.
     devices
-        How many devices of each kind a group holds; those of one kind are numbered group by group.
+        How many devices of each kind a group holds; the devices of a kind are numbered group by group.
     slowdown
-        How many times the cost of its edge a transfer between two groups takes, as long as they are
-        in one group of the next level. Inside the smallest groups the cost is as the graph says.
+        Factor, at least 1, for the cost of a transfer between two groups of this level that are in the same
+        group of the next level. Inside the smallest groups a transfer costs what the graph says.
 
     Raises
     ------
@@ -54,19 +54,22 @@ class Level:
             raise WorkloadError([Flaw(where, "slowdown", shown(slow), rule)])
 
     def size(self, kind: str) -> int:
-        """How many devices of that kind a group holds; 0 if it is not said."""
+        """Return how many devices of that kind a group holds; 0 if `devices` does not name the kind."""
         return dict(self.devices).get(kind, 0)
 
 
 def level_flaws(present: Mapping[str, int], levels: Sequence[Any]) -> list[Flaw]:
-    """Return every rule that the levels break: groups are equal, nest, and links get slower outwards.
+    """Return every rule that the levels break.
+
+    Groups of a level must be equal, groups of the next level must consist of whole groups, and links must
+    not get faster from one level to the next.
 
     Parameters
     ----------
     present
-        The number of devices of each kind that has any.
+        The number of devices of each kind that has at least one.
     levels
-        What the user passed.
+        The user's levels.
     """
     wrong = [Flaw("devices", "levels", shown(x), LEVELS_RULE) for x in levels if not isinstance(x, Level)]
     if wrong:
@@ -86,12 +89,12 @@ def level_flaws(present: Mapping[str, int], levels: Sequence[Any]) -> list[Flaw]
 def _group_flaws(present: Mapping[str, int], level: Level) -> list[Flaw]:
     where, named = f"level {level.name}", dict(level.devices)
     flaws = [
-        Flaw(where, "devices", shown(name), "is not a kind of which there are devices")
+        Flaw(where, "devices", shown(name), f"must be a kind that has devices: {', '.join(present)}")
         for name in named
         if name not in present
     ]
     flaws += [
-        Flaw(where, "devices", shown(kind), "is missing: say how many of them a group holds")
+        Flaw(where, "devices", shown(kind), "is missing: give how many devices of it a group holds")
         for kind in present
         if kind not in named
     ]

@@ -1,4 +1,4 @@
-"""Graphs from and to networkx."""
+"""Conversion of graphs from and to networkx."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.graph import Extras, Graph
 
 EDGE_FIELDS = ("cost",)
-ALIKE = 0.88  # of difflib: a letter more or less in a short name
+ALIKE = 0.88  # similarity by difflib from which a name counts as misspelled: one letter in a short name
 MOST_NAMES = 8
 NODE_FIELDS = ("time", "size", "backward", "color", "layer", "allowed", "name", *MEMORY_PARTS)
 
 
 def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
-    """Make a graph from a directed networkx graph.
+    """Return a graph made from a directed networkx graph.
 
     Parameters
     ----------
@@ -28,13 +28,13 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
         Node attributes: `time` (a mapping from device kind to time; required), `size` (0),
         `backward` (False), `color`, `layer` (None), `allowed` (the kinds that may run the node;
         all by default), `name`, and the parts of memory, such as `parameters` (0). Edge attribute:
-        `cost` (0). Other attributes are kept and mean nothing, which a plan notes; those that are
-        known ones in another spelling are refused.
+        `cost` (0). Other attributes are kept but not used, and the notes of a plan name them. An
+        attribute whose name looks like a misspelling of one of these raises an error.
 
     Returns
     -------
     Graph
-        With the kinds in order of appearance.
+        The graph, with the kinds in order of appearance.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
 
 
 def to_networkx(graph: Graph) -> nx.DiGraph[Any]:
-    """The graph as networkx sees it, with the attributes that :func:`from_networkx` reads.
+    """Return the graph as a networkx graph, with the attributes that :func:`from_networkx` reads.
 
     Raises
     ------
@@ -136,16 +136,16 @@ def _check_attributes(nodes: Mapping[Any, Mapping[str, Any]]) -> None:
 
 
 def unread_note(graph: Graph) -> tuple[str, ...]:
-    """Return a note that names the attributes which :func:`from_networkx` kept and nothing reads."""
+    """Return a note that names the attributes which :func:`from_networkx` has kept and no solver reads."""
     names = dict.fromkeys(str(name) for entry in (*graph.extras.nodes, *graph.extras.edges) for name in entry)
     if not names:
         return ()
     shown_names = ", ".join(list(names)[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
-    return (f"attributes of the networkx graph that mean nothing: {shown_names}",)
+    return (f"attributes of the networkx graph that are not used: {shown_names}",)
 
 
 def _check_spelling(digraph: nx.DiGraph[Any]) -> None:
-    """Refuse attributes that are almost known ones."""
+    """Raise if an attribute is not known but is spelled almost like a known one."""
     flaws = []
     for where, entries, known in (
         ("nodes", digraph.nodes(data=True), NODE_FIELDS),
@@ -154,7 +154,7 @@ def _check_spelling(digraph: nx.DiGraph[Any]) -> None:
         names = dict.fromkeys(name for _, data in entries for name in data if name not in known)
         for name in names:
             near = get_close_matches(str(name).lower().replace("-", "_"), known, n=1, cutoff=ALIKE)
-            rule = f"is not an attribute; is `{near[0]}` meant?" if near else ""
+            rule = f"is not an attribute; did you mean `{near[0]}`?" if near else ""
             flaws += [Flaw(where, "attribute", shown(name), rule)] if near else []
     if flaws:
         raise WorkloadError(flaws)

@@ -1,7 +1,8 @@
-"""The order of the forward and the backward pass, for graphs whose edges leave it open.
+"""The order of the forward and the backward pass, for graphs whose edges do not determine it.
 
-Files such as PipeDream's profiles describe both passes and no edge between them. Loads do not depend on such
-edges; when operators run one by one, the backward pass would begin together with the forward pass.
+Files such as PipeDream's profiles describe both passes, but no edge between them. Loads do not depend on such
+edges. When operators are scheduled one by one, however, the backward pass could then begin together with the
+forward pass.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ UNKNOWN = "objective 'makespan' must know what the backward pass waits for: no e
 
 
 def order_is_open(graph: Graph) -> bool:
-    """Whether there are forward and backward nodes, and no edge from one to the other."""
+    """Whether there are forward and backward nodes, but no edge from a forward to a backward node."""
     source, target = graph.backward[graph.edges].reshape(-1, 2).T
     return bool(graph.backward.any() and not graph.backward.all() and not (~source & target).any())
 
 
 def with_pass_order(graph: Graph) -> Graph:
-    """Return the graph in which backward nodes wait for forward ones.
+    """Return the graph with edges added from forward to backward nodes if there are none.
 
-    Where no edge leads from a forward to a backward node, each backward node reads an output of every forward
-    node of its colour class; among nodes of a class that follow one another by an edge, the last forward and
-    the first backward ones suffice. The edge belongs to the tensor that the forward node has already; it
-    costs nothing where it has none, and nothing on one device.
+    Each backward node reads an output of every forward node of its colour class. Among the nodes of a class
+    that are connected by edges, edges from the last forward nodes to the first backward nodes suffice. Such
+    an edge carries the output tensor of the forward node. It costs nothing if that node has no output tensor,
+    and nothing on a single device.
 
     Raises
     ------
     WorkloadError
-        If no colour class holds nodes of both passes, or backward edges lead in the direction of the
-        forward edges between the same classes, so that the order of the backward pass is not known.
+        If no colour class contains nodes of both passes, or if a backward edge leads in the direction of the
+        forward edges between the same classes: then the order of the backward pass is not known.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def with_pass_order(graph: Graph) -> Graph:
 
 
 def _check_direction(graph: Graph) -> None:
-    """Refuse backward edges that are drawn along the forward pass."""
+    """Raise if a backward edge leads in the direction of the forward pass."""
     ends = graph.color[graph.edges].reshape(-1, 2)
     source = graph.backward[graph.edges[:, 0]]
     between = (ends >= 0).all(axis=1) & (ends[:, 0] != ends[:, 1])
@@ -84,7 +85,7 @@ def _check_direction(graph: Graph) -> None:
 
 
 def _pairs(graph: Graph) -> Ints:
-    """Shape (pairs, 2): the last forward and the first backward nodes of every class with both."""
+    """Return pairs of last forward and first backward nodes of each class with both, shape (pairs, 2)."""
     inside = _inside(graph)
     last, first = (np.ones(len(graph), dtype=bool) for _ in range(2))
     last[graph.edges[inside, 0]] = False
@@ -102,13 +103,13 @@ def _pairs(graph: Graph) -> Ints:
 
 
 def _inside(graph: Graph) -> Bools:
-    """Shape (m,): whether an edge joins two nodes of one pass and one colour class."""
+    """Return whether each edge joins two nodes of one pass and one colour class, shape (m,)."""
     color, backward = (column[graph.edges].reshape(-1, 2) for column in (graph.color, graph.backward))
     return np.asarray((color[:, 0] == color[:, 1]) & (color[:, 0] >= 0) & (backward[:, 0] == backward[:, 1]))
 
 
 def _output_cost(graph: Graph) -> Floats:
-    """Shape (n,): the cost that all edges out of a node have; 0 where they differ or there are none."""
+    """Return the common cost of the edges out of each node, shape (n,); 0 if costs differ or it has none."""
     least, most = np.full(len(graph), np.inf), np.zeros(len(graph))
     np.minimum.at(least, graph.edges[:, 0], graph.cost)
     np.maximum.at(most, graph.edges[:, 0], graph.cost)

@@ -1,4 +1,4 @@
-"""How a pipeline is to be run: replicas, schedule, batch, and what the user demands of stages."""
+"""The settings of a pipeline: replicas, schedule, size of a batch, and the user's constraints."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from partitioner.workload.devices import Devices
 
 @dataclass(frozen=True)
 class Regime:
-    """What a plan is made for, beside objective and split.
+    """The settings of a pipeline, in addition to objective and split.
 
     Parameters
     ----------
     replicas
-        How many devices may share a stage.
+        The largest number of devices that may share a stage.
     schedule
-        The schedule that says how many samples a stage holds; None: memory does not depend on it.
+        The schedule that determines how many samples a stage holds; None if memory does not depend on one.
     microbatches
-        Samples in a batch, for objective ``"batch"`` and schedules that hold all of them; None unknown.
+        Samples in a batch, for objective ``"batch"`` and for schedules that hold a whole batch; None if it
+        is not known.
     constraints
-        The user's demands.
+        The user's constraints.
     """
 
     replicas: int = 1
@@ -30,7 +31,7 @@ class Regime:
     constraints: Constraints = NONE
 
     def features(self, devices: Devices) -> tuple[str, ...]:
-        """What a method must be able to do beyond stages of one device each on equal links."""
+        """Return the features that a method needs beyond stages of one device each on equal links."""
         pinned = set(self.constraints.pin.values()) - {kind.name for kind in devices.kinds}
         wanted = {
             "replicas": self.replicas > 1,

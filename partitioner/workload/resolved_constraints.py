@@ -1,4 +1,4 @@
-"""Constraints held against a graph: which nodes are meant, and where they may be."""
+"""The constraints resolved for a graph: which nodes they select, and on which devices these may be."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from partitioner.workload.graph import Bools, Graph, Ints
 
 @dataclass(frozen=True, eq=False)
 class Demands:
-    """What constraints demand of each node.
+    """The constraints on each of the `n` nodes of a graph.
 
     Parameters
     ----------
     may
-        Shape (kinds of devices, n): whether pins and prohibitions leave the kind open.
+        Shape (kinds of devices, n): whether `pin` and `forbid` allow the node on the kind.
     device
         Shape (n,): position in `Devices.names` of the device that the node is pinned to, or -1.
     together
@@ -35,12 +35,12 @@ class Demands:
 
 
 def demands_of(graph: Graph, devices: Devices, constraints: Constraints) -> Demands:
-    """Find the nodes that every pattern means.
+    """Return the constraints by node: every pattern is replaced by the nodes that it selects.
 
     Raises
     ------
     WorkloadError
-        If a pattern means no node, a target is no kind or device, or pins contradict one another.
+        If a pattern selects no node, a target is not a kind or device, or pins contradict one another.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def demands_of(graph: Graph, devices: Devices, constraints: Constraints) -> Dema
 
 
 def nodes_meant(graph: Graph, pattern: Any) -> Ints:
-    """Positions of the nodes that a pattern names: by id, or else by name."""
+    """Return the positions of the nodes that a pattern selects: by id, or else by name."""
     if pattern in graph.position:
         return np.array([graph.position[pattern]], dtype=np.int64)
     if not isinstance(pattern, str):
@@ -89,7 +89,9 @@ def nodes_meant(graph: Graph, pattern: Any) -> Ints:
 def _meant(graph: Graph, field: str, pattern: Any, flaws: list[Flaw]) -> Ints:
     nodes = nodes_meant(graph, pattern)
     if not len(nodes):
-        flaws.append(Flaw("constraints", field, shown(pattern), "is no node's id and fits no node's name"))
+        flaws.append(
+            Flaw("constraints", field, shown(pattern), "must be the id of a node or match a node's name")
+        )
     return nodes
 
 
@@ -99,7 +101,7 @@ def _all_meant(graph: Graph, patterns: Iterable[Any], flaws: list[Flaw]) -> Ints
 
 
 def _target(devices: Devices, target: str) -> tuple[int | None, int | None]:
-    """The kind, and the position of the device if one is named; None where there is none."""
+    """Return the position of the kind, and that of the device if `target` names one; None otherwise."""
     names = [kind.name for kind in devices.kinds]
     if target in names:
         return names.index(target), None
@@ -114,7 +116,7 @@ def _target(devices: Devices, target: str) -> tuple[int | None, int | None]:
 
 def _known(devices: Devices, what: str) -> str:
     kinds = ", ".join(f"{kind.name} ({kind.count})" for kind in devices.kinds)
-    return f"is no {what}; there are {kinds}"
+    return f"is not a {what}; there are {kinds}"
 
 
 def _clash(graph: Graph, i: int, one: str, other: str) -> Flaw:

@@ -1,4 +1,4 @@
-"""Nodes in an order in which each comes after those that it depends on."""
+"""A topological order of nodes: each comes after the nodes that it depends on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def topological(edges: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the nodes in the order of the file as far as edges allow.
+    """Return the topological order of the nodes in which the lowest position that is ready comes next.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def topological(edges: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     Returns
     -------
     NDArray[np.int64]
-        Positions of nodes; fewer than there are if the edges make a cycle: those that do not come after it.
+        Positions of nodes. Nodes on a cycle, and nodes that depend on one, are left out.
     """
     if (edges[:, 0] < edges[:, 1]).all():
         return np.arange(count, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How tensors travel between two devices while operators run one by one (objective ``"makespan"``)."""
+"""The time of transfers between two devices when operators run one by one (objective ``"makespan"``)."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ RULE = (
 
 @dataclass(frozen=True)
 class Transfers:
-    """The time of a transfer, linear in its size: t = slope * cost + intercept (Celeritas, Section 4.2.1).
+    """A model of transfer times, linear in the size: slope * cost + intercept (Celeritas, Section 4.2.1).
 
     Parameters
     ----------
     slope
-        A factor for the cost of the edge (its bytes, where costs are bytes): one for all pairs of devices,
-        or a square of them in the order of `Devices.names`. None: what the dearer end of the link pays
-        (`DeviceKind.effective_transfer_factor`), times the slowdown of the level it crosses; 0
-        between devices that do not pay.
+        A factor for the cost of the edge (for its bytes, if costs are bytes): one number for all pairs of
+        devices, or a square matrix in the order of `Devices.names`. None: the larger
+        `DeviceKind.effective_transfer_factor` of the two devices, times the slowdown of the level that
+        separates them; 0 between devices that do not pay for transfers.
     intercept
-        What every transfer takes beside: one for all pairs, or a square.
+        The time that every transfer takes in addition: one number for all pairs, or a square matrix.
     contention
-        Whether each device has one channel, on which it sends or receives one tensor at a time; else
+        Whether each device has one channel, on which it sends or receives one tensor at a time; otherwise
         transfers do not delay one another.
 
     Raises
@@ -72,21 +72,21 @@ class Transfers:
             raise WorkloadError(flaws)
 
     def times(self, devices: Devices) -> tuple[Floats, Floats]:
-        """Slope and intercept of every pair, shape (devices, devices) each; 0 from a device to itself.
+        """Return slope and intercept of every pair, shape (devices, devices) each; 0 on the diagonal.
 
         Raises
         ------
         WorkloadError
-            If a square has not one row and column for each device.
+            If a matrix does not have one row and one column for each device.
         """
         require_type("devices", devices, Devices)
-        slope = _usual(devices) if self.slope is None else _square("slope", self.slope, devices)
+        slope = _default_slope(devices) if self.slope is None else _square("slope", self.slope, devices)
         intercept = _square("intercept", self.intercept, devices)
         apart = ~np.eye(len(devices.names), dtype=bool)
         return np.where(apart, slope, 0.0), np.where(apart, intercept, 0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as plain data for JSON."""
+        """Return the fields as plain data for JSON."""
         return asdict(self)
 
 
@@ -95,7 +95,7 @@ def _flaw(name: str, value: object, rule: str) -> Flaw:
 
 
 def _numbers(given: Any) -> float | tuple[tuple[float, ...], ...] | None:
-    """The number or square as plain floats; None if it is neither."""
+    """Return the number or the square matrix as plain floats; None if `given` is neither."""
     try:
         values = np.array(given)
     except (TypeError, ValueError):
@@ -118,8 +118,8 @@ def _square(name: str, given: float | Matrix, devices: Devices) -> Floats:
     return np.broadcast_to(values, (count, count))
 
 
-def _usual(devices: Devices) -> Floats:
-    """What the dearer end pays, times the slowdown of the link."""
+def _default_slope(devices: Devices) -> Floats:
+    """Return the larger transfer factor of each two devices, times the slowdown of the link."""
     transfer_factor = np.repeat(
         [kind.effective_transfer_factor for kind in devices.kinds], [kind.count for kind in devices.kinds]
     )
@@ -127,7 +127,7 @@ def _usual(devices: Devices) -> Floats:
 
 
 def _slowdown(devices: Devices) -> Floats:
-    """Shape (devices, devices): of the outermost level that parts the two."""
+    """Return the slowdown between each two devices: that of the outermost level that separates them."""
     found = np.ones((len(devices.names), len(devices.names)))
     for level in devices.levels:
         group = np.concatenate(
@@ -137,4 +137,4 @@ def _slowdown(devices: Devices) -> Floats:
     return found
 
 
-BY_FARE = Transfers()
+DEFAULT_TRANSFERS = Transfers()

@@ -1,4 +1,4 @@
-"""A graph together with the devices to split it over."""
+"""A workload: a graph together with the devices to split it over."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from partitioner.workload.graph_validation import device_flaws
 
 @dataclass(frozen=True)
 class Workload:
-    """What a workload file holds. Made only of a graph that the devices can run.
+    """A graph and the devices to split it over, checked to fit together.
 
     Parameters
     ----------
     graph, devices
-        The problem's two halves.
+        The computation graph, and the devices that are to run it.
     name
-        A title, by default the file's name.
+        A title; for a workload from a file the file's name.
 
     Raises
     ------
     WorkloadError
-        If a node or a colour class has no device that may run it and has the memory.
+        If a node or a colour class may run on no device, or needs more memory than each of these has.
     """
 
     graph: Graph
@@ -42,7 +42,7 @@ class Workload:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of all that a solver sees of the graph and the devices."""
+        """The SHA-256 of all data of the graph and the devices that a solver reads."""
         return workload_hash(self.graph, self.devices)
 
     def __repr__(self) -> str:
@@ -50,5 +50,5 @@ class Workload:
 
 
 def workload_hash(graph: Graph, devices: Devices) -> str:
-    """Return the SHA-256 of all that a solver sees of a graph and devices, whether they fit or not."""
+    """Return the SHA-256 of all data of a graph and devices that a solver reads, even if they do not fit."""
     return hashlib.sha256(f"{graph.digest}|{devices.text}".encode()).hexdigest()

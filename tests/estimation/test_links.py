@@ -76,7 +76,7 @@ def test_costs_of_edges_are_sizes() -> None:
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        ((A, "gpu7", 1.0, 1.0), "measurement 1: 'gpu7': is no device; known: accelerator0"),
+        ((A, "gpu7", 1.0, 1.0), "measurement 1: 'gpu7': must be one of the devices accelerator0"),
         ((A, A, 1.0, 1.0), "must lead from one device to another"),
         ((A, B, 1.0), "measurement 1: ('accelerator0', 'accelerator1', 1.0): must be source"),
         (5, "measurement 1: 5: must be source, destination, size and time"),

@@ -49,7 +49,7 @@ def test_stable_when_no_mean_changes_much() -> None:
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        (("pool", "gpu", 1.0), "measurement 0: ('pool', 'gpu', 1.0): must be operation, kind of device"),
+        (("pool", "gpu", 1.0), "measurement 0: ('pool', 'gpu', 1.0): must be one of `operations`"),
         (("conv", "tpu", 1.0), "measurement 0"),
         (("conv", "gpu"), "measurement 0"),
         (7, "measurement 0: 7"),

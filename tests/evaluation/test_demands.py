@@ -22,8 +22,8 @@ def row(edges: Any = (("a", "b"), ("b", "c"), ("c", "d")), backward: Any = False
 @pytest.mark.parametrize(
     ("broken", "text", "obeyed"),
     [
-        ({"pin": {"a": "cpu"}}, "node 'a' is on gpu0, against the constraints", {"pin": {"a": "gpu"}}),
-        ({"forbid": {"[cd]": ["cpu"]}}, "node 'd' is on cpu0, against the", {"forbid": {"c": ["cpu"]}}),
+        ({"pin": {"a": "cpu"}}, "node 'a' is on gpu0, which the constraints forbid", {"pin": {"a": "gpu"}}),
+        ({"forbid": {"[cd]": ["cpu"]}}, "node 'd' is on cpu0, which the", {"forbid": {"c": ["cpu"]}}),
         ({"pin": {"c": "gpu2"}}, "node 'c' is pinned to gpu2, it is on gpu1", {"pin": {"c": "gpu1"}}),
         (
             {"together": [["a", "c"]]},
@@ -73,7 +73,7 @@ def test_replicas_are_devices_in_use_but_no_stages() -> None:
 
 
 def test_a_constraint_that_fits_no_node_is_refused() -> None:
-    with pytest.raises(WorkloadError, match="pin = 'x': is no node's id and fits no node's name"):
+    with pytest.raises(WorkloadError, match="pin = 'x': must be the id of a node or match a node's name"):
         evaluate(row(), DEVICES, SPLIT, constraints=Constraints(pin={"x": "gpu"}))
 
 
@@ -115,8 +115,8 @@ def test_an_order_given_decides_who_is_a_neighbour() -> None:
     assert evaluate(graph, DEVICES, APART, order=good, constraints=NEIGHBOURS).feasible
     found = evaluate(graph, DEVICES, APART, order=bad, constraints=NEIGHBOURS).violations
     assert found == (
-        "gpu0 and gpu1 exchange tensors, but are no neighbours in the order",
-        "gpu2 and gpu3 exchange tensors, but are no neighbours in the order",
+        "gpu0 and gpu1 exchange tensors, but are not consecutive in the order",
+        "gpu2 and gpu3 exchange tensors, but are not consecutive in the order",
     )
 
 

@@ -199,7 +199,7 @@ def test_the_other_rules_hold_as_well() -> None:
     assert found.violations == (
         "accelerator0 holds 3, its memory is 2",
         "accelerator1 holds 3, its memory is 2",
-        "colour class 'x' is torn: node 'a' on accelerator0, node 'b' on accelerator1",
+        "colour class 'x' is on two devices: node 'a' on accelerator0, node 'b' on accelerator1",
     )
 
 
@@ -210,8 +210,8 @@ def test_the_other_rules_hold_as_well() -> None:
         ({"subgraphs_per_accelerator": True}, "subgraphs_per_accelerator = True"),
         ({"subgraphs_per_accelerator": 1.0}, "subgraphs_per_accelerator = 1.0"),
         ({"limited_cpus": 1}, "limited_cpus = 1: must be True or False"),
-        ({"objective": "gpipe", "limited_cpus": True}, "mean nothing for objective 'gpipe'"),
-        ({"objective": "throughput", "subgraphs": {}}, "mean nothing for objective 'throughput'"),
+        ({"objective": "gpipe", "limited_cpus": True}, "must not be given for objective 'gpipe'"),
+        ({"objective": "throughput", "subgraphs": {}}, "must not be given for objective 'throughput'"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], text: str) -> None:

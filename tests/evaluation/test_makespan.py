@@ -169,7 +169,7 @@ def test_bad_execution_orders_are_told(order: Any, message: str) -> None:
 
 
 def test_pipelines_mean_nothing_for_makespans() -> None:
-    with pytest.raises(OptionError, match="microbatches: mean nothing for objective 'makespan'"):
+    with pytest.raises(OptionError, match="microbatches: must not be given for objective 'makespan'"):
         evaluated(network([1]), FOUR, {0: "gpu0"}, "makespan", microbatches=2)
 
 
@@ -184,10 +184,10 @@ def test_memory_is_held_from_the_start() -> None:
 @pytest.mark.parametrize(
     ("objective", "options", "message"),
     [
-        ("throughput", {"transfers": SHARED}, "mean nothing for objective 'throughput'"),
-        ("latency", {"execution_order": [0, 1]}, "mean nothing for objective 'latency'"),
-        ("makespan", {"transfers": "fast"}, "transfers = 'fast': must be Transfers"),
-        ("makespan", {"schedule": "1f1b"}, "schedule: mean nothing for objective 'makespan'"),
+        ("throughput", {"transfers": SHARED}, "must not be given for objective 'throughput'"),
+        ("latency", {"execution_order": [0, 1]}, "must not be given for objective 'latency'"),
+        ("makespan", {"transfers": "fast"}, "transfers = 'fast': must be a partitioner.Transfers"),
+        ("makespan", {"schedule": "1f1b"}, "schedule: must not be given for objective 'makespan'"),
     ],
 )
 def test_options_without_a_meaning_are_refused(objective: str, options: dict[str, Any], message: str) -> None:

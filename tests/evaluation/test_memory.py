@@ -100,7 +100,11 @@ def test_a_batch_fills_and_drains_the_pipeline() -> None:
         ("throughput", {"schedule": ""}, "schedule = '': must be one of"),
         ("batch", {"microbatches": 0}, "microbatches = 0: must be an integer of at least 1"),
         ("throughput", {"microbatches": 2.5}, "microbatches = 2.5"),
-        ("throughput", {"constraints": {"stages": 2}}, "constraints = {'stages': 2}: must be Constraints"),
+        (
+            "throughput",
+            {"constraints": {"stages": 2}},
+            "constraints = {'stages': 2}: must be a partitioner.Constraints",
+        ),
     ],
 )
 def test_options_that_mean_nothing_are_refused(objective: str, options: Any, text: str) -> None:
@@ -119,7 +123,7 @@ def test_an_order_that_does_not_list_the_stages_is_refused(order: Any) -> None:
 
 def test_an_order_against_the_edges_breaks_a_rule() -> None:
     found = evaluate(*line(), SPLIT, order=["gpu0", "gpu1"])
-    assert found.violations == ("gpu1 comes after gpu0 in the order, which needs its tensors",)
+    assert found.violations == ("gpu1 comes after gpu0 in the order, but sends tensors to it",)
     assert evaluate(*line(), SPLIT, order=["gpu1", "gpu0"]).feasible
 
 
@@ -130,7 +134,7 @@ def test_an_order_against_the_edges_breaks_a_rule() -> None:
 def test_what_is_no_chain_is_no_pipeline(options: Any) -> None:
     torn = SPLIT | {"d": "gpu1"}
     found = evaluate(*line(), torn, **options)
-    assert found.violations == ("the split is no chain, so that its stages form no pipeline",)
+    assert found.violations == ("the split is not a chain, so that its stages do not form a pipeline",)
     assert evaluate(*line(), torn).feasible
 
 

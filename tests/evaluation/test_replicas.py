@@ -81,7 +81,7 @@ def test_a_tensor_leaves_once_at_the_speed_of_its_slowest_link() -> None:
         ({"gpu0": "gpu2"}, "must be a mapping from device name"),
         ({"gpu0": ["tpu1"]}, "replicas: device = 'tpu1': must be a kind (gpu, cpu) and a number"),
         ({"gpu0": [2]}, "replicas: device = 2: must be a kind"),
-        ({"gpu2": ["gpu3"]}, "replicas: 'gpu2': is no device that a node is placed on"),
+        ({"gpu2": ["gpu3"]}, "replicas: 'gpu2': must be a device that a node is placed on"),
         ({"gpu0": ["cpu0"]}, "replicas of gpu0: 'cpu0': must be of the same kind"),
         ({"gpu0": ["gpu1"]}, "replicas of gpu0: 'gpu1': is in use already"),
         ({"gpu0": ["gpu0"]}, "replicas of gpu0: 'gpu0': is in use already"),
@@ -107,12 +107,13 @@ def test_a_replica_that_does_not_exist_breaks_a_rule() -> None:
 )
 def test_gpipe_and_latency_know_no_pipelines(objective: str, options: Any) -> None:
     devices = Devices((DeviceKind("gpu", 2),))
-    with pytest.raises(OptionError, match=f"{next(iter(options))}: mean nothing for objective '{objective}'"):
+    text = f"{next(iter(options))}: must not be given for objective '{objective}'"
+    with pytest.raises(OptionError, match=text):
         evaluate(pair(), devices, {"a": "gpu0", "b": "gpu0"}, objective, **options)
 
 
 @pytest.mark.parametrize("objective", ["gpipe", "latency"])
 def test_gpipe_and_latency_know_no_levels(objective: str) -> None:
     devices = Devices((DeviceKind("gpu", 2),), levels=(Level("server", {"gpu": 1}, 2.0),))
-    with pytest.raises(OptionError, match="levels: mean nothing"):
+    with pytest.raises(OptionError, match="levels: must not be given"):
         evaluate(pair(), devices, {"a": "gpu0", "b": "gpu0"}, objective)

@@ -129,10 +129,10 @@ def test_more_subgraphs_than_allowed_break_a_rule() -> None:
     graph = pairs("ab bc cd de")
     one, two = verdict(graph, "ACACA"), verdict(graph, "ACACA", limit=2)
     assert one.violations == (
-        "accelerator0 holds 3 forward subgraphs, it may hold 1: node 'c' is in one more",
+        "accelerator0 holds 3 forward subgraphs, it may hold at most 1: node 'c' is in one more",
     )
     assert two.violations == (
-        "accelerator0 holds 3 forward subgraphs, it may hold 2: node 'e' is in one more",
+        "accelerator0 holds 3 forward subgraphs, it may hold at most 2: node 'e' is in one more",
     )
     assert verdict(graph, "ACACA", limit=3).feasible
     assert one.value == two.value < np.inf
@@ -143,7 +143,7 @@ def test_each_pass_may_hold_as_many() -> None:
     assert verdict(graph, "AAAA").feasible
     parted = verdict(graph, "AAAA", {"a": 0, "b": 0, "c": 0, "d": 1})
     assert parted.violations == (
-        "accelerator0 holds 2 backward subgraphs, it may hold 1: node 'd' is in one more",
+        "accelerator0 holds 2 backward subgraphs, it may hold at most 1: node 'd' is in one more",
     )
 
 
@@ -195,7 +195,7 @@ def test_a_cpu_in_between_is_named_too() -> None:
 @pytest.mark.parametrize(
     ("subgraphs", "text"),
     [
-        ({"a": 0}, "node 'b': is on accelerator1, but in no subgraph"),
+        ({"a": 0}, "node 'b': is on accelerator1, and its subgraph is not given"),
         ({"a": 0, "b": -1}, "node 'b': subgraph = -1: must be an integer of at least 0"),
         ({"a": 0, "b": 0.0}, "node 'b': subgraph = 0.0: must be"),
         ({"a": True, "b": 0}, "node 'a': subgraph = True: must be"),

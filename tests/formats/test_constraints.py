@@ -58,7 +58,7 @@ def test_every_field(tmp_path: Path) -> None:
         ({"pins": {}}, "file: pins: is not a field; these are pin,"),
         ({"stages": 2.5}, "file: stages = 2.5: must be a whole number"),
         ({"stages": 0}, "constraints: stages = 0: must be an integer of at least 1"),
-        ({"nodes_per_stage": 3}, "file: nodes_per_stage = 3: must be a list of a least and a most number"),
+        ({"nodes_per_stage": 3}, "file: nodes_per_stage = 3: must be a list of two numbers"),
         ({"pin": {"7": None}}, "file: pin = {'7': None}: must be a text"),
     ],
 )

@@ -178,7 +178,7 @@ def test_an_older_file_without_devices_still_loads(
     assert pt.load_plan(out) == replace(plan, hardware=None)
     workload = pt.load(path)
     assert pt.load_placement(out, workload.graph, workload.devices) == plan.placement
-    with pytest.raises(pt.WorkloadError, match="devices: must be given: the plan does not say"):
+    with pytest.raises(pt.WorkloadError, match="devices: must be given: the plan does not contain"):
         pt.load_placement(out, workload.graph)
     assert run(capsys, "evaluate", path, out)[0] == 0
     _, text, said = run(capsys, "evaluate", "instances/bert24_training.json", out)

@@ -63,7 +63,7 @@ def test_trimmed_profile_has_neither_inputs_nor_unused_items(tmp_path: Path) -> 
         ("node3 -- __get", "node2 -- __get", "line 3: id = 'node2': is given to more than one node"),
         ("=64.0", "=64.0x", "line 1: activation_size = '64.0x': must be a number"),
         ("=64.0", "=-64.0", "line 1: activation_size = '-64.0': must be a finite number of at least 0"),
-        ("=64.0", "=[64.0; ]", "line 1: activation_size = '[64.0; ]': must be a number, as must each"),
+        ("=64.0", "=[64.0; ]", "line 1: activation_size = '[64.0; ]': must be a number; so must each"),
         ("=64.0", "=1e-200", "line 1: activation_size = '1e-200': must be 0, or from 1e-100 to 1e+100"),
         ("=2.25", "=nan", "line 1: backward_compute_time = 'nan': must be a number"),
         ("=2.25", "=1e999", "line 1: backward_compute_time = '1e999': must be a finite number"),

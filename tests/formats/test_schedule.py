@@ -26,7 +26,7 @@ def test_an_entry_that_does_not_exist_is_refused(record: dict[str, Any], tmp_pat
     entries = record["schedule"]["entries"]
     entries[-1]["waits_for"] = len(entries)
     rule = (
-        rf"schedule.entries\[{len(entries) - 1}\]: waits_for = {len(entries)}: must be the places of entries"
+        rf"schedule.entries\[{len(entries) - 1}\]: waits_for = {len(entries)}: must be positions of entries"
     )
     with pytest.raises(pt.WorkloadError, match=rule):
         pt.load_plan(write(tmp_path, record))
@@ -36,6 +36,6 @@ def test_an_entry_that_does_not_exist_is_refused(record: dict[str, Any], tmp_pat
 def test_a_critical_path_through_none_is_refused(record: dict[str, Any], tmp_path: Path, place: int) -> None:
     record["schedule"]["critical_path"].append(place)
     with pytest.raises(
-        pt.WorkloadError, match=r"critical_path = .*: must be the places of entries, from 0 to"
+        pt.WorkloadError, match=r"critical_path = .*: must be positions of entries, from 0 to"
     ):
         pt.load_plan(write(tmp_path, record))

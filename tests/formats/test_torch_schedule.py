@@ -61,7 +61,7 @@ def test_overlapping_passes_follow_one_another(tmp_path: Path) -> None:
         ("0F0,0X0", "row 0, cell 1: '0X0': must read as stage, F, B, I or W, and microbatch"),
         ("0F", "row 0, cell 0: '0F': must read as"),
         ("0F0junk", "row 0, cell 0: '0F0junk': must read as"),
-        ("0F0,0F0", "row 0, cell 1: 0F0: is there twice"),
+        ("0F0,0F0", "row 0, cell 1: 0F0: is given twice"),
         ("0F0\n0F1", "row 1, cell 0: 0F1: stage 0 is in row 0: torch puts a stage on one rank"),
         ("0F0,(0F1)OVERLAP_F_B", "row 0, cell 1: '(0F1)OVERLAP_F_B': must hold a forward and a backward"),
         ("0F0,(0F1;0F2)OVERLAP_F_B", "must hold a forward and a backward pass"),

@@ -186,7 +186,7 @@ def test_a_device_beyond_the_count_breaks_a_rule_but_has_a_load() -> None:
 def test_a_torn_colour_class_breaks_a_rule() -> None:
     evaluation = on(training().graph, training().devices, ["f1", "f2", "b2", "g"], ["b1"])
     assert evaluation.violations == (
-        "colour class 1 is torn: node 'f1' on accelerator0, node 'b1' on accelerator1",
+        "colour class 1 is on two devices: node 'f1' on accelerator0, node 'b1' on accelerator1",
     )
 
 

@@ -21,12 +21,12 @@ from tests.instances import chain, training
 
 EVERY = [*OBJECTIVES.values(), SIMULATED]
 MEANINGLESS = [
-    ("throughput", {"subgraphs_per_accelerator": 2}, "subgraphs_per_accelerator: mean nothing"),
-    ("gpipe", {"schedule": "1f1b", "order": ["accelerator0"]}, "schedule, order: mean nothing"),
-    ("gpipe", {"microbatches": 2}, "for objective 'gpipe', which knows none of these"),
-    ("latency", {"transfers": pt.Transfers()}, "transfers: mean nothing for objective 'latency'"),
-    ("makespan", {"replicas": {"accelerator0": ["accelerator1"]}}, "replicas: mean nothing"),
-    ("batch", {"microbatches": 2, "limited_cpus": True}, "limited_cpus: mean nothing for objective 'batch'"),
+    ("throughput", {"subgraphs_per_accelerator": 2}, "subgraphs_per_accelerator: must not be given"),
+    ("gpipe", {"schedule": "1f1b", "order": ["accelerator0"]}, "schedule, order: must not be given"),
+    ("gpipe", {"microbatches": 2}, "for objective 'gpipe', which uses none of these"),
+    ("latency", {"transfers": pt.Transfers()}, "transfers: must not be given for objective 'latency'"),
+    ("makespan", {"replicas": {"accelerator0": ["accelerator1"]}}, "replicas: must not be given"),
+    ("batch", {"microbatches": 2, "limited_cpus": True}, "limited_cpus: must not be given for objective"),
     ("batch", {}, "microbatches = None: objective 'batch' needs it"),
 ]
 

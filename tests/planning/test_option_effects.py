@@ -196,10 +196,10 @@ def digraph(node: dict[str, Any], edge: dict[str, Any]) -> nx.DiGraph[str]:
 @pytest.mark.parametrize(
     ("node", "edge", "words"),
     [
-        ({"sizes": 3.0}, {}, "nodes: attribute = 'sizes': is not an attribute; is `size` meant"),
-        ({"colour": 1}, {}, "is `color` meant"),
-        ({"Activations": 1.0}, {}, "is `activations` meant"),
-        ({}, {"costs": 3.0}, "edges: attribute = 'costs': is not an attribute; is `cost` meant"),
+        ({"sizes": 3.0}, {}, "nodes: attribute = 'sizes': is not an attribute; did you mean `size`"),
+        ({"colour": 1}, {}, "did you mean `color`"),
+        ({"Activations": 1.0}, {}, "did you mean `activations`"),
+        ({}, {"costs": 3.0}, "edges: attribute = 'costs': is not an attribute; did you mean `cost`"),
     ],
 )
 def test_misspelt_attributes_of_networkx(node: dict[str, Any], edge: dict[str, Any], words: str) -> None:
@@ -210,5 +210,5 @@ def test_misspelt_attributes_of_networkx(node: dict[str, Any], edge: dict[str, A
 def test_other_attributes_of_networkx_are_noted() -> None:
     devices = Devices((DeviceKind("gpu", 2),))
     plan = solve(digraph({"flops": 1e9}, {"weight": 2.0}), devices)
-    assert "attributes of the networkx graph that mean nothing: flops, weight" in plan.notes
+    assert "attributes of the networkx graph that are not used: flops, weight" in plan.notes
     assert not solve(digraph({"size": 1.0}, {"cost": 2.0}), devices).notes

@@ -174,7 +174,7 @@ def test_progress_is_told() -> None:
 
 
 def test_options_that_mean_nothing_to_it_are_refused() -> None:
-    with pytest.raises(OptionError, match=f"microbatches: mean nothing for objective '{NAME}'"):
+    with pytest.raises(OptionError, match=f"microbatches: must not be given for objective '{NAME}'"):
         partitioner.evaluate(small_graph(), DEVICES, solved().placement, NAME, microbatches=3)
     with pytest.raises(OptionError, match=f"objective '{NAME}' is not available with method dp"):
         solved(method="dp")

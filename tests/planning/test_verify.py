@@ -90,7 +90,7 @@ def test_a_torn_colour() -> None:
     evaluation, outcome = told([(0, [0]), (0, [1, 2])], Goal(split="free"))
     placement = {0: "accelerator0", 1: "accelerator1", 2: "accelerator1"}
     assert evaluate(GRAPH, DEVICES, placement).value == evaluation.value
-    with pytest.raises(ContradictionError, match="colour class 'x' is torn"):
+    with pytest.raises(ContradictionError, match="colour class 'x' is on two devices"):
         confirm(evaluate(colored, DEVICES, placement), outcome, DEVICES)
 
 

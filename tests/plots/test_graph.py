@@ -150,5 +150,5 @@ def test_else_layers_do(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     fake_dot(tmp_path, monkeypatch, script)
     graph, placement = random_split(2, 1)
     assert len(places(plot_graph(graph, placement))) == 2
-    with pytest.raises(OptionError, match="dot of Graphviz is not here, or gave no answer in time"):
+    with pytest.raises(OptionError, match="layout = 'dot': Graphviz's program dot is not installed"):
         plot_graph(graph, placement, layout="dot")

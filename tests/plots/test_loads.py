@@ -63,11 +63,11 @@ def test_texts_can_be_read(stages: int, communication: str) -> None:
 
 
 def test_the_bound_is_a_line() -> None:
-    """A plan's own for throughput; none for a batch, whose bound is one of another sum; or as given."""
+    """By default that of a plan whose value is its largest load; none for another value; or as given."""
     graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], 0.5)
     plan = solve(graph, Devices.accelerated(2))
     assert lines(plot_loads(plan)) == [plan.bound] == [3.5]
-    assert lines(plot_loads(replace(plan, objective="batch"))) == []
+    assert lines(plot_loads(replace(plan, objective="batch", value=2 * plan.value))) == []
     assert lines(plot_loads(line(2), bound=1.5)) == [1.5]
 
 

@@ -39,7 +39,7 @@ def test_the_optimum_is_that_of_the_graph(first: int) -> None:
 
 
 @pytest.mark.parametrize("communication", ["sequential", "overlapped", "duplex"])
-def test_a_free_node_may_pay_by_hurrying_a_transfer(communication: str) -> None:
+def test_a_free_node_may_pay_by_shifting_a_transfer(communication: str) -> None:
     """Node h (10) feeds f (0) forward and b (4) backward, at cost 2; no device has room for h and b.
 
     With f beside h the largest forward load is 10 and 2 for the transfer, if they add up, and the

@@ -124,7 +124,7 @@ def test_an_evaluation_says_what_is_broken() -> None:
     assert "the placement breaks the rules" in table.splitlines()[0]
     assert table.splitlines()[1].startswith("shape: ")
     assert "broken: cpu5 does not exist: there are 2 of kind accelerator, 0 of kind cpu" in table
-    assert "broken: colour class 1 is torn" in table
+    assert "broken: colour class 1 is on two devices" in table
 
 
 def test_only_so_many_broken_rules_are_shown() -> None:

@@ -55,7 +55,7 @@ def test_constraints_of_a_plan_that_are_none(constraints: Any) -> None:
     graph, devices = line(), pt.Devices.accelerated(2)
     plan = pt.solve(graph, devices)
     for verb in (pt.evaluate, pt.certify):
-        with pytest.raises(pt.OptionError, match=r"constraints = .*: must be Constraints"):
+        with pytest.raises(pt.OptionError, match=r"constraints = .*: must be a partitioner.Constraints"):
             verb(graph, devices, plan, constraints=constraints)
 
 

@@ -35,7 +35,7 @@ def test_sound_tables_have_no_flaws() -> None:
     ("row", "text"),
     [
         (["0F0", "0F1", "0B0"], "0B1 is missing"),
-        (["0F0", "0F1", "0B0", "0B1", "0B1"], "0B1 is there 2 times"),
+        (["0F0", "0F1", "0B0", "0B1", "0B1"], "0B1 is listed 2 times"),
         (["0F0", "0F1", "0B0", "0B1", "2F0"], "2F0: no such pass; there are 2 stages, backward passes: B"),
         (["0F0", "0F1", "0B0", "0B1", "0I0"], "0I0: no such pass"),
         (["0F0", "0F1", "0B0", "0B1", "0F2"], "0F2: there are 2 microbatches"),
@@ -68,7 +68,7 @@ def test_stages_stay_on_their_devices() -> None:
 
 
 def test_unknown_and_doubled_devices() -> None:
-    assert flaws(ROWS | {"gpu7": []}) == "device gpu7 is not in use: there are gpu0, gpu1"
+    assert flaws(ROWS | {"gpu7": []}) == "device gpu7 is not in use; those in use are gpu0, gpu1"
     table = Table.from_rows(ROWS)
     twice = Table(("gpu0", "gpu0"), table.start, table.stage, table.microbatch, table.direction)
     assert check(twice, read_passes(*equal_stages(2))) == ("device gpu0 has two rows",)

@@ -102,8 +102,8 @@ def test_what_does_not_suit_is_refused() -> None:
     assert "schedule = '1f1b': is for graphs with backward nodes" in broken("1f1b", forward)
     assert "schedule = 'inference': is for graphs without backward nodes" in broken("inference", line)
     assert "schedule = '2f2b': must be a Table, or one of single_stream" in broken("2f2b", line)
-    assert "needs one stage a device, there are 4 stages" in broken("zb-h1", equal_stages(2, 2))
-    assert "microbatches = 3: schedule 'interleaved' needs a multiple of the 2" in broken(
+    assert "needs one stage on each device, not 4 stages" in broken("zb-h1", equal_stages(2, 2))
+    assert "microbatches = 3: must be a multiple of the 2 devices" in broken(
         "interleaved", equal_stages(2, 2), 3
     )
     assert "microbatches = 0: must be an integer" in broken("1f1b", line, 0)
@@ -115,4 +115,4 @@ def test_what_does_not_suit_is_refused() -> None:
 def test_stages_that_do_not_go_round_are_not_interleaved() -> None:
     graph, devices, placement = equal_stages(2, 2)
     swapped = placement | {2: "gpu1", 3: "gpu0", 4: "gpu0", 5: "gpu1"}
-    assert "must go round the devices" in broken("interleaved", (graph, devices, swapped))
+    assert "stage k must be on device k mod p" in broken("interleaved", (graph, devices, swapped))

@@ -125,7 +125,7 @@ def test_pickle_gives_an_equal_graph() -> None:
             {"edges": [(0, 1)], "backward": [1, 0, 0]},
             "edge 0 -> 1: an edge must not lead from a backward node to a forward node",
         ),
-        ({"allowed": {"npu": True}}, "allowed = 'npu': is no device kind"),
+        ({"allowed": {"npu": True}}, "allowed = 'npu': must be a device kind"),
         ({"allowed": [True]}, "allowed = [True]: must be a mapping"),
         ({"color": [1]}, "color = 1 values: must be 3"),
         ({"color": [1, [2], 3]}, "node 1: color = [2]: must be an integer or a text"),

@@ -30,8 +30,8 @@ def one_flaw(graph: Graph, devices: Devices) -> str:
 def test_a_kind_without_times_is_a_flaw() -> None:
     graph = Graph.from_arrays({"gpu": [1.0], "npu": [1.0]})
     text = (
-        "devices: kind = 'tpu': the graph has no times for this kind, only for gpu, npu; "
-        '"times" of a kind can name one'
+        "devices: kind = 'tpu': the graph has times only for gpu, npu; "
+        '"times" of the kind can name one of these'
     )
     assert one_flaw(graph, Devices((DeviceKind("tpu", 1),))) == text
 

@@ -45,8 +45,8 @@ def test_a_level_that_cannot_be(devices: object, slowdown: object, message: str)
     ("levels", "message"),
     [
         ([Level("a", {"gpu": 3}, 2.0)], "level a: devices = {'gpu': 3}: must divide the devices"),
-        ([Level("a", {"npu": 4}, 2.0)], "level a: devices = 'npu': is not a kind"),
-        ([Level("a", {"gpu": 4, "npu": 1}, 2.0)], "'npu': is not a kind"),
+        ([Level("a", {"npu": 4}, 2.0)], "level a: devices = 'npu': must be a kind"),
+        ([Level("a", {"gpu": 4, "npu": 1}, 2.0)], "'npu': must be a kind"),
         ([Level("a", {"gpu": 4}, 8.0), Level("b", {"gpu": 8}, 2.0)], "must be at least that of level a, 8"),
         ([Level("a", {"gpu": 4}, 2.0), Level("b", {"gpu": 4}, 2.0)], "whole number of groups of level a"),
         ([Level("a", {"gpu": 8}, 2.0), Level("b", {"gpu": 4}, 2.0)], "whole number of groups of level a"),

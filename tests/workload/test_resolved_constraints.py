@@ -54,11 +54,11 @@ def test_pins_and_prohibitions() -> None:
 @pytest.mark.parametrize(
     ("constraints", "message"),
     [
-        (Constraints(pin={"tail*": "gpu"}), "pin = 'tail*': is no node's id and fits no node's name"),
-        (Constraints(pin={0: "tpu"}), "pin = 'tpu': is no kind or device; there are gpu (2), cpu (1)"),
-        (Constraints(pin={0: "gpu2"}), "pin = 'gpu2': is no kind or device"),
-        (Constraints(forbid={0: ["gpu0"]}), "forbid = 'gpu0': is no kind"),
-        (Constraints(together=[["x"]]), "together = 'x': is no node's id"),
+        (Constraints(pin={"tail*": "gpu"}), "pin = 'tail*': must be the id of a node or match a node's name"),
+        (Constraints(pin={0: "tpu"}), "pin = 'tpu': is not a kind or device; there are gpu (2), cpu (1)"),
+        (Constraints(pin={0: "gpu2"}), "pin = 'gpu2': is not a kind or device"),
+        (Constraints(forbid={0: ["gpu0"]}), "forbid = 'gpu0': is not a kind"),
+        (Constraints(together=[["x"]]), "together = 'x': must be the id of a node"),
         (Constraints(pin={0: "gpu0", "emb*": "gpu1"}), "node 0: pin = gpu0 and gpu1: can only be on one"),
     ],
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Level, Transfers, WorkloadError
-from partitioner.workload.transfers import BY_FARE
+from partitioner.workload.transfers import DEFAULT_TRANSFERS
 
 TWO = Devices.accelerated(2)
 
@@ -42,7 +42,7 @@ def test_what_is_no_number_or_square_is_named(name: str, value: Any, text: str) 
 
 
 def test_no_intercept_is_an_error_but_no_slope_is_the_usual_one() -> None:
-    assert Transfers(slope=None) == BY_FARE
+    assert Transfers(slope=None) == DEFAULT_TRANSFERS
     with pytest.raises(WorkloadError, match="intercept = None"):
         Transfers(intercept=None)  # type: ignore[arg-type]
 
@@ -102,7 +102,7 @@ def test_by_default_the_dearer_end_pays_times_the_slowdown_of_the_outermost_leve
     slowed = 0
     for _ in range(200):
         devices = random_devices(rng)
-        slope, intercept = BY_FARE.times(devices)
+        slope, intercept = DEFAULT_TRANSFERS.times(devices)
         assert not intercept.any()
         ends = [(kind, i) for kind in devices.kinds for i in range(kind.count)]
         for a, (kind, i) in enumerate(ends):

@@ -14,7 +14,7 @@ from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.pass_order import with_pass_order
-from partitioner.workload.transfers import BY_FARE, Transfers
+from partitioner.workload.transfers import DEFAULT_TRANSFERS, Transfers
 from partitioner.workload.workload import Workload
 
 
@@ -121,7 +121,7 @@ def split_operations(
     """
     from partitioner.methods.list_scheduling.fastt.os_dpos import os_dpos
 
-    started, transfers = time.perf_counter(), BY_FARE if transfers is None else transfers
+    started, transfers = time.perf_counter(), DEFAULT_TRANSFERS if transfers is None else transfers
     require_type("graph", graph, Graph)
     require_type("transfers", transfers, Transfers)
     Workload(graph, devices)

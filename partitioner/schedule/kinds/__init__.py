@@ -1,1 +1,1 @@
-"""Schedules, one file each; `registry.py` knows them by name."""
+"""Schedules, one file each; `registry.py` lists them by name."""

@@ -1,4 +1,4 @@
-"""A schedule that is given as rows."""
+"""A schedule that the user gives as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partitioner.schedule.table import INPUT, Table
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Any table, such as one read from a file; it is checked before it runs.
+    """A table that the user gives, such as one read from a file; it is checked before it runs.
 
     Two devices, two microbatches::
 
@@ -26,9 +26,9 @@ class Given:
 
     @property
     def halves(self) -> bool:
-        """Whether it runs the backward pass in two halves."""
+        """Whether the table runs the backward pass in two halves."""
         return bool((self.rows.direction >= INPUT).any())
 
     def table(self, passes: Passes, microbatches: int) -> Table:
-        """The table itself."""
+        """Return the given table, whatever the passes."""
         return self.rows

@@ -10,7 +10,7 @@ from partitioner.schedule.table import FORWARD, Table
 
 
 class GPipe:
-    """The whole batch goes forward, then backward, then the weights change (paper, Figure 4a).
+    """GPipe: the whole batch runs forward, then backward, then the weights change (paper, Figure 4a).
 
     Three devices, three microbatches::
 
@@ -18,7 +18,7 @@ class GPipe:
         device 1   .    1F0  1F1  1F2  .    .    1B0  1B1  1B2  .
         device 2   .    .    2F0  2F1  2F2  2B0  2B1  2B2  .    .
 
-    Splits that are no chain go through both phases by rounds, each virtual stage one sample.
+    On splits that are not a chain both phases run in rounds, in which each virtual stage serves one sample.
     """
 
     name: ClassVar[str] = "gpipe"
@@ -27,5 +27,5 @@ class GPipe:
     versions: ClassVar[bool] = False
 
     def table(self, passes: Passes, microbatches: int) -> Table:
-        """Rounds of forward passes, then rounds of backward passes."""
+        """Return a table of rounds of forward passes, then rounds of backward passes."""
         return rounds(passes, microbatches, (passes.direction != FORWARD).astype(int))

@@ -10,7 +10,7 @@ from partitioner.schedule.table import Table
 
 
 class Inference:
-    """Each round every stage serves the next sample (paper, Section 5.1, Figure 3a).
+    """Pipelined inference: in each round every stage serves the next sample (paper, Section 5.1, Figure 3a).
 
     Three devices, four samples::
 
@@ -18,7 +18,7 @@ class Inference:
         device 1   .    1F0  1F1  1F2  1F3  .
         device 2   .    .    2F0  2F1  2F2  2F3
 
-    A device with several virtual stages serves a sample with each of them every round (Figure 3b).
+    A device with several virtual stages serves a sample with each of them in every round (Figure 3b).
     """
 
     name: ClassVar[str] = "inference"
@@ -27,5 +27,5 @@ class Inference:
     versions: ClassVar[bool] = False
 
     def table(self, passes: Passes, microbatches: int) -> Table:
-        """Rounds."""
+        """Return a table of rounds, in which every virtual stage serves the next sample."""
         return rounds(passes, microbatches)

@@ -1,4 +1,4 @@
-"""Interleaved 1F1B: several stages a device."""
+"""Interleaved 1F1B: several stages on each device."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from partitioner.workload.graph import Ints
 
 
 class Interleaved:
-    """Megatron's order: p devices, v stages each, stage k on device k mod p, groups of p microbatches.
+    """Interleaved 1F1B in Megatron's order: p devices, v stages each, stage k on device k mod p.
 
     Two devices, two stages each, two microbatches::
 
         device 0   0F0  0F1  2F0  2F1  .    2B0  .    2B1  0B0  0B1
         device 1   .    1F0  1F1  3F0  3B0  3F1  3B1  1B0  1B1  .
 
-    Device i goes 2 (p - i - 1) + (v - 1) p passes forward before its first backward pass. The
-    number of microbatches is a multiple of p.
+    Microbatches run in groups of p; their number must be a multiple of p. Device i runs
+    2 (p - i - 1) + (v - 1) p forward passes before it alternates forward and backward passes.
     """
 
     name: ClassVar[str] = "interleaved"
@@ -32,10 +32,10 @@ class Interleaved:
     versions: ClassVar[bool] = False
 
     def table(self, passes: Passes, microbatches: int) -> Table:
-        """Megatron's order."""
+        """Return the table in Megatron's order."""
         devices = _ring(self.name, passes)
         if microbatches % len(devices):
-            rule = f"schedule {self.name!r} needs a multiple of the {len(devices)} devices"
+            rule = f"must be a multiple of the {len(devices)} devices for schedule {self.name!r}"
             raise OptionError(f"microbatches = {microbatches}: {rule}")
         number = {device: i for i, device in enumerate(devices)}
         rows = [_row(lane, len(devices), number[lane.device], passes) for lane in lanes(passes, microbatches)]
@@ -43,14 +43,14 @@ class Interleaved:
 
 
 def _ring(name: str, passes: Passes) -> list[int]:
-    """The devices in the order of their first stages."""
+    """Return the devices in the order of their first stages; raise if the stages do not go round them."""
     require_pairs(name, passes)
     order = passes.stage_devices()
     count = len(passes.replicas)
     if any(len(copies) > 1 for copies in passes.replicas.values()):
-        raise OptionError(f"schedule = {name!r}: knows no replicas")
+        raise OptionError(f"schedule = {name!r}: does not support replicas")
     if order != order[:count] * (len(order) // count):
-        raise OptionError(f"schedule = {name!r}: the stages must go round the devices, each time all of them")
+        raise OptionError(f"schedule = {name!r}: stage k must be on device k mod p, for p devices")
     return order[:count]
 
 

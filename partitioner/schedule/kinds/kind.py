@@ -1,4 +1,4 @@
-"""What a schedule is."""
+"""The interface of a schedule."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from partitioner.schedule.table import Table
 
 
 class Kind(Protocol):
-    """A rule that says in which order devices run the passes of any pipeline."""
+    """A schedule: a rule for the order in which devices run the passes of a pipeline."""
 
     @property
     def name(self) -> str:
-        """What users call it."""
+        """The name of the schedule."""
 
     @property
     def trains(self) -> bool | None:
-        """Whether it is for graphs with a backward pass, for those without, or (None) for both."""
+        """True if it is for graphs with a backward pass, False for graphs without one, None for both."""
 
     @property
     def halves(self) -> bool:
@@ -29,24 +29,24 @@ class Kind(Protocol):
         """Whether every sample in flight keeps the weights that it began with."""
 
     def table(self, passes: Passes, microbatches: int) -> Table:
-        """What each device runs, in which order.
+        """Return the table: which passes each device runs, and in which order.
 
         Raises
         ------
         OptionError
-            If the schedule does not suit the pipeline.
+            If the schedule does not support the pipeline.
         """
 
 
 def require_pairs(name: str, passes: Passes) -> None:
-    """Refuse passes of which forward and backward ones are not stages on one device each."""
+    """Raise if the forward and the backward pass of a stage are not on one device."""
     if not passes.paired:
         rule = "needs a split in which the backward pass mirrors the forward pass"
         raise OptionError(f"schedule = {name!r}: {rule}")
 
 
 def require_line(name: str, passes: Passes) -> None:
-    """Refuse what is no pipeline of one stage a device."""
+    """Raise if the passes are not a pipeline with one stage on each device."""
     require_pairs(name, passes)
     if not passes.line:
-        raise OptionError(f"schedule = {name!r}: needs one stage a device, there are {passes.stages} stages")
+        raise OptionError(f"schedule = {name!r}: needs one stage on each device, not {passes.stages} stages")

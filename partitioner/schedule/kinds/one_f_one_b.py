@@ -10,7 +10,7 @@ from partitioner.schedule.table import Table
 
 
 class OneForwardOneBackward:
-    """Stage i of p takes p - i samples in, then one backward and one forward pass in turn (Megatron).
+    """1F1B: stage i of p runs p - i forward passes, then backward and forward passes in turn (Megatron).
 
     Three devices, four microbatches, one batch::
 
@@ -18,8 +18,8 @@ class OneForwardOneBackward:
         device 1   .    1F0  1F1  .    1B0  1F2  1B1  1F3  1B2  .    1B3  .
         device 2   .    .    2F0  2B0  2F1  2B1  2F2  2B2  2F3  2B3  .    .
 
-    With replicas a stage takes as many ahead as :func:`partitioner.schedule.stash.held` says (Piper).
-    On splits that are no chain every virtual stage, forward or backward, serves a sample each round.
+    With replicas :func:`partitioner.schedule.stash.held` gives the number of forward passes ahead (Piper).
+    On splits that are not a chain every virtual stage, forward or backward, serves a sample in each round.
     """
 
     name: ClassVar[str] = "1f1b"
@@ -28,7 +28,7 @@ class OneForwardOneBackward:
     versions: ClassVar[bool] = False
 
     def table(self, passes: Passes, microbatches: int) -> Table:
-        """Turns on a line of stages, else rounds."""
+        """Return passes in turns if each stage has a device of its own, else a table of rounds."""
         if not passes.line:
             return rounds(passes, microbatches)
         behind = {lead: after for lead, (_, after) in around(passes).items()}

@@ -8,7 +8,7 @@ from partitioner.schedule.kinds.one_f_one_b import OneForwardOneBackward
 
 
 class AsynchronousOneForwardOneBackward(OneForwardOneBackward):
-    """Samples follow one another for ever; each keeps the weights that it began with (paper, Figure 4b).
+    """1F1B on an endless stream; each sample keeps the weights that it began with (paper, Figure 4b).
 
     Three devices, the first four samples of the stream::
 
@@ -16,8 +16,8 @@ class AsynchronousOneForwardOneBackward(OneForwardOneBackward):
         device 1   .    1F0  1F1  .    1B0  1F2  1B1  1F3  ...
         device 2   .    .    2F0  2B0  2F1  2B1  2F2  2B2  ...
 
-    The order is that of 1F1B; what differs is that the stream has no batches and that each device holds
-    a version of its weights for every sample on its way there. The simulation ends with the last sample.
+    The order is that of 1F1B. The differences are that the stream has no batches, and that each device holds
+    a version of its weights for every sample in flight. The simulation ends with the last sample.
     """
 
     name: ClassVar[str] = "1f1b_async"

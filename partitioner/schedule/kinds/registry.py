@@ -27,12 +27,12 @@ KINDS: dict[str, Kind] = {
 
 
 def kind_of(name: object) -> Kind:
-    """The schedule of that name.
+    """Return the schedule of that name.
 
     Raises
     ------
     OptionError
-        If there is none.
+        If there is no schedule of that name.
     """
     if not isinstance(name, str) or name not in KINDS:
         raise OptionError(f"schedule = {shown(name)}: must be a Table, or {one_of(name, KINDS)}")

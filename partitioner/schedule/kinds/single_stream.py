@@ -10,7 +10,7 @@ from partitioner.schedule.table import Table
 
 
 class SingleStream:
-    """The next sample begins when the last one has left (paper, Figure 2).
+    """One sample at a time: the next sample begins when the previous one has ended (paper, Figure 2).
 
     Three devices, two samples of inference::
 
@@ -25,5 +25,5 @@ class SingleStream:
     versions: ClassVar[bool] = False
 
     def table(self, passes: Passes, microbatches: int) -> Table:
-        """Every sample by itself; passes of one sample run side by side where the split allows it."""
+        """Return a table of one sample after another; passes of a sample may run in parallel."""
         return one_by_one(passes, microbatches)

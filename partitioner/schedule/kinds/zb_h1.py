@@ -1,4 +1,4 @@
-"""ZB-H1: the gradients of the weights fill the pauses."""
+"""ZB-H1: the computation of the weights' gradients fills the pauses of 1F1B."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from partitioner.schedule.table import Table
 
 
 class ZeroBubbleH1:
-    """1F1B with backward passes in halves, those of stage i for the weights i microbatches late.
+    """ZB-H1: 1F1B in which stage i computes the weights' gradients i microbatches after the inputs'.
 
-    Three devices, four microbatches; W waits for nobody else, so that the last ones fill the drain::
+    Three devices, four microbatches; W waits for no other device, so that the last ones fill the drain::
 
         device 0   0F0  0F1  0F2  .    .    0I0  0W0  0F3  0I1  0W1  0I2  0W2  0I3  0W3
         device 1   .    1F0  1F1  .    1I0  1F2  1I1  1W0  1F3  1I2  1W1  1I3  1W2  1W3
         device 2   .    .    2F0  2I0  2F1  2I1  2F2  2I2  2W0  2F3  2I3  2W1  2W2  2W3
 
-    Each device keeps at most the activations of p samples, as the first one does under 1F1B: on stage i
-    p - i wait for the gradients of their inputs, i for those of the weights.
+    Each device keeps the activations of at most p samples, as the first device does under 1F1B: on stage i
+    p - i samples wait for the gradients of their inputs, and i samples for those of the weights.
     """
 
     name: ClassVar[str] = "zb-h1"
@@ -29,7 +29,7 @@ class ZeroBubbleH1:
     versions: ClassVar[bool] = False
 
     def table(self, passes: Passes, microbatches: int) -> Table:
-        """Turns of three."""
+        """Return a table of forward passes, gradients of inputs and gradients of weights in turn."""
         require_line(self.name, passes)
         near, rows = around(passes), []
         for lane in lanes(passes, microbatches):

@@ -9,7 +9,7 @@ from partitioner.methods.list_scheduling.first_fit import place_first_fit
 from partitioner.methods.list_scheduling.heft import place_heft
 from partitioner.methods.list_scheduling.portfolio import placers
 from partitioner.methods.method import Settings
-from partitioner.workload.transfers import BY_FARE
+from partitioner.workload.transfers import DEFAULT_TRANSFERS
 from tests.methods.list_scheduling.cases import cases, problem_of
 
 ROUNDING = 1 + 1e-12  # what is this close to the bound is optimal, and nothing else is tried
@@ -46,7 +46,7 @@ def test_it_is_at_least_as_good_as_every_placer(
 
 
 def test_first_fit_finds_room_where_heft_does_not() -> None:
-    problem = problem_of(TIGHT, Devices.accelerated(2, memory=6.0), BY_FARE)
+    problem = problem_of(TIGHT, Devices.accelerated(2, memory=6.0), DEFAULT_TRANSFERS)
     assert problem.tasks is not None
     assert place_heft(problem.tasks, Settings()) is None
     found = place_first_fit(problem.tasks, Settings())

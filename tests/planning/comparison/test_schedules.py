@@ -66,7 +66,7 @@ def test_what_does_not_suit_comes_last_with_the_reason() -> None:
     """Five samples are no multiple of three devices; interleaved stages are no line of devices."""
     found = {one.schedule: one for one in compared(microbatches=5).ranked}
     assert found["interleaved"].timeline is None and math.isinf(found["interleaved"].makespan)
-    assert "needs a multiple of the 3 devices" in found["interleaved"].against
+    assert "must be a multiple of the 3 devices" in found["interleaved"].against
     dealt = compare_schedules(line(6), gpus(), placement("interleaved", 3), 6)
     assert not dealt.ranked[-1].feasible and dealt.ranked[-1].schedule == "zb-h1"
 
