@@ -1,4 +1,4 @@
-"""The problem of latency: every node by itself, in an order in which they could run."""
+"""The problem of latency and makespans: every node by itself, in an order in which they could run."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.measure import Measure
 from partitioner.problem.nets import build_nets, no_nets
 from partitioner.problem.precedence import distinct
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import NodesProblem
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
 
 
 def flow_of(
-    graph: Graph, devices: Devices, group: Ints, subgraphs: int, order: Ints, tensors: bool = True
-) -> Problem:
-    """The nodes in a topological order, with everything that decides when each can run.
+    graph: Graph, devices: Devices, group: Ints, order: Ints, measure: Measure, split: str
+) -> NodesProblem:
+    """The nodes in a topological order, with what decides when each can run.
 
     Parameters
     ----------
@@ -24,19 +24,17 @@ def flow_of(
         A checked workload.
     group
         Shape (N,): nodes of a group share a device.
-    subgraphs
-        How many subgraphs of each pass a device that pays for transfers may hold.
     order
         Shape (N,): positions of the nodes, producers before consumers.
-    tensors
-        Whether the nets are needed; else there are none.
+    measure, split
+        What is asked for; for makespans there are no nets.
     """
     member = np.argsort(order)
     count = len(order)
     edges = distinct(member[graph.edges])
-    size = graph.size[order]
+    size, tensors = graph.size[order], measure is not Measure.LAST_OPERATOR
     allowed = np.array([_allowed(graph, devices, k)[order] for k in range(len(devices.kinds))])
-    return Problem(
+    return NodesProblem(
         time=np.array([_times(graph, devices, k)[:, order] for k in range(len(devices.kinds))]),
         size=size,
         allowed=allowed,
@@ -50,12 +48,11 @@ def flow_of(
         communication=devices.communication,
         relaxed_size=size,
         relaxed_allowed=allowed,
-        measure=Measure.ONE_SAMPLE,
-        split="convex",
+        measure=measure,
+        split=split,
         ordered=False,
-        backward=graph.backward[order],
+        pipeline=None,
         group=np.unique(group[order], return_inverse=True)[1],
-        subgraphs=subgraphs,
     )
 
 
