@@ -18,6 +18,7 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.problem import Problem
 from partitioner.problem.variants import OperatorNodes, OperatorProblem
 from partitioner.workload.graph import Bools
 
@@ -54,7 +55,7 @@ class Partitioner:
             return _timed(problem, settings, place, bound, status)
         return _loaded(problem, settings, place, bound, status)
 
-    def places(self, problem: OperatorProblem, settings: Settings) -> Ints:
+    def places(self, problem: Problem, settings: Settings) -> Ints:
         """Shape (n,): the device of every supernode, numbered kind by kind; memory is not looked at.
 
         Raises
