@@ -10,7 +10,7 @@ from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.imported import imported
 from partitioner.methods.method import Method, Outcome, Settings
-from partitioner.methods.problem_types import types_taken
+from partitioner.methods.problem_types import check_type
 from partitioner.problem.problem import Problem
 
 
@@ -94,7 +94,7 @@ class MethodInfo:
         return cast(Method, imported(self.place) if isinstance(self.place, str) else self.place)
 
     def load_for(self, problem: Problem) -> Method:
-        """Return the method, as :meth:`load` does, if it takes problems of that type.
+        """Return the method, as :meth:`load` does, if it takes a problem of that type.
 
         Raises
         ------
@@ -102,12 +102,7 @@ class MethodInfo:
             If it does not.
         """
         method = self.load()
-        types = types_taken(method)
-        if not isinstance(problem, types):
-            names = " or ".join(each.__name__ for each in types)
-            given = f"split {shown(problem.split)} gives a {type(problem).__name__}"
-            rule = "its objectives and splits must be those of such problems"
-            raise OptionError(f"method {shown(self.name)} takes a {names}, but {given}: {rule}")
+        check_type(self.name, method, problem)
         return method
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from inspect import isroutine, signature
 from typing import Any, get_args, get_type_hints
 
+from partitioner.base.errors import OptionError, shown
 from partitioner.problem.problem import Problem
 
 
@@ -28,3 +29,19 @@ def types_taken(method: Callable[..., Any]) -> tuple[type[Problem], ...]:
         annotation = None
     named = get_args(annotation) or (annotation,)
     return tuple(each for each in named if isinstance(each, type) and issubclass(each, Problem)) or (Problem,)
+
+
+def check_type(name: str, method: Callable[..., Any], problem: Problem) -> None:
+    """Check that a method of that name takes the problem.
+
+    Raises
+    ------
+    OptionError
+        If its annotation names other types.
+    """
+    types = types_taken(method)
+    if not isinstance(problem, types):
+        taken = " or ".join(each.__name__ for each in types)
+        given = f"split {shown(problem.split)} gives one of type {type(problem).__name__}"
+        rule = "its objectives, splits and features must be those of such problems"
+        raise OptionError(f"method {shown(name)} takes a problem of type {taken}, but {given}: {rule}")
