@@ -30,20 +30,32 @@ from partitioner.methods.solvers.program import Program
 from partitioner.planning.objectives import OBJECTIVES, Objective
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import (
+    ChainProblem,
+    OperatorProblem,
+    PartsProblem,
+    PipelineProblem,
+    SampleProblem,
+)
 
 __all__ = [
     "Answer",
     "BrokenEntry",
     "Capability",
+    "ChainProblem",
     "Evaluation",
     "Measure",
     "MethodInfo",
     "Objective",
+    "OperatorProblem",
     "Outcome",
     "Part",
+    "PartsProblem",
+    "PipelineProblem",
     "Problem",
     "Program",
     "Reader",
+    "SampleProblem",
     "Settings",
     "Solution",
     "SolverLimits",

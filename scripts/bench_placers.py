@@ -28,6 +28,7 @@ from partitioner.methods.registry import METHODS
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.fit import fit
 from partitioner.problem.measure import Measure
+from partitioner.problem.variants import OperatorProblem
 from partitioner.workload.constraints import NONE
 from partitioner.workload.resolved_constraints import demands_of
 
@@ -93,7 +94,7 @@ def _placer(name: str, graph: pt.Graph, machine: pt.Devices, transfers: pt.Trans
     problem = contract(fitted, machine, Goal(Measure.LAST_OPERATOR, "free", transfers=transfers))
     method, settings = METHODS[name].load(), Settings(placing=pt.Placing(transfers=transfers))
     place: PlaceTasks | None = getattr(method, "place", None)
-    if place is None or problem.tasks is None:
+    if place is None or not isinstance(problem, OperatorProblem):
         return partial(method, problem, settings)
     return partial(place, problem.tasks, settings)
 

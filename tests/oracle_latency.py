@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner import Devices, Graph, evaluate
 from partitioner.methods.latency.layout import SubgraphLayout
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 from tests.oracle_placements import feasible_placements
 
 
@@ -33,7 +33,7 @@ def best_latency(graph: Graph, devices: Devices, subgraphs: int) -> float:
     return best
 
 
-def latency(graph: Graph, devices: Devices, problem: Problem, layout: SubgraphLayout) -> float:
+def latency(graph: Graph, devices: Devices, problem: SampleProblem, layout: SubgraphLayout) -> float:
     """What the evaluator says of a layout; infinity if it breaks a rule."""
     names = [
         f"{kind.name}{i}"

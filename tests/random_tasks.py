@@ -9,9 +9,11 @@ import numpy as np
 
 from partitioner import Devices, Graph, Level, Transfers, Workload, WorkloadError
 from partitioner.problem.arrays import Ints
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.tasks import Tasks
+from partitioner.problem.variants import OperatorNodes
+from tests.contracted import contract_to
 from tests.random_workloads import fitted, in_known_order, uneven_workload
 
 SLOPES = (0.0, 0.5, 1.0, 2.0)
@@ -55,8 +57,9 @@ def task_cases(
             continue
         transfers = _transfers(rng, len(devices.names), contention)
         ready = fitted(graph, devices)
-        problem = contract(ready, devices, Goal(Measure.LAST_OPERATOR, "free", transfers=transfers))
-        assert problem.tasks is not None
+        problem = contract_to(
+            OperatorNodes, ready, devices, Goal(Measure.LAST_OPERATOR, "free", transfers=transfers)
+        )
         yield Case(graph, devices, transfers, ready, problem.tasks, rng)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.imported import imported
 from partitioner.methods.method import Method, Outcome, Settings
+from partitioner.methods.problem_types import check_type
 from partitioner.problem.problem import Problem
 
 
@@ -47,7 +48,7 @@ class MethodInfo:
     """
 
     name: str
-    place: str | Callable[[Problem, Settings], Outcome]
+    place: str | Callable[[Any, Settings], Outcome]
     objectives: tuple[str, ...]
     splits: tuple[str, ...]
     backends: tuple[str, ...]
@@ -91,6 +92,18 @@ class MethodInfo:
     def load(self) -> Method:
         """Return the method, whose module is imported first if only its place is known."""
         return cast(Method, imported(self.place) if isinstance(self.place, str) else self.place)
+
+    def load_for(self, problem: Problem) -> Method:
+        """Return the method, as :meth:`load` does, if it takes a problem of that type.
+
+        Raises
+        ------
+        OptionError
+            If it does not.
+        """
+        method = self.load()
+        check_type(self.name, method, problem)
+        return method
 
 
 def _is_texts(value: object) -> bool:

@@ -54,8 +54,6 @@ def _is_line(problem: Problem, pipeline: Pipeline, number: Ints) -> bool:
 
 def is_hopeless(problem: Problem) -> bool:
     """Whether there are too few supernodes or devices for the number of parts that the limits demand."""
-    if problem.pipeline is None:
-        return False
-    limits, devices = problem.pipeline.limits, int(problem.count.sum())
+    limits, devices = problem.limits, int(problem.count.sum())
     wanted = {limits.stages} | ({devices} if limits.all_devices else set())
     return max(wanted) > min(problem.n, devices) or len(wanted - {0}) > 1

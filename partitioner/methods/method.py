@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -243,8 +243,8 @@ def out_of_time(problem: Problem, settings: Settings, bound: float) -> Outcome:
 
 
 class Method(Protocol):
-    """A method turns a problem into an outcome."""
+    """A method turns a problem, of the type that its annotation names, into an outcome."""
 
-    def __call__(self, problem: Problem, settings: Settings) -> Outcome:
+    def __call__(self, problem: Any, settings: Settings) -> Outcome:
         """Solve the problem within the settings' limits."""
         ...

@@ -10,8 +10,8 @@ import numpy as np
 from partitioner.methods.limits import keeps_limits
 from partitioner.methods.method import Part, part_numbers
 from partitioner.problem.arrays import Ints
-from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem, Region
+from partitioner.problem.variants import PartsProblem, SampleProblem
 
 
 def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
@@ -21,13 +21,14 @@ def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
     enough = (np.bincount(kind, minlength=len(problem.count)) <= problem.count).all()
     fits = (np.bincount(number, problem.size, len(parts)) <= problem.memory[kind]).all()
     runs = problem.allowed[kind[number], np.arange(problem.n)].all()
-    if problem.measure is Measure.ONE_SAMPLE:
+    if isinstance(problem, SampleProblem):
         return bool(enough and fits and runs) and _is_together(problem, number)
     shaped = bool(enough and fits and runs) and _is_ordered(problem, number)
-    return shaped and keeps_limits(problem, parts) and _is_convex(problem, kind, number)
+    shaped = shaped and keeps_limits(problem, parts)
+    return shaped and (not isinstance(problem, PartsProblem) or _is_convex(problem, kind, number))
 
 
-def _is_together(problem: Problem, number: Ints) -> bool:
+def _is_together(problem: SampleProblem, number: Ints) -> bool:
     """Whether every group is in one part. The order in which its subgraphs run does not matter."""
     pairs = np.unique(np.stack((problem.group, number)), axis=1)
     return bool(pairs.shape[1] == problem.group.max(initial=-1) + 1)
@@ -38,8 +39,8 @@ def _is_ordered(problem: Problem, number: Ints) -> bool:
     return bool((number[problem.successors.owners()] <= number[problem.successors.items]).all())
 
 
-def _is_convex(problem: Problem, kind: Ints, number: Ints) -> bool:
-    bound = np.flatnonzero(problem.contiguous[kind]).tolist() if problem.regions else []
+def _is_convex(problem: PartsProblem, kind: Ints, number: Ints) -> bool:
+    bound = np.flatnonzero(problem.contiguous[kind]).tolist()
     return all(_is_contiguous(region, number, part) for region in problem.regions for part in bound)
 
 

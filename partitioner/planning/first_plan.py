@@ -22,6 +22,7 @@ from partitioner.planning.warm_start import subgraphs_of
 from partitioner.problem.arrays import Ints
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import OperatorNodes, PipelineProblem, SampleProblem
 from partitioner.workload.graph import NodeId
 
 NUMPY = "numpy"  # what made the plan where the method had no solver at work
@@ -134,8 +135,8 @@ def lower_bound(problem: Problem) -> float:
     if problem.n > LARGE or problem.measure is Measure.OTHER:
         return 0.0
     relaxation = relax(problem)
-    if problem.measure is Measure.ONE_SAMPLE:
+    if isinstance(problem, SampleProblem):
         return longest_path(problem)
-    if problem.measure is Measure.LAST_OPERATOR:
+    if isinstance(problem, OperatorNodes):
         return max(relaxation.bound, longest_path(problem))
-    return least_value(problem, relaxation)
+    return least_value(problem, relaxation) if isinstance(problem, PipelineProblem) else relaxation.bound

@@ -109,13 +109,12 @@ class Request:
 
     def conflicting_constraints(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
         """What finds the demands without one of which there is a plan."""
-        method = self.info.load()
 
         def has_plan(fewer: Regime, seconds: float) -> bool:
             options = Options({**self.options.values, **vars(fewer)})
             easier = replace(self, options=options).problem()
             easy = replace(settings, gap=ANY_PLAN, clock=Clock(seconds), incumbent=None, report=None)
-            return method(easier, easy).parts is not None
+            return self.info.load_for(easier)(easier, easy).parts is not None
 
         return lambda: conflicting_constraints_of(self.options.regime, has_plan)
 

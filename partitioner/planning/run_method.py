@@ -61,7 +61,7 @@ def _with_time_to_evaluate(settings: Settings, seconds: float) -> Settings:
 def _run(info: MethodInfo, problem: Problem, settings: Settings, dispensable: bool) -> Outcome:
     """Run the method; one that is dispensable is not even loaded once the run should end."""
     try:
-        method = None if dispensable and settings.expired else info.load()
+        method = None if dispensable and settings.expired else info.load_for(problem)
         if method is not None and not (dispensable and settings.expired):
             return method(problem, settings)
     except CompilationStopped:

@@ -9,8 +9,8 @@ from partitioner.base.errors import ContradictionError, InfeasibleError, NoPlanF
 from partitioner.evaluation.result import Evaluation
 from partitioner.methods.explain import why_infeasible
 from partitioner.methods.method import Outcome
-from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem, SampleProblem
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
@@ -40,9 +40,9 @@ def confirm(evaluation: Evaluation, outcome: Outcome, devices: Devices) -> None:
 def misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str:
     """In what the placement is not of the shape asked for; empty if it is."""
     shape = evaluation.shape
-    if problem.measure is Measure.ONE_SAMPLE:
+    if isinstance(problem, SampleProblem):
         return ""  # its subgraphs are judged with the rules
-    if not problem.regions:
+    if not isinstance(problem, PartsProblem) or not problem.regions:
         shaped = shape.is_chain or not problem.ordered
         return "" if shaped else f"{shape.name}, not {problem.split}"
     torn = {*shape.torn_forward, *(shape.torn_backward if len(problem.regions) > 1 else ())}

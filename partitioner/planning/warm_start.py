@@ -11,8 +11,8 @@ from partitioner.methods.expand import parts_of
 from partitioner.methods.method import Part
 from partitioner.planning.evaluate import evaluate
 from partitioner.problem.arrays import Ints
-from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.pipeline_settings import Regime
@@ -66,7 +66,7 @@ def _evaluated(
     problem: Problem, graph: Graph, devices: Devices, start: Solution, regime: Regime
 ) -> Evaluation:
     """Return what the warm start is worth; only for latency does that depend on the objective."""
-    if problem.measure is not Measure.ONE_SAMPLE:
+    if not isinstance(problem, SampleProblem):
         return evaluate(
             graph,
             devices,

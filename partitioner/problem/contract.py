@@ -18,7 +18,16 @@ from partitioner.problem.pipeline import UNLIMITED, Extension
 from partitioner.problem.precedence import merge_cycles, precedence_pairs, relabelled
 from partitioner.problem.problem import Problem
 from partitioner.problem.regions import region_of
-from partitioner.problem.tasks import tasks_of
+from partitioner.problem.tasks import Tasks, tasks_of
+from partitioner.problem.variants import (
+    ChainProblem,
+    OperatorNodes,
+    OperatorParts,
+    OperatorSample,
+    PartsProblem,
+    PipelineProblem,
+    SampleProblem,
+)
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.pass_order import with_pass_order
@@ -93,11 +102,16 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     order = topological(graph.edges, len(graph))
     tasks = tasks_of(graph, devices, group, goal.transfers, order)
     if goal.measure is not Measure.LAST_OPERATOR:
-        return replace(_contracted(graph, devices, group, goal), tasks=tasks)
-    problem = flow_of(graph, devices, group, goal.subgraphs, order, tensors=False)
-    return replace(
-        problem, measure=goal.measure, split=goal.split, ordered=goal.split == "chain", tasks=tasks
-    )
+        return _with_tasks(_contracted(graph, devices, group, goal), tasks)
+    problem = flow_of(graph, devices, group, order, goal.measure, goal.split)
+    return OperatorNodes(**vars(replace(problem, ordered=goal.split == "chain")), tasks=tasks)
+
+
+def _with_tasks(problem: Problem, tasks: Tasks) -> Problem:
+    """The problem for methods that place operators; as it is where stages of a chain are asked for."""
+    if isinstance(problem, SampleProblem):
+        return OperatorSample(**vars(problem), tasks=tasks)
+    return OperatorParts(**vars(problem), tasks=tasks) if isinstance(problem, PartsProblem) else problem
 
 
 def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
@@ -107,25 +121,28 @@ def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Prob
     chain = _contract_chain(graph, devices, group, replace(goal, measure=Measure.LARGEST_LOAD))
     if goal.measure is Measure.ONE_SAMPLE:
         order = topological(graph.edges, len(graph))
-        return replace(flow_of(graph, devices, group, goal.subgraphs, order), chain=chain)
+        return SampleProblem(
+            **vars(flow_of(graph, devices, group, order, goal.measure, "convex")),
+            backward=graph.backward[order],
+            subgraphs=goal.subgraphs,
+            chain=chain,
+        )
     groups = _merged_groups(graph, devices, group, goal)
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)
     place = np.full(len(kept), chain.n)
     np.minimum.at(place, label[group], chain.member)
     kept, member = _numbered(kept, label[group], np.argsort(place, kind="stable"))
-    problem = _problem(graph, devices, groups, kept, member, goal)
-    passes = (False, True) if goal.contiguous_backward else (False,)
-    return replace(
-        problem,
-        split=goal.split,
-        ordered=False,
-        regions=tuple(region_of(graph, member, b) for b in passes) if goal.split == "convex" else (),
-        contiguous=problem.pays | goal.contiguous_cpus,
+    problem = replace(_problem(graph, devices, groups, kept, member, goal), split=goal.split, ordered=False)
+    passes, convex = (False, True) if goal.contiguous_backward else (False,), goal.split == "convex"
+    return PartsProblem(
+        **vars(problem),
+        regions=tuple(region_of(graph, member, b) for b in passes) if convex else (),
+        contiguous=(problem.pays | goal.contiguous_cpus) & convex,
         chain=chain,
     )
 
 
-def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Problem:
+def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> ChainProblem:
     group, pairs = merge_cycles(group, precedence_pairs(graph, group))
     groups = _merged_groups(graph, devices, group, goal)
     problem = _chain_problem(graph, devices, groups, group, pairs, goal)
@@ -135,7 +152,7 @@ def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> 
     if left == problem.n:
         return problem
     coarser = _chain_problem(graph, devices, groups, group, pairs, goal)
-    if goal.extension is not None:
+    if goal.extension is not None and isinstance(coarser, PipelineProblem):
         alone = groups.parent[group] == group
         light = goal.extension.lightened(graph, devices, coarser.member, coarser.n, alone)
         coarser = replace(coarser, relaxed_pipeline=light)
@@ -158,7 +175,7 @@ def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> G
 
 def _chain_problem(
     graph: Graph, devices: Devices, groups: Groups, group: Ints, pairs: Ints, goal: Goal
-) -> Problem:
+) -> ChainProblem:
     """Return the problem of the remaining groups, numbered in a topological order."""
     kept, label = np.unique(survivors(groups.parent), return_inverse=True)
     pairs = relabelled(pairs, label)
@@ -167,8 +184,9 @@ def _chain_problem(
     kept, member = _numbered(kept, label[group], order)
     problem = _problem(graph, devices, groups, kept, member, goal)
     after, before = _rows(pairs, len(kept)), _rows(pairs[:, ::-1], len(kept))
-    output = forward_outputs(graph, member, len(kept))
-    return replace(problem, successors=after, predecessors=before, output=output)
+    ordered = vars(replace(problem, successors=after, predecessors=before))
+    variant = ChainProblem if problem.pipeline is None else PipelineProblem
+    return variant(**ordered, output=forward_outputs(graph, member, len(kept)))
 
 
 def _numbered(kept: Ints, member: Ints, order: Ints) -> tuple[Ints, Ints]:
@@ -198,6 +216,8 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
         relaxed_size=groups.relaxed_size[kept],
         relaxed_allowed=groups.relaxed_allowed[:, kept] & ~torn,
         measure=goal.measure,
+        split="chain",
+        ordered=True,
         pipeline=None if extension is None else extension.pipeline(graph, devices, member, len(kept)),
     )
 

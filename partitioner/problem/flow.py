@@ -1,4 +1,4 @@
-"""The problem of latency: the nodes of the graph without contraction, in a topological order."""
+"""The problems of latency and makespans: the nodes without contraction, in a topological order."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.measure import Measure
 from partitioner.problem.nets import build_nets, no_nets
 from partitioner.problem.precedence import distinct
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import NodesProblem
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
 
 
 def flow_of(
-    graph: Graph, devices: Devices, group: Ints, subgraphs: int, order: Ints, tensors: bool = True
-) -> Problem:
+    graph: Graph, devices: Devices, group: Ints, order: Ints, measure: Measure, split: str
+) -> NodesProblem:
     """Return the problem of the nodes in a topological order, without contraction.
 
     Parameters
@@ -24,19 +24,17 @@ def flow_of(
         A checked workload.
     group
         Shape (N,): nodes of a group must share a device.
-    subgraphs
-        How many subgraphs of each pass a device that pays for transfers may hold.
     order
         Shape (N,): positions of the nodes, producers before consumers.
-    tensors
-        Whether to build the nets; otherwise the problem has none.
+    measure, split
+        What is asked for; problems of makespans have no nets.
     """
     member = np.argsort(order)
     count = len(order)
     edges = distinct(member[graph.edges])
-    size = graph.size[order]
+    size, tensors = graph.size[order], measure is not Measure.LAST_OPERATOR
     allowed = np.array([_allowed(graph, devices, k)[order] for k in range(len(devices.kinds))])
-    return Problem(
+    return NodesProblem(
         time=np.array([_times(graph, devices, k)[:, order] for k in range(len(devices.kinds))]),
         size=size,
         allowed=allowed,
@@ -50,12 +48,11 @@ def flow_of(
         communication=devices.communication,
         relaxed_size=size,
         relaxed_allowed=allowed,
-        measure=Measure.ONE_SAMPLE,
-        split="convex",
+        measure=measure,
+        split=split,
         ordered=False,
-        backward=graph.backward[order],
+        pipeline=None,
         group=np.unique(group[order], return_inverse=True)[1],
-        subgraphs=subgraphs,
     )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from partitioner.problem.arrays import Bools, Floats, Ints, Rows
 from partitioner.problem.measure import Measure
-from partitioner.problem.pipeline import Pipeline
-from partitioner.problem.tasks import Tasks
+from partitioner.problem.pipeline import Pipeline, PipelineLimits
 
 
 class Nets(NamedTuple):
@@ -56,9 +55,11 @@ class Region(NamedTuple):
     edges: Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """`n` supernodes to be placed on devices of `K` kinds; for chains numbered in a topological order.
+    """`n` supernodes to be placed on devices of `K` kinds: what every method needs to know.
+
+    What only some splits and measures have is in :mod:`partitioner.problem.variants`.
 
     Parameters
     ----------
@@ -83,33 +84,12 @@ class Problem:
     relaxed_size, relaxed_allowed
         As `size` and `allowed`, but without what was merged at the risk of losing the optimum:
         an optimum with these is a lower bound. They are the same where nothing was risked.
-    coarser
-        The same graph with all free nodes merged, at that risk; None where nothing is left to merge.
     measure, split
         The definition of a solution's value, and the shape of the split, see :func:`partitioner.solve`.
     ordered
         Whether the parts are ordered, as the stages of a chain are.
-    regions
-        The graphs in which parts must be contiguous; empty unless the split is convex.
-    contiguous
-        Shape (K,): whether the parts on devices of that kind must be contiguous.
-    chain
-        The same graph contracted for chains, as a start for other splits; None for chains.
-    backward, group
-        For latency: shape (n,), True for nodes of the backward pass, and the class of the nodes that
-        must share a device, numbered from 0.
-    subgraphs
-        For latency: how many subgraphs of each pass a device that pays for transfers may hold.
-    output
-        Shape (n,): for chains, the cost of the forward tensors that a supernode produces for others in the
-        user's graph; empty if supernodes have been merged since.
     pipeline
         Data for replicas, levels, schedules and limits; None if the request has none of them.
-    relaxed_pipeline
-        The same without limits and without what was merged at the risk of losing the optimum; None where
-        nothing was risked.
-    tasks
-        The user's nodes one by one, for methods that place operators; None for others.
     """
 
     time: Floats
@@ -125,20 +105,10 @@ class Problem:
     communication: str
     relaxed_size: Floats
     relaxed_allowed: Bools
-    coarser: Problem | None = None
-    measure: Measure = Measure.LARGEST_LOAD
-    split: str = "chain"
-    ordered: bool = True
-    regions: tuple[Region, ...] = ()
-    contiguous: Bools = field(default_factory=lambda: np.ones(0, dtype=bool))
-    chain: Problem | None = None
-    backward: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    subgraphs: int = 1
-    output: Floats = field(default_factory=lambda: np.zeros(0))
-    pipeline: Pipeline | None = None
-    relaxed_pipeline: Pipeline | None = None
-    tasks: Tasks | None = None
+    measure: Measure
+    split: str
+    ordered: bool
+    pipeline: Pipeline | None
 
     @property
     def n(self) -> int:
@@ -151,6 +121,11 @@ class Problem:
         return self.transfer_factor > 0
 
     @property
+    def limits(self) -> PipelineLimits:
+        """What parts must keep to; the limits that allow everything where none are asked for."""
+        return PipelineLimits() if self.pipeline is None else self.pipeline.limits
+
+    @property
     def copies(self) -> Ints:
         """Shape (K,): how many devices of the kind may share a stage, at least 1."""
         most = 1 if self.pipeline is None else self.pipeline.replicas
@@ -159,14 +134,13 @@ class Problem:
     @property
     def lossless(self) -> bool:
         """Whether an optimum of this problem is an optimum of the user's graph."""
-        same_size = np.array_equal(self.size, self.relaxed_size) and self.relaxed_pipeline is None
+        same_size = np.array_equal(self.size, self.relaxed_size)
         return same_size and np.array_equal(self.allowed, self.relaxed_allowed)
 
     def work(self) -> Floats:
         """Return the sum of forward and backward time, shape (K, n); infinity where not allowed."""
         return np.where(self.allowed, self.time.sum(axis=1), np.inf)
 
-    def relaxed(self) -> Problem:
+    def relaxed(self) -> Self:
         """Return the problem whose optimum is a lower bound of that of the user's graph."""
-        pipeline = self.relaxed_pipeline or self.pipeline
-        return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed, pipeline=pipeline)
+        return replace(self, size=self.relaxed_size, allowed=self.relaxed_allowed)

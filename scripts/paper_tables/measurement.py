@@ -26,6 +26,7 @@ from partitioner.methods.expand import expand
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import parts_at
 from partitioner.problem.contract import Goal, contract
+from partitioner.problem.variants import ChainProblem
 
 MAX_IDEALS = 2**22
 COVERS_PER_IDEAL = 12
@@ -74,7 +75,8 @@ class Measurement:
     def ideals(self) -> int | None:
         """How many ideals the contracted forward graph has, None if more than can be counted."""
         problem = contract(self.graph, self.devices)
-        for candidate in (problem, problem.coarser):
+        coarser = problem.coarser if isinstance(problem, ChainProblem) else None
+        for candidate in (problem, coarser):
             if candidate is not None:
                 lattice = ideal_lattice(candidate, MAX_IDEALS, COVERS_PER_IDEAL * MAX_IDEALS)
                 if lattice is not None:

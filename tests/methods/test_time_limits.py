@@ -36,9 +36,11 @@ from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Extension
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem, PipelineProblem, SampleProblem
 from partitioner.workload.constraints import NONE
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import demands_of
+from tests.contracted import contract_to
 from tests.large_graphs import SHAPES, large_graph
 
 DEVICES = Devices.accelerated(4, cpus=1)
@@ -71,8 +73,7 @@ def test_a_chain_is_found_even_if_all_time_is_over(shape: str, n: int, objective
 @pytest.mark.parametrize("split", ["free", "convex"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_other_splits_begin_with_the_chain(shape: str, split: str) -> None:
-    problem = contract(large_graph(shape, 200), DEVICES, Goal(Measure.LARGEST_LOAD, split))
-    assert problem.chain is not None
+    problem = contract_to(PartsProblem, large_graph(shape, 200), DEVICES, Goal(Measure.LARGEST_LOAD, split))
     chain = solve_linear(problem.chain, PAST).value
     found = solve_ip(problem, PAST)
     assert np.isfinite(chain)
@@ -106,7 +107,8 @@ def test_latency_looks_at_the_clock(shape: str, n: int, memory: float) -> None:
 
 @pytest.mark.parametrize("kind", ["bounds", "sequences"])
 def test_steps_of_latency_end_at_once_where_time_is_over(kind: str) -> None:
-    problem = contract(large_graph("path", 3000), DEVICES, Goal(Measure.ONE_SAMPLE, "convex"))
+    goal = Goal(Measure.ONE_SAMPLE, "convex")
+    problem = contract_to(SampleProblem, large_graph("path", 3000), DEVICES, goal)
     with at_most(1.0):
         if kind == "bounds":
             assert bound_of(problem, PAST) == longest_path(problem)
@@ -168,7 +170,7 @@ def counting(looks: list[float], most: int) -> Callable[[], float]:
 
 def test_the_covering_bound_looks_at_the_clock_while_it_lays_out_states() -> None:
     """For every supernode, and several times where it has many states."""
-    problem = contract(large_graph("star_in", 12), DEVICES, Goal(Measure.LARGEST_LOAD, "free"))
+    problem = contract_to(PartsProblem, large_graph("star_in", 12), DEVICES, Goal(split="free"))
     looks: list[float] = []
     assert steps_of(problem, problem.nets.cost, False, counting(looks, 10)) is None
     assert len(looks) == 10 < problem.n
@@ -197,6 +199,6 @@ def test_graphs_of_100000_nodes_keep_the_limit(shape: str, objective: str, limit
 def test_pipedreams_planner_ends_when_the_time_is_over() -> None:
     graph, devices = large_graph("path", 1000), Devices.accelerated(4)
     goal = Goal(extension=Extension(Regime(), demands_of(graph, devices, NONE)))
-    found = solve_pipedream(contract(graph, devices, goal), PAST)
+    found = solve_pipedream(contract_to(PipelineProblem, graph, devices, goal), PAST)
     assert found.parts is None
     assert any("had not ended when the time was over" in note for note in found.notes)

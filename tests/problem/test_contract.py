@@ -9,6 +9,9 @@ from partitioner import Devices, Graph, OptionError
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.layers import whole_layers
 from partitioner.problem.measure import Measure
+from partitioner.problem.problem import Region
+from partitioner.problem.variants import ChainProblem, PartsProblem
+from tests.contracted import contract_to
 
 TWO = Devices.accelerated(2)
 
@@ -56,7 +59,7 @@ def test_backward_edges_between_partners_do_not_order() -> None:
 def test_free_nodes_join_their_neighbour() -> None:
     """A node without time and with one neighbour is merged, one with two is not."""
     times = {"accelerator": [0.0, 1.0, 0.0, 1.0]}
-    problem = contract(Graph.from_arrays(times, [(0, 1), (1, 2), (2, 3)], 1.0), TWO)
+    problem = contract_to(ChainProblem, Graph.from_arrays(times, [(0, 1), (1, 2), (2, 3)], 1.0), TWO)
     assert parts(problem.member) == {frozenset({0, 1}), frozenset({2}), frozenset({3})}
     assert problem.coarser is None
 
@@ -65,7 +68,8 @@ def test_free_nodes_with_size_wait_where_memory_may_bind() -> None:
     """With memory that may bind, a free node with size stays apart; the coarser problem merges it."""
     times = {"accelerator": [0.0, 1.0, 1.0]}
     tight = Devices.accelerated(2, memory=3.0)
-    problem = contract(Graph.from_arrays(times, [(0, 1), (1, 2)], 1.0, size=[1.0, 2.0, 2.0]), tight)
+    heavy = Graph.from_arrays(times, [(0, 1), (1, 2)], 1.0, size=[1.0, 2.0, 2.0])
+    problem = contract_to(ChainProblem, heavy, tight)
     assert problem.n == 3
     assert problem.lossless
     assert problem.coarser is not None
@@ -121,10 +125,10 @@ def test_only_chains_merge_cycles_and_have_an_order() -> None:
     woven = graph(4, [(0, 1), (2, 3)], color=["x", "y", "y", "x"])
     assert contract(woven, TWO).n == 1
     for split in ("convex", "free"):
-        problem = contract(woven, TWO, Goal(split=split))
+        problem = contract_to(PartsProblem, woven, TWO, Goal(split=split))
         assert problem.n == 2
         assert len(problem.successors.items) == len(problem.predecessors.items) == 0
-        assert problem.chain is not None and problem.chain.n == 1
+        assert problem.chain.n == 1
 
 
 def test_supernodes_are_numbered_along_the_chain() -> None:
@@ -138,20 +142,27 @@ def test_supernodes_are_numbered_along_the_chain() -> None:
 def test_regions_are_there_for_convex_splits() -> None:
     """One region of forward nodes, on request another of backward nodes; none for other splits."""
     both = graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)], backward=[False, False, False, True, True])
-    regions = contract(both, TWO, Goal(split="convex", contiguous_backward=True)).regions
+
+    def regions_of(goal: Goal) -> tuple[Region, ...]:
+        return contract_to(PartsProblem, both, TWO, goal).regions
+
+    regions = regions_of(Goal(split="convex", contiguous_backward=True))
     assert [len(region.owner) for region in regions] == [3, 2]
     assert [len(region.edges) for region in regions] == [2, 1]
-    assert len(contract(both, TWO, Goal(split="convex")).regions) == 1
-    assert contract(both, TWO, Goal(split="free")).regions == ()
+    assert len(regions_of(Goal(split="convex"))) == 1
+    assert regions_of(Goal(split="free")) == ()
 
 
 def test_which_kinds_must_be_contiguous() -> None:
-    """All by default; without `contiguous_cpus` those that pay for transfers."""
+    """All by default; without `contiguous_cpus` those that pay for transfers; none unless it is convex."""
     lone = Graph.from_arrays({"accelerator": [1.0], "cpu": [1.0]})
     devices = Devices.accelerated(1, cpus=1)
-    assert contract(lone, devices, Goal(split="convex")).contiguous.tolist() == [True, True]
-    relaxed = Goal(split="convex", contiguous_cpus=False)
-    assert contract(lone, devices, relaxed).contiguous.tolist() == [True, False]
+    for goal, contiguous in (
+        (Goal(split="convex"), [True, True]),
+        (Goal(split="convex", contiguous_cpus=False), [True, False]),
+        (Goal(split="free"), [False, False]),
+    ):
+        assert contract_to(PartsProblem, lone, devices, goal).contiguous.tolist() == contiguous
 
 
 def test_nets_tell_the_passes_apart_for_gpipe_only() -> None:

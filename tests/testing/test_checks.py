@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
 
 from partitioner import BackendUnavailable, OptionError, solve
-from partitioner.extensions import MethodInfo, Outcome, Part, Problem, Settings, registered
+from partitioner.extensions import ChainProblem, MethodInfo, Outcome, Part, Problem, Settings, registered
 from partitioner.methods.dp.exact import solve_exact
 from partitioner.methods.method import no_split
 from partitioner.methods.registry import METHODS
@@ -68,15 +69,15 @@ def test_runs_that_take_some_time_end_when_they_should(name: str) -> None:
     check_endings(name, ["throughput"])
 
 
-def named(place: Callable[[Problem, Settings], Outcome], may_miss: bool = False) -> MethodInfo:
+def named(place: Callable[[Any, Settings], Outcome], may_miss: bool = False) -> MethodInfo:
     return MethodInfo("checked", place, ("throughput",), ("chain",), ("numpy",), "none", may_miss=may_miss)
 
 
-def claims_too_good_a_bound(problem: Problem, settings: Settings) -> Outcome:
+def claims_too_good_a_bound(problem: ChainProblem, settings: Settings) -> Outcome:
     return replace(solve_worst(problem, settings), bound=np.inf, stop_reason="optimal")
 
 
-def claims_another_value(problem: Problem, settings: Settings) -> Outcome:
+def claims_another_value(problem: ChainProblem, settings: Settings) -> Outcome:
     found = solve_exact(problem, settings)
     return replace(found, value=found.value / 2, bound=0.0)
 
@@ -93,19 +94,19 @@ def divides_by_zero(problem: Problem, settings: Settings) -> Outcome:
     return Outcome(problem, None, 1 / 0, 0.0, "heuristic")
 
 
-def breaks_limits_of_memory(problem: Problem, settings: Settings) -> Outcome:
+def breaks_limits_of_memory(problem: ChainProblem, settings: Settings) -> Outcome:
     return solve_exact(replace(problem, memory=np.full_like(problem.memory, np.inf)), settings)
 
 
 CALLS = count()
 
 
-def takes_turns(problem: Problem, settings: Settings) -> Outcome:
+def takes_turns(problem: ChainProblem, settings: Settings) -> Outcome:
     """Every second call finds the best plan, the others the worst of those on one device."""
     return (solve_exact if next(CALLS) % 2 else solve_worst)(problem, settings)
 
 
-def solve_worst(problem: Problem, settings: Settings) -> Outcome:
+def solve_worst(problem: ChainProblem, settings: Settings) -> Outcome:
     """Everything on the slowest device that can hold it; else the best plan."""
     everything = np.arange(problem.n)
     work = problem.work().sum(axis=1)
@@ -129,14 +130,14 @@ def solve_worst(problem: Problem, settings: Settings) -> Outcome:
     ],
 )
 def test_what_a_method_does_wrong_is_found(
-    place: Callable[[Problem, Settings], Outcome], failure: type[MethodFailure]
+    place: Callable[[Any, Settings], Outcome], failure: type[MethodFailure]
 ) -> None:
     with pytest.raises(failure, match=r"method checked, objective throughput, chain split: "):
         check_plans(named(place), cases=30)
 
 
 def test_a_bound_that_the_value_does_not_contradict_is_found_by_the_oracle() -> None:
-    def place(problem: Problem, settings: Settings) -> Outcome:
+    def place(problem: ChainProblem, settings: Settings) -> Outcome:
         found = solve_worst(problem, settings)
         return replace(found, bound=found.value, stop_reason="optimal")
 

@@ -12,14 +12,14 @@ from partitioner.methods.local_search.method import outcome_of
 from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_debt
 from partitioner.methods.method import Outcome, Settings, no_split
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 RESTARTS = 10
 TRIALS = 100_000
 ROUNDING = 1e-9
 
 
-def solve_baseline(problem: Problem, settings: Settings) -> Outcome:
+def solve_baseline(problem: PartsProblem, settings: Settings) -> Outcome:
     """Method ``local_search_baseline`` (paper, Section 6): ten random starts, single moves."""
     bound = relax(problem).bound
     if np.isinf(bound):

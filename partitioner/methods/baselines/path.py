@@ -11,10 +11,10 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.blocks import merged, split_blocks
 from partitioner.methods.dp.exact import solve_exact
 from partitioner.methods.method import Outcome, Settings, no_split
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem
 
 
-def solve_path(problem: Problem, settings: Settings) -> Outcome:
+def solve_path(problem: ChainProblem, settings: Settings) -> Outcome:
     """Method ``pipedream_path``: the best chain that keeps every branching on one device.
 
     What :func:`partitioner.methods.baselines.branchings.branchings` contracts is solved by the exact dynamic

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from partitioner.methods.method import Part, part_numbers
 from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.precedence import relabelled
 from partitioner.problem.problem import Nets, Problem
+from partitioner.problem.variants import ChainProblem, PipelineProblem
 
 MOST_BLOCKS = 3000
 LATE_BLOCKS = 500  # where no time is left
+Chain = TypeVar("Chain", bound=ChainProblem)
 
 
 def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int], late: bool = False) -> Ints | None:
@@ -53,14 +56,14 @@ def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int], late: bool = F
     return block
 
 
-def merged(problem: Problem, block: Ints) -> Problem:
+def merged(problem: Chain, block: Ints) -> Chain:
     """The problem with each block as one supernode, numbered in the order of the blocks."""
     count = int(block.max()) + 1
     time = np.array([[np.bincount(block, row, count) for row in rows] for rows in problem.time])
     allowed = np.array([np.bincount(block, ~row, count) == 0 for row in problem.allowed])
     pairs = relabelled(np.stack((problem.successors.owners(), problem.successors.items), axis=1), block)
     size: Floats = np.bincount(block, problem.size, count).astype(np.float64)
-    return replace(
+    blocks = replace(
         problem,
         time=time,
         size=size,
@@ -73,9 +76,10 @@ def merged(problem: Problem, block: Ints) -> Problem:
         relaxed_allowed=allowed,
         coarser=None,
         output=np.zeros(0),
-        pipeline=None if problem.pipeline is None else problem.pipeline.merged(block, count),
-        relaxed_pipeline=None,
     )
+    if isinstance(blocks, PipelineProblem):
+        return replace(blocks, pipeline=blocks.pipeline.merged(block, count), relaxed_pipeline=None)
+    return blocks
 
 
 def split_blocks(stages: Sequence[Part], block: Ints) -> list[Part]:

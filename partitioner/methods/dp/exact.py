@@ -8,18 +8,18 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
-from partitioner.methods.dp.linear import PLAIN, ChainModel, LinearSearch, best_linear
+from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import ChainTables, state_bytes
 from partitioner.methods.method import Outcome, Settings, meets, no_split
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem
 
 COVERS_PER_IDEAL = 12
 IDEALS_PER_SECOND = 1_000_000
 NEAR = 1.15
 
 
-def solve_exact(problem: Problem, settings: Settings) -> Outcome:
+def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
     """Method ``dp``: the best chain, proven, where the ideals fit the memory budget; DPL elsewhere."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
@@ -38,10 +38,10 @@ def solve_exact(problem: Problem, settings: Settings) -> Outcome:
 
 
 def _search(
-    problem: Problem,
+    problem: ChainProblem,
     relaxation: Relaxation,
     lattice: Lattice,
-    linear: LinearSearch,
+    linear: LinearSearch[ChainProblem],
     settings: Settings,
 ) -> Outcome:
     bracket = Bracket(ChainTables(problem, relaxation, lattice), settings, relaxation.bound, linear.value)
@@ -78,7 +78,7 @@ def _stop_reason(proven: bool, bracket: Bracket) -> str:
     return "gap" if bracket.closed else bracket.settings.stop_reason
 
 
-def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:
+def _notes(problem: ChainProblem, bracket: Bracket, bound: float) -> tuple[str, ...]:
     notes = []
     if not bracket.complete and bracket.steps > bracket.settings.step_limit:
         notes.append(f"the exact search was stopped after {bracket.steps:,} steps, its limit")
@@ -87,13 +87,13 @@ def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def lattice_within(problem: Problem, settings: Settings, model: ChainModel = PLAIN) -> Lattice | None:
+def lattice_within(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> Lattice | None:
     """The lattice of all ideals; None if it does not fit the memory budget."""
     limit = _max_ideals(problem, settings, model)
     return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
 
 
-def too_many(problem: Problem, settings: Settings, model: ChainModel = PLAIN) -> str:
+def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> str:
     """A note for users that the lattice does not fit the memory budget, or that the run was ended before."""
     if settings.expired:
         return "the run was ended before all ideals were enumerated: linear orders only"
@@ -103,7 +103,7 @@ def too_many(problem: Problem, settings: Settings, model: ChainModel = PLAIN) ->
     )
 
 
-def _max_ideals(problem: Problem, settings: Settings, model: ChainModel) -> int:
+def _max_ideals(problem: Chain, settings: Settings, model: ChainModel[Chain]) -> int:
     """How many ideals the budget holds: for each its states, its covers and 50 bytes beside."""
     each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
     limit = settings.memory_budget // each

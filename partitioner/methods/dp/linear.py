@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -22,13 +22,16 @@ from partitioner.methods.method import Outcome, Part, Settings, meets, no_split,
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.orders import depth_first, reverse_postorder
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem
 
 STEP_BUDGET = 600_000_000
+Chain = TypeVar("Chain", bound=ChainProblem)
+Judged = TypeVar("Judged", bound=ChainProblem, contravariant=True)
 
 
 @dataclass(frozen=True)
-class ChainModel:
-    """What a chain is judged by.
+class ChainModel(Generic[Judged]):
+    """What chains of one type of problem are judged by.
 
     Parameters
     ----------
@@ -44,14 +47,14 @@ class ChainModel:
         Bytes that a table takes for each ideal.
     """
 
-    tables: Callable[[Problem, Relaxation, Lattice], Any]
+    tables: Callable[[Judged, Relaxation, Lattice], Any]
     bracket: Callable[[Any, Settings, float, float], Bracket]
-    value: Callable[[Problem, Sequence[Part]], float]
-    bound: Callable[[Problem, Relaxation], float]
-    state_bytes: Callable[[Problem], int]
+    value: Callable[[Judged, Sequence[Part]], float]
+    bound: Callable[[Judged, Relaxation], float]
+    state_bytes: Callable[[Judged], int]
 
 
-PLAIN = ChainModel(
+PLAIN: ChainModel[ChainProblem] = ChainModel(
     tables=table.ChainTables,
     bracket=Bracket,
     value=value_of,
@@ -60,7 +63,7 @@ PLAIN = ChainModel(
 )
 
 
-def solve_linear(problem: Problem, settings: Settings) -> Outcome:
+def solve_linear(problem: ChainProblem, settings: Settings) -> Outcome:
     """Method ``dpl``: the best chain over linear orders, with a bound that holds for every split."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
@@ -68,7 +71,7 @@ def solve_linear(problem: Problem, settings: Settings) -> Outcome:
     return best_linear(problem, relaxation, settings).outcome()
 
 
-class LinearSearch:
+class LinearSearch(Generic[Chain]):
     """The best chain over the linear orders tried so far.
 
     Parameters
@@ -89,7 +92,7 @@ class LinearSearch:
     """
 
     def __init__(
-        self, problem: Problem, relaxation: Relaxation, settings: Settings, model: ChainModel = PLAIN
+        self, problem: Chain, relaxation: Relaxation, settings: Settings, model: ChainModel[Chain] = PLAIN
     ) -> None:
         self.problem, self.relaxation, self.settings, self.model = problem, relaxation, settings, model
         self.bound = model.bound(problem, relaxation)
@@ -148,8 +151,8 @@ class LinearSearch:
 
 
 def best_linear(
-    problem: Problem, relaxation: Relaxation, settings: Settings, model: ChainModel = PLAIN
-) -> LinearSearch:
+    problem: Chain, relaxation: Relaxation, settings: Settings, model: ChainModel[Chain] = PLAIN
+) -> LinearSearch[Chain]:
     """Try the starting orders, then refine until as many attempts in a row have failed."""
     search = LinearSearch(problem, relaxation, settings, model)
     rng = np.random.default_rng(settings.seed)
@@ -194,12 +197,12 @@ def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) 
     return order[np.argsort(stage[order], kind="stable")]
 
 
-def _affordable(problem: Problem, relaxation: Relaxation, budget: int, model: ChainModel) -> Problem:
+def _affordable(problem: Chain, relaxation: Relaxation, budget: int, model: ChainModel[Chain]) -> Chain:
     """The problem with so few devices that a table over one order fits the budget, slow ones first.
 
     Where every device must be used, none is left out.
     """
-    if problem.pipeline is not None and problem.pipeline.limits.all_devices:
+    if problem.limits.all_devices:
         return problem
     count = problem.count.copy()
     while model.state_bytes(replace(problem, count=count)) * (problem.n + 1) > budget and count.max() > 1:

@@ -23,6 +23,7 @@ from partitioner.problem.measure import Measure
 from partitioner.problem.orders import reverse_postorder
 from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
+from partitioner.problem.variants import OperatorNodes, PartsProblem, PipelineProblem, SampleProblem
 
 SECONDS = 0.3  # after which no further number of stages and no further order is begun
 FEW = 10_000  # supernodes times devices for which more than one order is tried
@@ -34,10 +35,10 @@ def candidates(problem: Problem) -> Iterator[Outcome]:
 
     The value of each is an estimate. Whether they obey every rule, the caller must see.
     """
-    if problem.measure is Measure.LAST_OPERATOR and problem.tasks is not None:
+    if isinstance(problem, OperatorNodes):
         yield from _of_tasks(problem, problem.tasks)
         return
-    chain = problem if problem.chain is None else problem.chain
+    chain = problem.chain if isinstance(problem, PartsProblem | SampleProblem) else problem
     outcomes = [_outcome(problem, chain, parts) for parts in (*_single(chain), *_cut(chain))]
     yield from sorted(outcomes, key=lambda outcome: outcome.value)
     if not problem.ordered:
@@ -65,7 +66,7 @@ def _cut(problem: Problem) -> Iterator[Parts]:
     clock = Clock(SECONDS)
     for order in orders:
         rules = None if pipeline is None else StageRules(problem, pipeline, order)
-        exact = pipeline is not None and (pipeline.limits.stages > 0 or pipeline.limits.all_devices)
+        exact = problem.limits.stages > 0 or problem.limits.all_devices
         cutter = Cutter(line_of(problem, order), rules, exact)
         for most in stage_counts(problem, devices):
             cuts = cutter.balanced(most)
@@ -112,8 +113,9 @@ def _outcome(problem: Problem, chain: Problem, parts: Parts) -> Outcome:
         place[problem.member] = node
         moved = [replace(part, nodes=np.flatnonzero(place == i)) for i, part in enumerate(parts)]
         return _found(problem, moved, 0.0)
-    value = pipeline_value if chain.pipeline is not None and problem.ordered else value_of
-    return _found(chain, parts, value(chain, parts))
+    if isinstance(chain, PipelineProblem) and problem.ordered:
+        return _found(chain, parts, pipeline_value(chain, parts))
+    return _found(chain, parts, value_of(chain, parts))
 
 
 def _found(problem: Problem, parts: Parts, value: float, order: Ints | None = None) -> Outcome:

@@ -91,10 +91,8 @@ def _distinct(rows: Rows, place: Ints) -> Pins:
 
 def stage_counts(problem: Problem, devices: int) -> Sequence[int]:
     """How many stages to try: as many as demanded; else all devices, and fewer and fewer."""
-    if problem.pipeline is not None:
-        limits = problem.pipeline.limits
-        if limits.stages or limits.all_devices:
-            return [limits.stages or devices]
+    if problem.limits.stages or problem.limits.all_devices:
+        return [problem.limits.stages or devices]
     counts = [min(devices, problem.n)]
     while counts[-1] > 1:
         counts.append(int(counts[-1] * FEWER))

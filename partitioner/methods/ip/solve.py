@@ -19,7 +19,7 @@ from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import candidates, pick
 from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, is_worth_while, slots_of
 from partitioner.methods.solvers.worker_pool import WorkerPool
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 HURRY = 10.0  # seconds: with less the first plan comes before all else
 STATING = 3e-6  # seconds at most for each pin and device to state a program and hand it over
@@ -27,7 +27,7 @@ SHARE = 0.1  # of the time that is left, which that may take
 UNSTATED = "no solver was asked: in the time that was left the integer program cannot be stated and solved"
 
 
-def solve_ip(problem: Problem, settings: Settings) -> Outcome:
+def solve_ip(problem: PartsProblem, settings: Settings) -> Outcome:
     """Method ``ip``: a first plan, then solvers that prove it or find better ones.
 
     Raises

@@ -13,6 +13,7 @@ from partitioner.methods.method import Outcome, Part
 from partitioner.methods.rules import obeys
 from partitioner.methods.solvers.search import Search
 from partitioner.problem.arrays import Ints
+from partitioner.problem.variants import PartsProblem
 
 
 @dataclass(eq=False)
@@ -21,10 +22,13 @@ class SplitSearch(Search[Sequence[Part]]):
 
     Parameters
     ----------
+    problem
+        For a convex or free split.
     covers
         See :class:`partitioner.methods.ip.task.Task`.
     """
 
+    problem: PartsProblem
     covers: tuple[tuple[int, Ints], ...] = ()
 
     def plan_value(self, solution: Sequence[Part]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.methods.imported import imported
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.method import Method, Outcome, Part, Settings, part_numbers
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 PLAIN = "partitioner.methods.dp.exact:solve_exact"
 EXTENDED = "partitioner.methods.dp.pipeline.solve:solve_pipeline"
@@ -32,15 +32,13 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
     problem, settings = search.problem, search.settings
     if settings.incumbent is not None:
         yield settings.incumbent
-    if problem.chain is not None:
-        place = PLAIN if problem.chain.pipeline is None else EXTENDED
-        method: Method = imported(place)
-        left = settings.clock.left
-        share = max(CHAIN_SHARE, min(SHORT_SHARE, SHORT_SECONDS / max(left, SHORT_SECONDS)))
-        chain = within(settings, share, CHAIN_SECONDS)
-        parts = lifted(problem, method(problem.chain, replace(chain, incumbent=None, gap=0.0)))
-        if parts is not None:
-            yield parts
+    method: Method = imported(PLAIN if problem.chain.pipeline is None else EXTENDED)
+    left = settings.clock.left
+    share = max(CHAIN_SHARE, min(SHORT_SHARE, SHORT_SECONDS / max(left, SHORT_SECONDS)))
+    chain = within(settings, share, CHAIN_SECONDS)
+    parts = lifted(problem, method(problem.chain, replace(chain, incumbent=None, gap=0.0)))
+    if parts is not None:
+        yield parts
 
 
 def within(settings: Settings, share: float, seconds: float) -> Settings:
@@ -53,7 +51,7 @@ def within(settings: Settings, share: float, seconds: float) -> Settings:
     return settings.within(min(share * settings.clock.left, seconds))
 
 
-def lifted(problem: Problem, chain: Outcome) -> list[Part] | None:
+def lifted(problem: PartsProblem, chain: Outcome) -> list[Part] | None:
     """The parts of a chain as parts of a problem contracted otherwise; None if there is no chain.
 
     A supernode goes where its heaviest share is; whether the parts obey the rules is for the caller to see.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 Mask = NDArray[np.bool_]
 HUGE = 1e5
@@ -36,7 +36,7 @@ class Task:
         Shape (n, devices): where a supernode may be, besides its home.
     """
 
-    problem: Problem
+    problem: PartsProblem
     cutoff: float
     bound: float
     covers: tuple[tuple[int, Ints], ...] = ()
@@ -46,8 +46,7 @@ class Task:
     @property
     def in_line(self) -> bool:
         """True if devices are places in a line, whose neighbours alone may share edges."""
-        pipeline = self.problem.pipeline
-        return pipeline is not None and pipeline.limits.neighbours
+        return self.problem.limits.neighbours
 
     @property
     def device_kinds(self) -> Ints:
@@ -64,7 +63,7 @@ class Task:
         known = (self.cutoff, self.bound, *times)
         return next((float(each) for each in known if 0 < each < np.inf), 1.0)
 
-    def scaled(self) -> Problem:
+    def scaled(self) -> PartsProblem:
         """The problem with times in the program's unit; what exceeds every sum of interest is cut off."""
         time = np.minimum(self.problem.time, self.scale * HUGE) / self.scale
         return replace(self.problem, time=time)
@@ -112,12 +111,12 @@ class Task:
         return may
 
 
-def device_indices(problem: Problem) -> Ints:
+def device_indices(problem: PartsProblem) -> Ints:
     """Shape (devices,): the index of each device among its equals."""
     return np.concatenate([np.arange(count) for count in problem.count.tolist()])
 
 
-def rank(problem: Problem) -> Ints:
+def rank(problem: PartsProblem) -> Ints:
     """Shape (n,): the supernodes, heaviest first."""
     work = np.where(problem.allowed, problem.work(), 0.0)
     heaviest = work[problem.count > 0].max(axis=0)

@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.methods.ip.task import Mask, Task
 from partitioner.methods.solvers.program import Builder
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 ABSENT = -1
 
@@ -64,7 +64,7 @@ class Variables:
         For each region, shape (devices, m): Lemma A.1's z; empty where the kind need not be contiguous.
     """
 
-    problem: Problem
+    problem: PartsProblem
     device_kind: Ints
     x: Ints
     load: Ints
@@ -84,7 +84,7 @@ def add_variables(builder: Builder, task: Task) -> Variables:
     load = builder.variables(passes, task.cutoff / task.scale, lower=lower)
     cost = np.where(task.whole(), 0.0, task.scaled_transfer_times())[:, kind]
     touch = _touches(builder, problem, may, cost)
-    bound = np.flatnonzero(problem.contiguous[kind]) if problem.regions else np.zeros(0, dtype=np.int64)
+    bound = np.flatnonzero(problem.contiguous[kind])
     before = []
     for region in problem.regions:
         z = np.full((len(kind), len(region.owner)), ABSENT)
@@ -94,7 +94,7 @@ def add_variables(builder: Builder, task: Task) -> Variables:
     return Variables(problem, kind, x, load, touch, tuple(before))
 
 
-def _touches(builder: Builder, problem: Problem, may: Mask, cost: Floats) -> Touch:
+def _touches(builder: Builder, problem: PartsProblem, may: Mask, cost: Floats) -> Touch:
     pins = problem.nets.pins
     owner, there = pins.owners(), may[pins.items]
     some, every = np.zeros(cost.shape, dtype=bool), np.ones(cost.shape, dtype=bool)
@@ -110,7 +110,7 @@ def _touches(builder: Builder, problem: Problem, may: Mask, cost: Floats) -> Tou
     return Touch(net, device, cost[net, device], high, early, low)
 
 
-def _reads_late(problem: Problem) -> Mask:
+def _reads_late(problem: PartsProblem) -> Mask:
     """Shape (nets,): does a supernode other than the source read it in the backward pass first?"""
     nets = problem.nets
     owner = nets.pins.owners()

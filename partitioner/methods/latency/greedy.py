@@ -13,10 +13,10 @@ from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 
-def solve_greedy(problem: Problem, settings: Settings) -> Outcome:
+def solve_greedy(problem: SampleProblem, settings: Settings) -> Outcome:
     """Method ``greedy``: supernodes in a topological order, as many to each accelerator as fit."""
     bound = longest_path(problem)
     if np.isinf(bound):
@@ -28,19 +28,17 @@ def solve_greedy(problem: Problem, settings: Settings) -> Outcome:
     return outcome_of(problem, layout, value, bound, "optimal" if meets(bound, value) else "heuristic")
 
 
-def supernodes(problem: Problem) -> Ints:
+def supernodes(problem: SampleProblem) -> Ints:
     """Shape (n,): the supernode of the contraction for chains that holds each node."""
-    assert problem.chain is not None
     return np.asarray(problem.chain.member[np.argsort(problem.member)])
 
 
-def file_order(problem: Problem) -> list[int]:
+def file_order(problem: SampleProblem) -> list[int]:
     """A topological order of the supernodes.
 
     Of those that may come next, the one comes first whose last node comes last in the user's graph.
     """
     chain = problem.chain
-    assert chain is not None
     last = np.zeros(chain.n, dtype=np.int64)
     np.maximum.at(last, chain.member, np.arange(problem.n))
     after, missing = chain.successors.lists(), np.diff(chain.predecessors.start).tolist()
@@ -58,7 +56,7 @@ def file_order(problem: Problem) -> list[int]:
     return order
 
 
-def fill(problem: Problem, order: Sequence[int]) -> SubgraphLayout | None:
+def fill(problem: SampleProblem, order: Sequence[int]) -> SubgraphLayout | None:
     """Place supernodes in a topological order; None if some fit nowhere.
 
     Where a supernode is beyond the accelerators left, or may not run on them, it goes to a CPU. What
@@ -83,8 +81,7 @@ def fill(problem: Problem, order: Sequence[int]) -> SubgraphLayout | None:
 class _Stages:
     """Accelerators in a row, each with the room that is left."""
 
-    def __init__(self, problem: Problem) -> None:
-        assert problem.chain is not None
+    def __init__(self, problem: SampleProblem) -> None:
         self.chain, kind = problem.chain, device_kinds(problem)
         pays = problem.pays[kind]
         self.row, self.cpus = np.flatnonzero(pays).tolist(), np.flatnonzero(~pays).tolist()

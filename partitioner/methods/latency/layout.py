@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.methods.method import Outcome
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ def one_subgraph_each(place: Ints) -> SubgraphLayout:
 
 
 def outcome_of(
-    problem: Problem,
+    problem: SampleProblem,
     layout: SubgraphLayout | None,
     value: float,
     bound: float,

@@ -10,12 +10,11 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Part, Settings
 from partitioner.methods.places import places_of
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 
-def solve_max_load(problem: Problem, settings: Settings) -> Outcome:
+def solve_max_load(problem: SampleProblem, settings: Settings) -> Outcome:
     """Method ``max_load``: the chain with the least largest load, one subgraph of each pass a device."""
-    assert problem.chain is not None
     bound = longest_path(problem)
     chain = solve_exact(problem.chain, settings)
     layout = None if chain.parts is None else layout_of_chain(problem, chain)
@@ -24,7 +23,7 @@ def solve_max_load(problem: Problem, settings: Settings) -> Outcome:
     return outcome_of(problem, layout, value, bound, stop, notes=chain.notes, statistics=chain.statistics)
 
 
-def layout_of_chain(problem: Problem, chain: Outcome) -> SubgraphLayout | None:
+def layout_of_chain(problem: SampleProblem, chain: Outcome) -> SubgraphLayout | None:
     """The stages of a chain as subgraphs; None if they break a rule of the problem."""
     assert chain.parts is not None
     member = chain.problem.member[np.argsort(problem.member)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.problem.arrays import Floats
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import NodesProblem
 
 
-def best_times(problem: Problem) -> Floats:
+def best_times(problem: NodesProblem) -> Floats:
     """Shape (n,): the least time of every node where its whole group may run and fits, or infinity."""
     groups = int(problem.group.max(initial=-1)) + 1
     time = np.full(problem.n, np.inf)
@@ -19,7 +19,7 @@ def best_times(problem: Problem) -> Floats:
     return time
 
 
-def heads(problem: Problem) -> Floats:
+def heads(problem: NodesProblem) -> Floats:
     """Shape (n,): the longest path in best times that ends with each node."""
     head: list[float] = best_times(problem).tolist()
     for v in range(problem.n):
@@ -28,6 +28,6 @@ def heads(problem: Problem) -> Floats:
     return np.array(head)
 
 
-def longest_path(problem: Problem) -> float:
+def longest_path(problem: NodesProblem) -> float:
     """No layout takes less: nodes on a path run one after another. Infinity if a node may run nowhere."""
     return float(heads(problem).max(initial=0.0))

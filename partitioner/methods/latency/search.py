@@ -16,7 +16,7 @@ from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.local_search.lengths import Length
 from partitioner.problem.orders import depth_first
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 MOVES_PER_NODE = 100
 CHUNK = 5_000
@@ -47,7 +47,7 @@ class LatencySearch:
         Moves tried, and rounds, so far.
     """
 
-    def __init__(self, problem: Problem, seed: int) -> None:
+    def __init__(self, problem: SampleProblem, seed: int) -> None:
         self.problem, self.random = problem, np.random.default_rng(seed)
         self.model = model_of(problem, problem.subgraphs)
         self.bits = self.random.integers(1, 2**63, 1, dtype=np.uint64)
@@ -102,7 +102,6 @@ class LatencySearch:
     def _fresh(self) -> SubgraphLayout | None:
         """A greedy split along an order at random; with too much memory if there is no other."""
         chain = self.problem.chain
-        assert chain is not None
         order = depth_first(chain.successors, chain.predecessors, self.random.random(chain.n)).tolist()
         if self.layout is None and self.rounds == 0:
             order = file_order(self.problem)

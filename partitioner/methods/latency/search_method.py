@@ -9,12 +9,12 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.search import MOVES_PER_NODE, LatencySearch
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.methods.places import places_of
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 ROUNDS = 60
 
 
-def solve_latency_search(problem: Problem, settings: Settings) -> Outcome:
+def solve_latency_search(problem: SampleProblem, settings: Settings) -> Outcome:
     """Method ``latency_search``: annealing from greedy splits or a given plan; bound: the critical path."""
     bound = longest_path(problem)
     if np.isinf(bound):

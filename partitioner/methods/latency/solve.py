@@ -27,7 +27,7 @@ from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, candidates, pick
 from partitioner.methods.solvers.portfolio import SLICE, Slot, SolverPortfolio, Statement
 from partitioner.methods.solvers.worker_pool import WorkerPool
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 CPSAT = "cpsat"
 SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"
@@ -38,7 +38,7 @@ STATING = 0.25  # the largest share of the time that is left for stating it
 SHARE, LONGEST = 0.4, 120.0  # of the time that is left, and seconds, for sequences
 
 
-def solve_latency(problem: Problem, settings: Settings) -> Outcome:
+def solve_latency(problem: SampleProblem, settings: Settings) -> Outcome:
     """Method ``latency_ip``: plans and bounds that take seconds, then solvers and local search.
 
     Raises
@@ -121,7 +121,7 @@ def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
     _take(search, annealing)
 
 
-def _seconds_to_state(problem: Problem) -> float:
+def _seconds_to_state(problem: SampleProblem) -> float:
     """About how long it takes to state the integer program."""
     places = problem.count.sum() * problem.subgraphs * (1 + problem.backward.any())
     return float(places * (problem.n + len(problem.successors.items) + len(problem.nets.pins.items)) / STATED)

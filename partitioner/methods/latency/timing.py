@@ -10,10 +10,10 @@ from partitioner.methods.latency.kernel.span import timed
 from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 
-def latency(problem: Problem, layout: SubgraphLayout) -> float:
+def latency(problem: SampleProblem, layout: SubgraphLayout) -> float:
     """The last finish if everything starts as early as it can; infinity if units wait in a circle.
 
     Limits are not looked at: any number of subgraphs has a latency.
@@ -23,7 +23,7 @@ def latency(problem: Problem, layout: SubgraphLayout) -> float:
     return float(timed(model, state_of(model, SubgraphLayout(layout.place, slot)), scratch_of(model))[0])
 
 
-def obeys(problem: Problem, layout: SubgraphLayout) -> bool:
+def obeys(problem: SampleProblem, layout: SubgraphLayout) -> bool:
     """Whether the layout keeps to memory, allowed kinds, groups and the number of subgraphs."""
     kind = device_kinds(problem)
     if layout.place.min(initial=0) < 0 or layout.place.max(initial=-1) >= len(kind):
@@ -32,7 +32,7 @@ def obeys(problem: Problem, layout: SubgraphLayout) -> bool:
     return sound and bool((ranked(problem, layout) < problem.subgraphs).all())
 
 
-def ranked(problem: Problem, layout: SubgraphLayout) -> Ints:
+def ranked(problem: SampleProblem, layout: SubgraphLayout) -> Ints:
     """Shape (n,): the slots numbered without holes on every device and pass; 0 on CPUs."""
     pays = problem.pays[device_kinds(problem)[layout.place]]
     keys = np.stack([layout.place, problem.backward, np.where(pays, layout.slot, 0)], axis=1)

@@ -8,14 +8,14 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.path import best_times
 from partitioner.methods.list_scheduling.ranks import bottom_level, top_level
 from partitioner.problem.arrays import Floats
-from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
+from partitioner.problem.variants import OperatorNodes
 
 THRESHOLDS = 200
 ROUNDING = 1 - 1e-12
 
 
-def makespan_bound(problem: Problem) -> float:
+def makespan_bound(problem: OperatorNodes) -> float:
     """No placement and no order has a smaller makespan; transfers are left out.
 
     The largest of three: the work that the devices share
@@ -25,7 +25,6 @@ def makespan_bound(problem: Problem) -> float:
     Infinity if some task may run nowhere, or memory is too small.
     """
     tasks = problem.tasks
-    assert tasks is not None
     least = best_times(problem)
     if np.isinf(least).any():
         return np.inf
@@ -43,7 +42,7 @@ def _around(tasks: Tasks, least: Floats) -> tuple[Floats, Floats]:
     return top_level(tasks, least, free), bottom_level(tasks, least, free) - least
 
 
-def _shared(problem: Problem, price: Floats) -> tuple[Floats, float]:
+def _shared(problem: OperatorNodes, price: Floats) -> tuple[Floats, float]:
     """What each task takes of the joint capacity, shape (n,), and that capacity per unit of time."""
     present = problem.count > 0
     usable = problem.allowed & present[:, None]

@@ -10,7 +10,7 @@ from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import PlaceTasks
 from partitioner.methods.list_scheduling.plan_value import bound_of, improved, plan_value
 from partitioner.methods.method import Method, Outcome, OutOfTimeError, Settings, no_split, out_of_time
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import AnyOperators
 
 FULL = "a task fitted on no device any more when its turn came"
 
@@ -21,12 +21,11 @@ class ListMethod:
 
     place: PlaceTasks
 
-    def __call__(self, problem: Problem, settings: Settings) -> Outcome:
+    def __call__(self, problem: AnyOperators, settings: Settings) -> Outcome:
         """Place the tasks; value the placement, or improve it if that is asked for.
 
         Where the placer's own rules find no room for all, any placement that fits is taken.
         """
-        assert problem.tasks is not None
         bound = bound_of(problem)
         if np.isinf(bound):
             return no_split(problem)
@@ -42,7 +41,7 @@ class ListMethod:
         return value(problem, settings, found, bound)
 
 
-def no_room(problem: Problem, settings: Settings, bound: float, impossible: bool) -> Outcome:
+def no_room(problem: AnyOperators, settings: Settings, bound: float, impossible: bool) -> Outcome:
     """Return the outcome where no placement was found, proven impossible or not."""
     if impossible:
         return no_split(problem)

@@ -18,33 +18,33 @@ from partitioner.methods.list_scheduling.subgraphs import fewest_subgraphs
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.method import solve_local_search
-from partitioner.methods.method import Method, Outcome, Part, Settings
+from partitioner.methods.method import Outcome, Part, Settings
 from partitioner.methods.rules import obeys
 from partitioner.problem.arrays import Ints
-from partitioner.problem.measure import Measure
-from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
+from partitioner.problem.variants import (
+    AnyOperators,
+    OperatorNodes,
+    OperatorParts,
+    OperatorProblem,
+    OperatorSample,
+)
 
-SEARCHES: dict[Measure, Method] = {
-    Measure.LARGEST_LOAD: solve_local_search,
-    Measure.LARGEST_LOAD_BY_PASS: solve_local_search,
-    Measure.ONE_SAMPLE: solve_latency_search,
-}
 UNRULY = "what its placement leaves of the contracted graph breaks a rule"
 
 
-def bound_of(problem: Problem) -> float:
+def bound_of(problem: AnyOperators) -> float:
     """No plan has a smaller value; infinity if it is proven that there is none."""
-    if problem.measure is Measure.LAST_OPERATOR:
+    if isinstance(problem, OperatorNodes):
         return makespan_bound(problem)
-    return longest_path(problem) if problem.measure is Measure.ONE_SAMPLE else relax(problem).bound
+    return longest_path(problem) if isinstance(problem, OperatorSample) else relax(problem).bound
 
 
-def plan_value(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+def plan_value(problem: AnyOperators, settings: Settings, found: Found, bound: float) -> Outcome:
     """What a placement is worth; no parts, and a note that says why, if it is no plan for the objective."""
-    if problem.measure is Measure.LAST_OPERATOR:
+    if isinstance(problem, OperatorNodes):
         return timed(problem, settings, found, bound)
-    if problem.measure is Measure.ONE_SAMPLE:
+    if isinstance(problem, OperatorSample):
         outcome = _as_layout(problem, settings, found, bound)
     else:
         outcome = _as_parts(problem, settings, found, bound)
@@ -52,22 +52,25 @@ def plan_value(problem: Problem, settings: Settings, found: Found, bound: float)
     return replace(outcome, notes=(*found.notes, *outcome.notes), statistics=figures)
 
 
-def improved(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+def improved(problem: AnyOperators, settings: Settings, found: Found, bound: float) -> Outcome:
     """What a local search makes of a placement; never worse than :func:`plan_value`."""
-    if problem.measure is Measure.LAST_OPERATOR:
-        return plan_value(problem, settings, refined(_tasks(problem), found, settings, bound), bound)
+    if isinstance(problem, OperatorNodes):
+        return plan_value(problem, settings, refined(problem.tasks, found, settings, bound), bound)
     before = plan_value(problem, settings, found, bound)
     start = replace(settings, incumbent=before.parts, incumbent_subgraph=before.subgraph)
-    after = SEARCHES[problem.measure](problem, start)
+    if isinstance(problem, OperatorSample):
+        after = solve_latency_search(problem, start)
+    else:
+        after = solve_local_search(problem, start)
     if after.parts is None:
         return before
     notes = before.notes if before.parts is not None else (*before.notes, "the search began without it")
     return replace(after, notes=notes, statistics={**before.statistics, **after.statistics})
 
 
-def timed(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+def timed(problem: OperatorProblem, settings: Settings, found: Found, bound: float) -> Outcome:
     """What a placement is worth by the end of its last operator."""
-    tasks = _tasks(problem)
+    tasks = problem.tasks
     value = makespan(tasks, found.device, found.order)
     parts, stop = parts_at(tasks, found.device), settings.ended(bound, value)
     figures = {**found.statistics, "estimate": found.estimate}
@@ -91,14 +94,9 @@ def parts_at(tasks: Tasks, device: Ints) -> list[Part]:
     ]
 
 
-def _tasks(problem: Problem) -> Tasks:
-    assert problem.tasks is not None
-    return problem.tasks
-
-
-def _as_parts(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+def _as_parts(problem: OperatorParts, settings: Settings, found: Found, bound: float) -> Outcome:
     """Every supernode where its heaviest task is; only free nodes may have been elsewhere."""
-    tasks = _tasks(problem)
+    tasks = problem.tasks
     member = problem.member[tasks.node]
     time = tasks.time[found.device, np.arange(tasks.n)]
     home = np.empty(problem.n, dtype=np.int64)
@@ -111,9 +109,9 @@ def _as_parts(problem: Problem, settings: Settings, found: Found, bound: float) 
     return Outcome(problem, parts, value, min(bound, value), settings.ended(bound, value))
 
 
-def _as_layout(problem: Problem, settings: Settings, found: Found, bound: float) -> Outcome:
+def _as_layout(problem: OperatorSample, settings: Settings, found: Found, bound: float) -> Outcome:
     """The fewest contiguous subgraphs, each as early as possible."""
-    tasks = _tasks(problem)
+    tasks = problem.tasks
     slot = fewest_subgraphs(problem, found.device)
     most = int(slot.max(initial=0))
     if most >= problem.subgraphs:

@@ -18,21 +18,20 @@ from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, meets, no_split, out_of_time
 from partitioner.methods.places import places_of
 from partitioner.methods.registry import METHODS
-from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
+from partitioner.problem.variants import AnyOperators
 
 LEFT_OUT = (USERS_OWN, "portfolio")
 PATIENCE = 5.0  # seconds for the solver of a placer
 FITTING, GIVEN = "a placement that fits", "the given placement"
 
 
-def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
+def solve_portfolio(problem: AnyOperators, settings: Settings) -> Outcome:
     """Method ``portfolio``: the best of all placers that find a placement, improved by local search.
 
     Where memory is too tight for every placer, any placement that fits is taken.
     """
     tasks, bound = problem.tasks, bound_of(problem)
-    assert tasks is not None
     if np.isinf(bound):
         return no_split(problem)
     best: tuple[float, str, Found] | None = None
@@ -57,10 +56,10 @@ def solve_portfolio(problem: Problem, settings: Settings) -> Outcome:
     return replace(outcome, notes=(*outcome.notes, note))
 
 
-def _given(problem: Problem, settings: Settings) -> Iterator[tuple[str, Found]]:
+def _given(problem: AnyOperators, settings: Settings) -> Iterator[tuple[str, Found]]:
     """The placement that the user gave to start with, by upward rank."""
     tasks = problem.tasks
-    if settings.incumbent is not None and tasks is not None:
+    if settings.incumbent is not None:
         device = places_of(problem, settings.incumbent)[problem.member[tasks.node]]
         yield GIVEN, Found(device, ordered(tasks, upward_rank(tasks)))
 

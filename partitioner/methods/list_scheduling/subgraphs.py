@@ -7,11 +7,11 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 from partitioner.workload.graph import Bools
 
 
-def fewest_subgraphs(problem: Problem, device: Ints) -> Ints:
+def fewest_subgraphs(problem: SampleProblem, device: Ints) -> Ints:
     """Shape (n,): how often a path of its pass has left a node's device and come back before the node.
 
     These are the indices of the fewest contiguous subgraphs, each as early as possible (paper,

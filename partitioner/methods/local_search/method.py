@@ -7,12 +7,12 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch
 from partitioner.methods.method import Outcome, Settings, meets, no_split
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 ROUNDS = 15
 
 
-def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
+def solve_local_search(problem: PartsProblem, settings: Settings) -> Outcome:
     """Method ``local_search``: annealing from random starts, or from the plan given to start with."""
     bound = relax(problem).bound
     if np.isinf(bound):

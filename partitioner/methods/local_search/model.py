@@ -8,13 +8,13 @@ import numpy as np
 from partitioner.methods.local_search.arrays import COLUMNS, PlacementModel, PlacementState
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints, rows_of
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 LARGEST_COST = 1e3
 
 
-def model_of(problem: Problem) -> PlacementModel:
+def model_of(problem: PartsProblem) -> PlacementModel:
     """The problem as the compiled search reads it."""
     kind, nets = device_kinds(problem), problem.nets
     by_pin = np.argsort(nets.pins.items, kind="stable")
@@ -27,7 +27,7 @@ def model_of(problem: Problem) -> PlacementModel:
         allowed=np.ascontiguousarray(problem.allowed[kind].T),
         room=problem.memory[kind],
         transfer_factor=problem.transfer_factor[kind],
-        contiguous=problem.contiguous[kind] if problem.regions else np.zeros(len(kind), dtype=bool),
+        contiguous=problem.contiguous[kind],
         net_start=nets.of_node.start,
         net=np.stack((nets.pins.owners()[by_pin], nets.read[by_pin]), axis=1),
         pin_start=nets.pins.start,
@@ -52,7 +52,7 @@ def new_state(model: PlacementModel) -> PlacementState:
     )
 
 
-def _times(problem: Problem) -> Floats:
+def _times(problem: PartsProblem) -> Floats:
     """Shape (K, 2, n): by pass; where a supernode may not run, its best time elsewhere."""
     time = problem.time
     if problem.measure.passes == 1:
@@ -62,13 +62,13 @@ def _times(problem: Problem) -> Floats:
     return np.asarray(np.where(allowed, time, np.where(np.isfinite(elsewhere), elsewhere, 0.0)))
 
 
-def _clipped(cost: Floats, time: Floats, problem: Problem) -> Floats:
+def _clipped(cost: Floats, time: Floats, problem: PartsProblem) -> Floats:
     """Costs without those so large that their rounding would swamp the rest when they are taken away."""
     most = float(time.max(axis=0).sum()) / problem.transfer_factor[problem.pays].min(initial=1.0)
     return np.minimum(cost, LARGEST_COST * most) if most > 0 else cost
 
 
-def _ordered_regions(problem: Problem) -> tuple[Ints, Ints, Ints]:
+def _ordered_regions(problem: PartsProblem) -> tuple[Ints, Ints, Ints]:
     """The regions side by side: owners in a topological order, and predecessors as rows."""
     owner = np.concatenate([np.zeros(0, dtype=np.int64), *(region.owner for region in problem.regions)])
     graph: nx.DiGraph[int] = nx.DiGraph()

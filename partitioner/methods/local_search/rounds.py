@@ -17,7 +17,7 @@ from partitioner.methods.method import Part
 from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 SHIFTS_PER_NODE = 10_000
 CHUNKS = 50
@@ -52,7 +52,7 @@ class LocalSearch:
         Moves of one supernode, and rounds, so far.
     """
 
-    def __init__(self, problem: Problem, seed: int) -> None:
+    def __init__(self, problem: PartsProblem, seed: int) -> None:
         self.problem, self.random = problem, np.random.default_rng(seed)
         self.model = model_of(problem)
         self.state = new_state(self.model)
@@ -137,7 +137,6 @@ class LocalSearch:
             lots = self.random.random((devices, self.problem.n))
             return np.asarray((lots * self.model.allowed.T).argmax(axis=0))
         chain = self.problem.chain
-        assert chain is not None
         rank = np.full(self.problem.n, chain.n)
         np.minimum.at(rank, self.problem.member, chain.member)
         cuts = np.sort(self.random.integers(0, chain.n + 1, devices - 1))

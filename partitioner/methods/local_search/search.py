@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from partitioner.base.clock import Clock
 from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.method import Part, Settings
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 
 def improve(
-    problem: Problem,
+    problem: PartsProblem,
     start: Sequence[Part] | None,
     settings: Settings,
     seconds: float,

@@ -9,11 +9,11 @@ from partitioner import Devices, Graph
 from partitioner.methods.dp import blocks
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
-from partitioner.problem.contract import contract
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem
+from tests.contracted import contract_to
 
 
-def chain_problem(n: int, rng: np.random.Generator, communication: str = "sequential") -> Problem:
+def chain_problem(n: int, rng: np.random.Generator, communication: str = "sequential") -> ChainProblem:
     """A chain of n supernodes with some skip edges; one in ten runs on CPUs only."""
     edges = [(i, i + 1) for i in range(n - 1)] + [(i, i + 7) for i in range(0, n - 7, 5)]
     time = rng.uniform(0.5, 2.0, n)
@@ -22,7 +22,7 @@ def chain_problem(n: int, rng: np.random.Generator, communication: str = "sequen
     graph = Graph.from_arrays(
         {"accelerator": time, "cpu": 5 * time}, edges, cost, allowed={"accelerator": allowed}
     )
-    return contract(graph, Devices.accelerated(3, cpus=2, communication=communication))
+    return contract_to(ChainProblem, graph, Devices.accelerated(3, cpus=2, communication=communication))
 
 
 @pytest.mark.parametrize("communication", ["sequential", "overlapped", "duplex"])

@@ -14,9 +14,11 @@ from partitioner.methods.rules import obeys
 from partitioner.methods.solvers.backends.backend import Answer, Capability, SolverLimits, Tell
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
 from partitioner.methods.solvers.program import Program
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
+from tests.contracted import contract_to
 
 PRESENT = [name for name, backend in BACKENDS.items() if is_present(backend)]
 
@@ -39,9 +41,9 @@ def hard_graph(n: int = 48) -> Graph:
     return Graph.from_arrays({"accelerator": rng.uniform(1, 3, n)}, edges, rng.uniform(0.5, 2, len(edges)))
 
 
-def problem_of(graph: Graph, devices: Devices, split: str = "free") -> Problem:
+def problem_of(graph: Graph, devices: Devices, split: str = "free") -> PartsProblem:
     """The graph contracted for throughput."""
-    return contract(graph, devices, Goal(Measure.LARGEST_LOAD, split))
+    return contract_to(PartsProblem, graph, devices, Goal(Measure.LARGEST_LOAD, split))
 
 
 def misbehaving(function: str) -> Capability:

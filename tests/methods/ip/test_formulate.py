@@ -16,6 +16,8 @@ from partitioner.methods.rules import obeys
 from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
 from partitioner.methods.solvers.program import Program
+from partitioner.problem.variants import PartsProblem
+from tests.contracted import of_type
 from tests.methods.ip.cases import PRESENT, best_value, problem_of
 from tests.random_problems import cases
 
@@ -38,7 +40,7 @@ def test_the_optimum_is_that_of_all_placements(backend: str, split: str) -> None
     """Without a cutoff, with one that just lets the optimum pass, and with one that does not."""
     feasible = 0
     for case in cases(40_000, 20, most_nodes=5):
-        problem = case.problem(split)
+        problem = of_type(PartsProblem, case.problem(split))
         best = best_value(problem)
         bound = relax(problem).bound
         if np.isinf(bound):

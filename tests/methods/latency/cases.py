@@ -7,15 +7,16 @@ import numpy as np
 from partitioner import Devices, Evaluation, Graph, Workload, WorkloadError, evaluate
 from partitioner.methods.method import Outcome
 from partitioner.methods.places import places_of
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
+from tests.contracted import contract_to
 from tests.random_workloads import random_workload
 
 
 def random_problem(
     seed: int, most_nodes: int, most_devices: int, subgraphs: int = 1
-) -> tuple[Graph, Devices, Problem] | None:
+) -> tuple[Graph, Devices, SampleProblem] | None:
     """A random workload and its problem of latency; None if no device may run some node."""
     graph, devices = random_workload(np.random.default_rng(seed), most_nodes, most_devices)
     try:
@@ -23,10 +24,14 @@ def random_problem(
     except WorkloadError:
         return None
     goal = Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs)
-    return workload.graph, workload.devices, contract(workload.graph, workload.devices, goal)
+    return (
+        workload.graph,
+        workload.devices,
+        contract_to(SampleProblem, workload.graph, workload.devices, goal),
+    )
 
 
-def judged(graph: Graph, devices: Devices, problem: Problem, outcome: Outcome) -> Evaluation:
+def judged(graph: Graph, devices: Devices, problem: SampleProblem, outcome: Outcome) -> Evaluation:
     """The evaluator's word on the outcome's plan."""
     assert outcome.parts is not None
     assert outcome.subgraph is not None

@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 
 from partitioner.methods.latency.sequence.packing import is_counted
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem, SampleProblem
 
 
-def least_sum(problem: Problem, chain: Problem, member: list[int]) -> float:
+def least_sum(problem: SampleProblem, chain: ChainProblem, member: list[int]) -> float:
     """The least total length of a sequence of blocks of the chain's supernodes; infinity if there is none."""
     ideals = _ideals(chain)
     counted = is_counted(problem).tolist()
@@ -37,18 +37,18 @@ def least_sum(problem: Problem, chain: Problem, member: list[int]) -> float:
     return remaining(frozenset(), tuple(problem.count.tolist()))
 
 
-def _ideals(chain: Problem) -> list[frozenset[int]]:
+def _ideals(chain: ChainProblem) -> list[frozenset[int]]:
     before = [set(chain.predecessors.row(v).tolist()) for v in range(chain.n)]
     subsets = (set(some) for size in range(chain.n + 1) for some in combinations(range(chain.n), size))
     return [frozenset(some) for some in subsets if all(before[v] <= some for v in some)]
 
 
-def _fits(problem: Problem, k: int, nodes: frozenset[int]) -> bool:
+def _fits(problem: SampleProblem, k: int, nodes: frozenset[int]) -> bool:
     inside = sorted(nodes)
     return bool(problem.allowed[k, inside].all() and problem.size[inside].sum() <= problem.memory[k])
 
 
-def subgraph_length(problem: Problem, k: int, block: frozenset[int], backward: bool) -> float:
+def subgraph_length(problem: SampleProblem, k: int, block: frozenset[int], backward: bool) -> float:
     """How long the nodes of one pass of a block take on a kind."""
     nodes = {u for u in block if problem.backward[u] == backward}
     time = problem.time[k].sum(axis=0).tolist()

@@ -13,16 +13,17 @@ from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_s
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.backends.scip import solve_scip
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
+from tests.contracted import contract_to
 from tests.oracle_latency import best_latency, latency
 from tests.random_workloads import random_workload
 
 LIMITS = SolverLimits(30.0)
 
 
-def by_program(problem: Problem, cutoff: float = np.inf) -> tuple[SubgraphLayout | None, float]:
+def by_program(problem: SampleProblem, cutoff: float = np.inf) -> tuple[SubgraphLayout | None, float]:
     """The layout that SCIP finds, and its bound."""
     form = formulate(problem, cutoff)
     answer = solve_scip(form.program, LIMITS, lambda values, bound: None)
@@ -31,7 +32,7 @@ def by_program(problem: Problem, cutoff: float = np.inf) -> tuple[SubgraphLayout
     return found, answer.bound * form.unit
 
 
-def by_schedule(problem: Problem, cutoff: float = np.inf) -> tuple[SubgraphLayout | None, float]:
+def by_schedule(problem: SampleProblem, cutoff: float = np.inf) -> tuple[SubgraphLayout | None, float]:
     """The layout that CP-SAT finds, and its bound."""
     answer = solve_schedule(ScheduleTask(problem, cutoff), LIMITS, lambda layout, bound: None)
     assert answer.stop in ("optimal", "infeasible")
@@ -41,7 +42,9 @@ def by_schedule(problem: Problem, cutoff: float = np.inf) -> tuple[SubgraphLayou
 def check(graph: Graph, devices: Devices, subgraphs: int, where: str) -> bool:
     """Hold both searches and the bound to the exhaustive optimum; is there one?"""
     best = best_latency(graph, devices, subgraphs)
-    problem = contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs))
+    problem = contract_to(
+        SampleProblem, graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs)
+    )
     assert bound_of(problem, Settings()) <= best * (1 + 1e-9), where
     for solve in (by_program, by_schedule):
         layout, bound = solve(problem)

@@ -16,11 +16,14 @@ from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends.backend import SolverLimits
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
+from partitioner.problem.variants import SampleProblem
+from tests.contracted import contract_to
 from tests.near_serial import near_serial_workload
 from tests.oracle_latency import latency
 
+GOAL = Goal(Measure.ONE_SAMPLE, "convex")
 PUBLISHED = {
     "bert3_inference": 408.47,
     "bert6_inference": 438.06,
@@ -37,7 +40,9 @@ def test_bounds_on_graphs_that_are_nearly_series(monkeypatch: pytest.MonkeyPatch
     compared, tight, by_path = 0, 0, 0
     for seed in range(24):
         graph, devices = near_serial_workload(np.random.default_rng(seed))
-        problem = contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1 + seed % 2))
+        problem = contract_to(
+            SampleProblem, graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1 + seed % 2)
+        )
         answer = solve_schedule(ScheduleTask(problem, np.inf), SolverLimits(10.0), lambda layout, bound: None)
         if answer.stop == "optimal" and answer.values is not None:
             value = latency(graph, devices, problem, answer.values)
@@ -59,14 +64,17 @@ def test_a_chain_that_does_not_fit_pays_its_cheapest_cut() -> None:
         {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], [5.0, 1.0, 7.0], size=[1.0] * 4
     )
     devices = Devices((DeviceKind("accelerator", 2, memory=2.0),))
-    assert bound_of(contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex")), Settings()) == 6.0
+    assert bound_of(contract_to(SampleProblem, graph, devices, GOAL), Settings()) == 6.0
 
 
 def test_separators_of_a_diamond() -> None:
     """In a -> b, c -> d -> e every path passes a, d and e."""
     edges = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]
     graph = Graph.from_arrays({"accelerator": [1.0] * 5}, edges, 1.0, ids="abcde")
-    flow = flow_for(contract(graph, Devices.accelerated(2), Goal(Measure.ONE_SAMPLE, "convex")), Settings())
+    flow = flow_for(
+        contract_to(SampleProblem, graph, Devices.accelerated(2), GOAL),
+        Settings(),
+    )
     path = heaviest_path(flow, Settings())
     spine = spine_along(flow, path, len(path), Settings())
     assert len(spine.separators) == 3
@@ -77,6 +85,7 @@ def test_separators_of_a_diamond() -> None:
 def test_published_inputs_are_proven_within_one_percent(name: str, published: Path) -> None:
     workload = load(published / "latency" / f"{name}.json")
     bound = bound_of(
-        contract(workload.graph, workload.devices, Goal(Measure.ONE_SAMPLE, "convex")), Settings()
+        contract_to(SampleProblem, workload.graph, workload.devices, GOAL),
+        Settings(),
     )
     assert PUBLISHED[name] * 0.99 <= bound <= PUBLISHED[name] + 0.005

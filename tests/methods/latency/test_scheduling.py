@@ -8,13 +8,16 @@ from partitioner import DeviceKind, Devices, Graph
 from partitioner.methods.latency.layout import SubgraphLayout, one_subgraph_each
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.solvers.backends.backend import SolverLimits
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
+from partitioner.problem.variants import SampleProblem
+from tests.contracted import contract_to
 
 GRAPH = Graph.from_arrays(
     {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], [5.0, 1.0, 7.0], size=[1.0] * 4
 )
-PROBLEM = contract(
+PROBLEM = contract_to(
+    SampleProblem,
     GRAPH,
     Devices((DeviceKind("accelerator", 2, memory=2.0),)),
     Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1),

@@ -20,7 +20,7 @@ from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.method import Settings
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 from tests.methods.latency.workloads import judged, latency_problem, random_layout, random_problems
 from tests.random_workloads import random_workload
 
@@ -58,7 +58,7 @@ def books(state: LatencyState) -> Floats:
     return np.concatenate([state.ledger.ravel(), state.inside.ravel(), state.held, state.outer])
 
 
-def together(problem: Problem, layout: SubgraphLayout) -> bool:
+def together(problem: SampleProblem, layout: SubgraphLayout) -> bool:
     """Are groups on one device, and all nodes where they may run?"""
     pairs = {(int(g), int(d)) for g, d in zip(problem.group, layout.place, strict=True)}
     allowed = problem.allowed[device_kinds(problem)[layout.place], np.arange(problem.n)]
@@ -83,7 +83,7 @@ def test_search_is_no_worse_than_what_it_is_offered() -> None:
     assert found > 60, found
 
 
-def best_of_all(problem: Problem) -> float:
+def best_of_all(problem: SampleProblem) -> float:
     """The least latency over every layout there is, by trying them all."""
     devices, slots = len(device_kinds(problem)), problem.subgraphs
     best = np.inf

@@ -14,12 +14,16 @@ from partitioner.methods.latency.sequence.chains import coarsened, sequenced
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.latency.sequence.sequence_table import SequenceTable, sequence_model_of, states_of
 from partitioner.methods.method import Settings
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
+from partitioner.problem.variants import SampleProblem
+from tests.contracted import contract_to
 from tests.methods.latency.cases import judged, random_problem
 from tests.methods.latency.sequence_reference import least_sum
 
 CHUNK = 300
+
+GOAL = Goal(Measure.ONE_SAMPLE, "convex")
 
 
 @pytest.mark.parametrize("first", range(0, 1500, CHUNK))
@@ -104,7 +108,7 @@ def test_on_a_path_the_sum_is_a_proof() -> None:
     """The plan for a path is optimal by its own word, and by trying all placements."""
     for seed in range(4):
         graph, devices = small_graph(np.random.default_rng(seed), [(u, u + 1) for u in range(4)], 5)
-        problem = contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex"))
+        problem = contract_to(SampleProblem, graph, devices, GOAL)
         outcome = solve_sequence(problem, Settings())
         assert outcome.stop_reason == "optimal"
         assert outcome.value == pytest.approx(best_of_all(graph, devices)), seed
@@ -120,7 +124,7 @@ def test_the_beam_is_near_the_optimum() -> None:
         rng = np.random.default_rng(seed)
         edges = [(u, v) for v in range(1, 5) for u in range(v) if rng.random() < 0.45]
         graph, devices = small_graph(rng, edges, 5)
-        outcome = solve_sequence(contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex")), Settings())
+        outcome = solve_sequence(contract_to(SampleProblem, graph, devices, GOAL), Settings())
         best = best_of_all(graph, devices)
         assert outcome.bound * (1 - 1e-9) <= best <= outcome.value * (1 + 1e-9), seed
         found += outcome.value <= best * (1 + 1e-9)

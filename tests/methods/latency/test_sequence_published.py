@@ -11,8 +11,10 @@ import pytest
 from partitioner import load
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Settings
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
+from partitioner.problem.variants import SampleProblem
+from tests.contracted import contract_to
 from tests.methods.latency.cases import judged
 
 NAMES = ["bert3", "bert6", "bert24", "gnmt", "resnet50_operator"]
@@ -22,7 +24,7 @@ NAMES = ["bert3", "bert6", "bert24", "gnmt", "resnet50_operator"]
 def test_no_worse_than_the_paper(published: Path, reference: Callable[[str], Any], name: str) -> None:
     """The latency is at most the paper's, up to its two digits, and the evaluator's."""
     workload = load(published / "latency" / f"{name}_inference.json")
-    problem = contract(workload.graph, workload.devices, Goal(Measure.ONE_SAMPLE, "convex"))
+    problem = contract_to(SampleProblem, workload.graph, workload.devices, Goal(Measure.ONE_SAMPLE, "convex"))
     outcome = solve_sequence(problem, Settings())
     verdict = judged(workload.graph, workload.devices, problem, outcome)
     rows = reference("table4")["rows"]

@@ -10,20 +10,21 @@ import numpy as np
 from partitioner import Devices, Evaluation, Graph, WorkloadError, evaluate
 from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
+from tests.contracted import contract_to
 from tests.random_workloads import random_workload
 
 
-def latency_problem(graph: Graph, devices: Devices, subgraphs: int = 1) -> Problem:
+def latency_problem(graph: Graph, devices: Devices, subgraphs: int = 1) -> SampleProblem:
     """The problem of latency of a workload."""
-    return contract(graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs))
+    return contract_to(SampleProblem, graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=subgraphs))
 
 
 def random_problems(
     first: int, count: int, most_nodes: int = 12, most_devices: int = 5
-) -> Iterator[tuple[int, Graph, Devices, Problem]]:
+) -> Iterator[tuple[int, Graph, Devices, SampleProblem]]:
     """Workloads with one to three subgraphs an accelerator, by seed; unsound ones are left out."""
     for seed in range(first, first + count):
         graph, devices = random_workload(np.random.default_rng(seed), most_nodes, most_devices)
@@ -33,7 +34,7 @@ def random_problems(
             continue
 
 
-def random_layout(problem: Problem, rng: np.random.Generator) -> SubgraphLayout:
+def random_layout(problem: SampleProblem, rng: np.random.Generator) -> SubgraphLayout:
     """Anything from runs of the order to any devices and slots at all, groups together or not."""
     devices = len(device_kinds(problem))
     slots = problem.subgraphs + int(rng.random() < 0.2)
@@ -49,7 +50,7 @@ def random_layout(problem: Problem, rng: np.random.Generator) -> SubgraphLayout:
     return SubgraphLayout(place, slot)
 
 
-def judged(graph: Graph, devices: Devices, problem: Problem, layout: SubgraphLayout) -> Evaluation:
+def judged(graph: Graph, devices: Devices, problem: SampleProblem, layout: SubgraphLayout) -> Evaluation:
     """What the evaluator says of a layout."""
     capped = replace(devices, kinds=tuple(
         replace(kind, count=int(count)) for kind, count in zip(devices.kinds, problem.count, strict=True)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner import Devices, Graph, Transfers, Workload, WorkloadError
-from partitioner.problem.contract import Goal, contract
-from partitioner.problem.problem import Problem
-from tests.measures import MEASURES
+from partitioner.problem.contract import Goal
+from partitioner.problem.measure import Measure
+from partitioner.problem.variants import OperatorNodes
+from tests.contracted import contract_to
 from tests.random_workloads import fitted, in_known_order, uneven_workload
 
 Case = tuple[int, Graph, Devices, Transfers]
@@ -34,7 +35,7 @@ def cases(first: int, count: int, most_nodes: int = 9, most_devices: int = 3) ->
         yield seed, graph, devices, transfers
 
 
-def problem_of(graph: Graph, devices: Devices, transfers: Transfers, objective: str = "makespan") -> Problem:
-    """The workload as a placer is given it."""
-    split = "convex" if objective == "latency" else "free"
-    return contract(fitted(graph, devices), devices, Goal(MEASURES[objective], split, transfers=transfers))
+def problem_of(graph: Graph, devices: Devices, transfers: Transfers) -> OperatorNodes:
+    """The workload as a placer is given it for makespans."""
+    goal = Goal(Measure.LAST_OPERATOR, "free", transfers=transfers)
+    return contract_to(OperatorNodes, fitted(graph, devices), devices, goal)

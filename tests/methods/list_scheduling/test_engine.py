@@ -14,8 +14,10 @@ from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.task_arrays import PartialSchedule, arrays_of, book, new_state
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from partitioner.problem.arrays import Ints
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
+from partitioner.problem.variants import OperatorNodes
+from tests.contracted import contract_to
 from tests.methods.list_scheduling.plain import Plain
 from tests.random_tasks import Case, random_order, task_cases
 
@@ -116,8 +118,9 @@ def test_a_task_without_time_parts_the_idle_slot_that_it_is_in() -> None:
         allowed={kind: np.isin(np.arange(6), mine) for kind, mine in kinds.items()},
     )
     devices = Devices(tuple(DeviceKind(kind, 1) for kind in kinds))
-    tasks = contract(graph, devices, Goal(Measure.LAST_OPERATOR, "free", transfers=Transfers(0.0))).tasks
-    assert tasks is not None
+    tasks = contract_to(
+        OperatorNodes, graph, devices, Goal(Measure.LAST_OPERATOR, "free", transfers=Transfers(0.0))
+    ).tasks
     found = place_in_order(tasks, np.arange(6), "earliest_finish")
     assert found is not None and found.order.tolist() == [2, 0, 4, 5, 1, 3]
     assert finish_times(tasks, found.device, found.order).tolist() == [5.0, 8.0, 4.0, 9.0, 5.0, 7.0]

@@ -19,7 +19,7 @@ from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.portfolio import solve_portfolio
 from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.methods.placing import Placing
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import OperatorNodes
 from tests.large_graphs import large_graph
 from tests.methods.list_scheduling.cases import problem_of
 
@@ -41,7 +41,7 @@ PLACERS = [
 NAMES = ["heft", "etf", "m-etf", "own", "fill"]
 
 
-def problem(n: int, shape: str = "sparse") -> Problem:
+def problem(n: int, shape: str = "sparse") -> OperatorNodes:
     devices = Devices.accelerated(3, memory=0.4 * n)
     return problem_of(large_graph(shape, n), devices, Transfers())
 
@@ -51,7 +51,6 @@ def test_portions_change_nothing(
     monkeypatch: pytest.MonkeyPatch, place: PlaceTasks, settings: Settings
 ) -> None:
     tasks = problem(300).tasks
-    assert tasks is not None
     whole = place(tasks, settings)
     monkeypatch.setattr("partitioner.methods.list_scheduling.found.PORTION", 7)
     parts = place(tasks, settings)
@@ -66,7 +65,6 @@ def test_a_large_graph_is_given_up_when_the_time_is_over(place: PlaceTasks, sett
     """More than one portion; the scheduler that lets time pass takes some more at once."""
     large = problem(3 * events.VISITS // events.EACH // 2 if place is place_m_etf else PORTION + 1)
     late = replace(settings, clock=Clock(0.0))
-    assert large.tasks is not None
     with pytest.raises(OutOfTimeError):
         place(large.tasks, late)
     outcome = as_method(place)(large, late)
@@ -82,5 +80,4 @@ def test_the_portfolio_of_a_large_graph_ends_when_the_time_is_over() -> None:
 def test_a_small_graph_is_placed_however_little_time_there_is() -> None:
     for place, settings in PLACERS:
         tasks = problem(50).tasks
-        assert tasks is not None
         assert place(tasks, replace(settings, clock=Clock(0.0))) is not None

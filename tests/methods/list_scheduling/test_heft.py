@@ -11,9 +11,11 @@ import partitioner as pt
 from partitioner.methods.list_scheduling.choice import Choice
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.tasks import Tasks
+from partitioner.problem.variants import OperatorNodes
+from tests.contracted import contract_to
 from tests.random_tasks import random_order, task_cases
 
 TIMES = {
@@ -31,8 +33,9 @@ THREE = pt.Devices(tuple(pt.DeviceKind(name, 1) for name in TIMES))
 
 
 def example_tasks() -> Tasks:
-    tasks = contract(EXAMPLE, THREE, Goal(Measure.LAST_OPERATOR, "free", transfers=pt.Transfers())).tasks
-    assert tasks is not None
+    tasks = contract_to(
+        OperatorNodes, EXAMPLE, THREE, Goal(Measure.LAST_OPERATOR, "free", transfers=pt.Transfers())
+    ).tasks
     return tasks
 
 

@@ -15,12 +15,15 @@ from partitioner import (
     NoPlanFound,
     OptionError,
     Plan,
-    Transfers,
     evaluate,
     solve,
 )
 from partitioner.methods.list_scheduling.subgraphs import fewest_subgraphs
-from tests.methods.list_scheduling.cases import cases, problem_of
+from partitioner.problem.contract import Goal
+from partitioner.problem.measure import Measure
+from partitioner.problem.variants import SampleProblem
+from tests.contracted import contract_to
+from tests.methods.list_scheduling.cases import cases
 
 LINE = Graph.from_arrays({"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], cost=0.0)
 TO_AND_FRO = Graph.from_arrays(
@@ -64,7 +67,7 @@ def test_for_latency_the_fewest_subgraphs_are_those_of_the_evaluator(first: int,
 
 def test_a_placement_of_too_many_subgraphs_is_no_plan() -> None:
     devices = Devices.accelerated(2, memory=2.0)
-    problem = problem_of(TO_AND_FRO, devices, Transfers(), "latency")
+    problem = contract_to(SampleProblem, TO_AND_FRO, devices, Goal(Measure.ONE_SAMPLE, "convex"))
     assert fewest_subgraphs(problem, np.array([0, 1, 0, 1])).tolist() == [0, 0, 1, 1]
     words = r"needs 2 subgraphs on accelerator\d, and .*--subgraphs-per-accelerator.* allows 1"
     with pytest.raises(NoPlanFound, match=words):

@@ -47,7 +47,6 @@ def test_it_is_at_least_as_good_as_every_placer(
 
 def test_first_fit_finds_room_where_heft_does_not() -> None:
     problem = problem_of(TIGHT, Devices.accelerated(2, memory=6.0), DEFAULT_TRANSFERS)
-    assert problem.tasks is not None
     assert place_heft(problem.tasks, Settings()) is None
     found = place_first_fit(problem.tasks, Settings())
     assert found is not None

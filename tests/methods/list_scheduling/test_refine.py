@@ -44,7 +44,6 @@ def test_refined_placements_are_never_worse_and_obey(monkeypatch: pytest.MonkeyP
     better = 0
     for _, graph, devices, transfers in cases(0, 250, 14):
         tasks = problem_of(graph, devices, transfers).tasks
-        assert tasks is not None
         start = start_of(tasks)
         if start is None:
             continue
@@ -71,7 +70,6 @@ def test_they_are_optimal_where_all_placements_can_be_tried(monkeypatch: pytest.
     tried = 0
     for seed, graph, devices, transfers in cases(2_000, 24, 4):
         tasks = problem_of(graph, devices, transfers).tasks
-        assert tasks is not None
         start = start_of(tasks)
         if start is not None:
             best = least_makespan(graph, devices, transfers)

@@ -9,8 +9,10 @@ import pytest
 from partitioner import evaluate
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
+from partitioner.problem.variants import OperatorNodes
+from tests.contracted import contract_to
 from tests.random_tasks import random_devices, random_order, task_cases
 
 
@@ -46,7 +48,7 @@ def test_no_placement_is_below_the_bound(first: int, count: int) -> None:
     tight = 0
     for case in task_cases(first, count, 6, 3, contention=False):
         goal = Goal(Measure.LAST_OPERATOR, "free", transfers=case.transfers)
-        bound = makespan_bound(contract(case.fitted, case.devices, goal))
+        bound = makespan_bound(contract_to(OperatorNodes, case.fitted, case.devices, goal))
         value = makespan(case.tasks, random_devices(case), random_order(case))
         if math.isfinite(bound) and len(set(case.tasks.group.tolist())) == case.tasks.n:
             tight += math.isclose(value, bound)

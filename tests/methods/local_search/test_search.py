@@ -19,8 +19,9 @@ from partitioner.methods.local_search.tracking import refresh
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys
-from partitioner.problem.contract import Goal, contract
-from partitioner.problem.problem import Problem
+from partitioner.problem.contract import Goal
+from partitioner.problem.variants import PartsProblem
+from tests.contracted import contract_to
 from tests.measures import MEASURES
 from tests.random_workloads import fitted, uneven_workload
 
@@ -29,12 +30,12 @@ SHAPES = [(objective, split) for objective in OBJECTIVES for split in SPLITS]
 MOVES = 3000
 
 
-def problems(first: int, count: int, goal: Goal, most_nodes: int = 14) -> Iterator[tuple[int, Problem]]:
+def problems(first: int, count: int, goal: Goal, most_nodes: int = 14) -> Iterator[tuple[int, PartsProblem]]:
     """Random problems with several devices on which every supernode may run, by seed."""
     for seed in range(first, first + count):
         graph, devices = uneven_workload(np.random.default_rng(seed), most_nodes, 5)
         try:
-            problem = contract(fitted(graph, devices), devices, goal)
+            problem = contract_to(PartsProblem, fitted(graph, devices), devices, goal)
         except WorkloadError:
             continue
         runs = (problem.allowed & (problem.count > 0)[:, None]).any(axis=0).all()
@@ -42,7 +43,7 @@ def problems(first: int, count: int, goal: Goal, most_nodes: int = 14) -> Iterat
             yield seed, problem
 
 
-def random_parts(problem: Problem, seed: int) -> list[Part]:
+def random_parts(problem: PartsProblem, seed: int) -> list[Part]:
     """Supernodes on random devices, or all on one, whatever the limits say."""
     if seed % 2:
         return parts_at(problem, np.full(problem.n, seed % problem.count.sum()))

@@ -18,8 +18,8 @@ from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import OperatorNodes, OperatorProblem
 from partitioner.workload.graph import Bools
 
 Partition = Callable[[Weighted, int, Settings], Ints]  # a graph and how many parts; the part of every vertex
@@ -37,10 +37,10 @@ class Partitioner:
     partition: Partition
     version: Callable[[], str]
 
-    def __call__(self, problem: Problem, settings: Settings) -> Outcome:
+    def __call__(self, problem: OperatorProblem, settings: Settings) -> Outcome:
         """Solve the problem, or say which limit the parts break."""
-        makespan = problem.measure is Measure.LAST_OPERATOR
-        bound = makespan_bound(problem) if makespan else relax(problem).bound
+        makespan = isinstance(problem, OperatorNodes)
+        bound = makespan_bound(problem) if isinstance(problem, OperatorNodes) else relax(problem).bound
         if np.isinf(bound):
             return no_split(problem)
         version = self.version()
@@ -69,10 +69,9 @@ class Partitioner:
         work = problem.work()[kind]
         return self._spread(work, problem.pays[kind], lambda mean: of_nets(mean, problem.nets), settings)
 
-    def group_places(self, problem: Problem, settings: Settings) -> Ints:
+    def group_places(self, problem: OperatorProblem, settings: Settings) -> Ints:
         """Shape (n,): the device of every task, as :meth:`places`."""
         tasks = problem.tasks
-        assert tasks is not None
         work = np.zeros((len(tasks.limit), len(tasks.group_size)))
         np.add.at(work.T, tasks.group, tasks.time.T)
         place = self._spread(work, problem.pays[tasks.kind], lambda mean: of_tasks(mean, tasks), settings)
@@ -96,7 +95,7 @@ class Partitioner:
         return self.partition(graph, parts, settings)
 
 
-def _loaded(problem: Problem, settings: Settings, place: Ints, bound: float, status: str) -> Outcome:
+def _loaded(problem: OperatorProblem, settings: Settings, place: Ints, bound: float, status: str) -> Outcome:
     """What the parts are worth by their loads."""
     parts = parts_at(problem, place)
     value = value_of(problem, parts)
@@ -107,10 +106,9 @@ def _loaded(problem: Problem, settings: Settings, place: Ints, bound: float, sta
     return Outcome(problem, parts, value, min(bound, value), stop, native_status=status)
 
 
-def _timed(problem: Problem, settings: Settings, place: Ints, bound: float, status: str) -> Outcome:
+def _timed(problem: OperatorProblem, settings: Settings, place: Ints, bound: float, status: str) -> Outcome:
     """What the parts are worth if every device runs its tasks by upward rank."""
     tasks = problem.tasks
-    assert tasks is not None
     outcome = timed(problem, settings, Found(place, ordered(tasks, upward_rank(tasks))), bound)
     full = _too_full(tasks.size, tasks.limit, place, outcome.value)
     if full:

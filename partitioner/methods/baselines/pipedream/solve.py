@@ -15,7 +15,7 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.pipeline.loads import pipeline_value
 from partitioner.methods.dp.search import Stopped
 from partitioner.methods.method import Outcome, Part, Settings, no_split
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 OTHER_KINDS = "PipeDream's planner knows one kind of device: all others are left idle"
 ALL_CUTS = "steps from the first source do not reach every layer: planned over all cuts"
@@ -26,7 +26,7 @@ LATE = "PipeDream's planner had not ended when the time was over"
 MOST_STATES, MOST_ON_LEVELS = 5000, 1500
 
 
-def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
+def solve_pipedream(problem: PipelineProblem, settings: Settings) -> Outcome:
     """Method ``pipedream``: the plan of PipeDream's released planner, with a bound for every plan.
 
     It is the plan for the time that the planner predicts, transfers between stages included
@@ -66,7 +66,7 @@ def solve_pipedream(problem: Problem, settings: Settings) -> Outcome:
     )
 
 
-def _kind(problem: Problem) -> tuple[int, tuple[str, ...]]:
+def _kind(problem: PipelineProblem) -> tuple[int, tuple[str, ...]]:
     """The first kind that pays for transfers, or else the first one; and a note if there are others."""
     present = np.flatnonzero(problem.count > 0)
     kind = int(present[np.argmax(problem.pays[present])])
@@ -119,7 +119,7 @@ def _parts(view: View, planned: PipeDreamPlan, kind: int) -> list[Part]:
     ]
 
 
-def _broken(problem: Problem, parts: list[Part]) -> str:
+def _broken(problem: PipelineProblem, parts: list[Part]) -> str:
     """The limit that the plan breaks, in words; empty if it keeps to all."""
     most = max(part.replicas for part in parts)
     if most > problem.copies[parts[0].kind]:
@@ -130,5 +130,5 @@ def _broken(problem: Problem, parts: list[Part]) -> str:
     return ""
 
 
-def _nothing(problem: Problem, bound: float, settings: Settings, notes: tuple[str, ...]) -> Outcome:
+def _nothing(problem: PipelineProblem, bound: float, settings: Settings, notes: tuple[str, ...]) -> Outcome:
     return Outcome(problem, None, np.inf, bound, settings.stop_reason, notes=notes)

@@ -12,9 +12,8 @@ import numpy as np
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.methods.baselines.pipedream.request import MachineLevel
 from partitioner.methods.baselines.pipedream.result import Stage
-from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 
 class View(NamedTuple):
@@ -35,14 +34,14 @@ class View(NamedTuple):
     levels: list[MachineLevel]
 
 
-def view_of(problem: Problem, kind: int) -> View:
+def view_of(problem: PipelineProblem, kind: int) -> View:
     """What the planner sees of a problem whose supernodes all run on one kind of device.
 
     Time is that of both passes, an activation is what the tensors cost that leave a supernode forward,
     times the bandwidth; so a result of the network has none, which the planner counts at cuts behind it.
     Without a bandwidth weights cost nothing, and cost and bytes are one.
     """
-    bandwidth = float(pipeline_of(problem).bandwidth[kind])
+    bandwidth = float(problem.pipeline.bandwidth[kind])
     linked = math.isfinite(bandwidth)
     time_factor = bandwidth if linked else 1.0
     supernode = np.argsort(_first_nodes(problem))
@@ -51,15 +50,15 @@ def view_of(problem: Problem, kind: int) -> View:
     layers = Layers(
         time=problem.time[kind].sum(axis=0)[supernode],
         activation=(problem.output * (problem.transfer_factor[kind] * time_factor))[supernode],
-        parameters=pipeline_of(problem).weights[supernode] * linked,
+        parameters=problem.pipeline.weights[supernode] * linked,
         edges=layer[arcs],
     )
     return View(layers, supernode, levels_of(problem, kind, time_factor))
 
 
-def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[MachineLevel]:
+def levels_of(problem: PipelineProblem, kind: int, bandwidth: float) -> list[MachineLevel]:
     """The machines of each level and the bandwidth between them, given that of the fastest links."""
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     sizes = [1, *pipeline.group[:, kind].tolist(), int(problem.count[kind])]
     paces = [1.0, *pipeline.slowdown.tolist()]
     machines = [outer // inner for inner, outer in pairwise(sizes)]
@@ -82,6 +81,6 @@ def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:
     return tuple(numbers.tolist())
 
 
-def _first_nodes(problem: Problem) -> Ints:
+def _first_nodes(problem: PipelineProblem) -> Ints:
     """Shape (n,): the first node of each supernode."""
     return np.unique(problem.member, return_index=True)[1].astype(np.int64)

@@ -12,7 +12,7 @@ from partitioner.methods.bounds.cover.pricing import Columns
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.imported import imported
 from partitioner.problem.arrays import Floats
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 if TYPE_CHECKING:
     from partitioner.methods.bounds.cover.master import Master
@@ -50,7 +50,7 @@ class Covering:
     """
 
     def __init__(
-        self, problem: Problem, relaxation: Relaxation, left: Callable[[], float] = lambda: np.inf
+        self, problem: PartsProblem, relaxation: Relaxation, left: Callable[[], float] = lambda: np.inf
     ) -> None:
         self.problem, self.bound, self.left = problem, relaxation.bound, left
         self.weight = relaxation.weight

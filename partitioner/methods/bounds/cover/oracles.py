@@ -11,7 +11,7 @@ from partitioner.methods.bounds.cover.pricing import FractionOracle, Oracle, Set
 from partitioner.methods.bounds.cover.states import Ways, enumerate_ways
 from partitioner.methods.bounds.cover.steps import steps_of
 from partitioner.problem.arrays import Floats
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 MOST_STATES = 400_000
 ROUNDING = 1e-12
@@ -53,14 +53,14 @@ class Oracles:
     """
 
     def __init__(
-        self, problem: Problem, threshold: float, left: Callable[[], float] = lambda: np.inf
+        self, problem: PartsProblem, threshold: float, left: Callable[[], float] = lambda: np.inf
     ) -> None:
         self.left = left
         self.time = problem.work()
         self.threshold = threshold
         self.kinds = np.flatnonzero(problem.count > 0).tolist()
         self.count = problem.count[self.kinds]
-        whole = [kind for kind in self.kinds if problem.pays[kind] or _is_contiguous(problem, kind)]
+        whole = [kind for kind in self.kinds if problem.pays[kind] or problem.contiguous[kind]]
         self.ways = {kind: _ways(problem, kind, self.time[kind], threshold, left) for kind in whole}
         self.ready = None not in self.ways.values()
 
@@ -75,16 +75,12 @@ class Oracles:
         return SetOracle(ways.within(threshold), threshold, self.left)
 
 
-def _is_contiguous(problem: Problem, kind: int) -> bool:
-    return bool(problem.regions) and bool(problem.contiguous[kind])
-
-
 def _ways(
-    problem: Problem, kind: int, time: Floats, threshold: float, left: Callable[[], float]
+    problem: PartsProblem, kind: int, time: Floats, threshold: float, left: Callable[[], float]
 ) -> Ways | None:
     shares = SHARES[problem.communication] if problem.pays[kind] else FREE
     transfers = problem.nets.cost * problem.transfer_factor[kind] * shares.transfers
-    steps = steps_of(problem, transfers, _is_contiguous(problem, kind), left)
+    steps = steps_of(problem, transfers, bool(problem.contiguous[kind]), left)
     if steps is None:
         return None
     return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES, left)

@@ -16,7 +16,8 @@ import networkx as nx
 import numpy as np
 
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem, Region
+from partitioner.problem.problem import Region
+from partitioner.problem.variants import PartsProblem
 
 OUT, IN, TORN, MASK = 0, 1, 2, 3
 
@@ -64,7 +65,7 @@ def advance(state: int, bit: int, step: DecisionStep) -> tuple[int, float]:
 
 
 def steps_of(
-    problem: Problem, cut: Floats, convex: bool, left: Callable[[], float] = lambda: np.inf
+    problem: PartsProblem, cut: Floats, convex: bool, left: Callable[[], float] = lambda: np.inf
 ) -> list[DecisionStep] | None:
     """The step of every supernode, in order; None if no seconds are `left`.
 

@@ -12,17 +12,10 @@ from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.measure import Measure
-from partitioner.problem.pipeline import Pipeline
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 
-def pipeline_of(problem: Problem) -> Pipeline:
-    """What the extended model needs of the problem, which has it."""
-    assert problem.pipeline is not None
-    return problem.pipeline
-
-
-def pipeline_value(problem: Problem, stages: Sequence[Part]) -> float:
+def pipeline_value(problem: PipelineProblem, stages: Sequence[Part]) -> float:
     """The objective of stages that together hold every supernode; infinity if one may not run there.
 
     ``"throughput"``: the largest load; ``"batch"``: the sum of the loads, and the largest one once more
@@ -35,11 +28,11 @@ def pipeline_value(problem: Problem, stages: Sequence[Part]) -> float:
     return float(loads.sum()) + (samples(problem) - 1) * largest
 
 
-def stage_loads(problem: Problem, stages: Sequence[Part]) -> Floats:
+def stage_loads(problem: PipelineProblem, stages: Sequence[Part]) -> Floats:
     """Shape (stages,): the average time that each stage spends on a sample."""
     if not stages:
         return np.zeros(0)
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     copies = np.array([part.replicas for part in stages])
     kind = np.array([part.kind for part in stages], dtype=np.int64)
     weights = np.array([pipeline.weights[part.nodes].sum() for part in stages])
@@ -52,18 +45,18 @@ def stage_loads(problem: Problem, stages: Sequence[Part]) -> Floats:
     return np.asarray(work + exchange if pipeline.added else np.maximum(work, exchange))
 
 
-def samples(problem: Problem) -> int:
+def samples(problem: PipelineProblem) -> int:
     """How many samples fill the pipeline at a time."""
-    return pipeline_of(problem).microbatches or 1
+    return problem.pipeline.microbatches or 1
 
 
-def least_work(problem: Problem) -> Floats:
+def least_work(problem: PipelineProblem) -> Floats:
     """Shape (n,): what each supernode adds at least to the sum of all loads."""
     shares = problem.work() / problem.copies[:, None]
     return np.asarray(shares[problem.count > 0].min(axis=0))
 
 
-def least_value(problem: Problem, relaxation: Relaxation) -> float:
+def least_value(problem: PipelineProblem, relaxation: Relaxation) -> float:
     """What no pipeline goes below: its largest load is at least the relaxation's bound.
 
     It holds for the user's graph too, where nodes were merged at the risk of losing the optimum.
@@ -74,6 +67,6 @@ def least_value(problem: Problem, relaxation: Relaxation) -> float:
     return total + (samples(problem) - 1) * relaxation.bound
 
 
-def largest_copies(problem: Problem) -> Ints:
+def largest_copies(problem: PipelineProblem) -> Ints:
     """Shape (K,): the most devices that may share a stage."""
     return np.where(problem.count > 0, problem.copies, 0)

@@ -7,19 +7,18 @@ from functools import lru_cache
 import numpy as np
 
 from partitioner.methods.dp.pipeline.arrays import MemoryModel, StageCosts, StageLimits
-from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.methods.dp.table import growth_of
 from partitioner.problem.arrays import Floats
 from partitioner.problem.pipeline import UNLIMITED, Pipeline
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 from partitioner.workload.in_flight import samples_in_flight
 
 
-def costs_of(problem: Problem) -> StageCosts:
+def costs_of(problem: PipelineProblem) -> StageCosts:
     """What the loads of stages are made of."""
-    nets, pipeline = problem.nets, pipeline_of(problem)
+    nets, pipeline = problem.nets, problem.pipeline
     return StageCosts(
         work=np.ascontiguousarray(problem.work()),
         transfer_factor=problem.transfer_factor,
@@ -36,9 +35,9 @@ def costs_of(problem: Problem) -> StageCosts:
     )
 
 
-def memory_model_of(problem: Problem, space: StateSpace, behind: int = 0) -> MemoryModel:
+def memory_model_of(problem: PipelineProblem, space: StateSpace, behind: int = 0) -> MemoryModel:
     """What stages take of the memory, with `behind` further devices behind all of them."""
-    pipeline, states = pipeline_of(problem), space.states
+    pipeline, states = problem.pipeline, space.states
     most = int(states.left.max(initial=0))
     samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
     scheduled = float(pipeline.schedule is not None)
@@ -57,9 +56,9 @@ def memory_model_of(problem: Problem, space: StateSpace, behind: int = 0) -> Mem
     )
 
 
-def behind_matters(problem: Problem) -> bool:
+def behind_matters(problem: PipelineProblem) -> bool:
     """Whether the memory that a stage needs depends on the devices behind it."""
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     if pipeline.schedule is None:
         return False
     alone, last = (
@@ -68,17 +67,17 @@ def behind_matters(problem: Problem) -> bool:
     return alone != last
 
 
-def least_memory(problem: Problem) -> Floats:
+def least_memory(problem: PipelineProblem) -> Floats:
     """Shape (n,): what each supernode takes at least of the memory of a device."""
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     if pipeline.schedule is None:
         return problem.size
     return problem.size + pipeline.parameters + pipeline.activations
 
 
-def stage_limits_of(problem: Problem) -> StageLimits:
+def stage_limits_of(problem: PipelineProblem) -> StageLimits:
     """What every stage must keep to."""
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     limits = pipeline.limits
     return StageLimits(
         nodes=pipeline.nodes,
@@ -96,9 +95,9 @@ def stage_limits_of(problem: Problem) -> StageLimits:
     )
 
 
-def stage_growth(problem: Problem) -> Floats:
+def stage_growth(problem: PipelineProblem) -> Floats:
     """Shape (K, n): as :func:`partitioner.methods.dp.table.growth_of`; infinity where limits forbid it."""
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     bound = pipeline.limits.rigid or pipeline.limits.neighbours or len(pipeline.pinned.items) > 0
     return np.full(problem.work().shape, np.inf) if bound else growth_of(problem)
 

@@ -14,7 +14,7 @@ from partitioner.methods.dp.pipeline.batch import BatchBracket
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
 from partitioner.methods.dp.pipeline.levels.notes import among, gap_notes
 from partitioner.methods.dp.pipeline.levels.tables import LevelsTables, group_bytes
-from partitioner.methods.dp.pipeline.loads import least_value, pipeline_of, pipeline_value
+from partitioner.methods.dp.pipeline.loads import least_value, pipeline_value
 from partitioner.methods.dp.pipeline.model import behind_matters, least_memory
 from partitioner.methods.dp.pipeline.states import state_bytes
 from partitioner.methods.dp.pipeline.tables import PipelineTables
@@ -22,14 +22,14 @@ from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, no_split, part_numbers
 from partitioner.problem.measure import Measure
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 NEAR = 1.15
 ORDERS_SAVED = 4
 MERGED = "free nodes were merged, perhaps at a loss, to keep the ideals few"
 
 
-def solve_pipeline(problem: Problem, settings: Settings) -> Outcome:
+def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
     """Method ``pipeline``: the best pipeline, proven, where the ideals fit the memory budget.
 
     Elsewhere it is the best one over linear orders, with a bound that holds for every pipeline. The
@@ -39,7 +39,7 @@ def solve_pipeline(problem: Problem, settings: Settings) -> Outcome:
     return among(_coarse_first(problem, settings))
 
 
-def _coarse_first(problem: Problem, settings: Settings) -> Outcome:
+def _coarse_first(problem: PipelineProblem, settings: Settings) -> Outcome:
     """The best pipeline, looked for in the problem contracted further and then in the problem itself."""
     if problem.coarser is None:
         return _solved(problem, settings)
@@ -58,7 +58,7 @@ def _coarse_first(problem: Problem, settings: Settings) -> Outcome:
     return replace(fine, bound=bound, statistics=figures)
 
 
-def _refined(coarse: Outcome, problem: Problem) -> list[Part]:
+def _refined(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
     """The stages of a problem contracted further as stages of the problem."""
     stage = np.empty(problem.n, dtype=np.int64)
     parts = coarse.parts or []
@@ -66,7 +66,7 @@ def _refined(coarse: Outcome, problem: Problem) -> list[Part]:
     return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
 
 
-def _solved(problem: Problem, settings: Settings) -> Outcome:
+def _solved(problem: PipelineProblem, settings: Settings) -> Outcome:
     """The best pipeline of the problem as it is; stages are placed from the end where that matters."""
     if not behind_matters(problem):
         return _walked(problem, settings)
@@ -76,7 +76,7 @@ def _solved(problem: Problem, settings: Settings) -> Outcome:
     return replace(outcome, problem=problem, parts=parts)
 
 
-def _walked(problem: Problem, settings: Settings) -> Outcome:
+def _walked(problem: PipelineProblem, settings: Settings) -> Outcome:
     """The best pipeline from linear orders and then from all ideals."""
     model = model_for(problem)
     relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
@@ -91,22 +91,22 @@ def _walked(problem: Problem, settings: Settings) -> Outcome:
     return _search(linear, lattice)
 
 
-def _from_orders(linear: LinearSearch, note: str = "") -> Outcome:
+def _from_orders(linear: LinearSearch[PipelineProblem], note: str = "") -> Outcome:
     """The best pipeline of the linear orders, with `note` on why no others were looked at."""
     outcome = linear.outcome(note)
-    more = () if linear.closed else gap_notes(outcome.problem, outcome.value, outcome.bound, outcome.bound)
+    more = () if linear.closed else gap_notes(linear.problem, outcome.value, outcome.bound, outcome.bound)
     return replace(outcome, notes=(*outcome.notes, *more))
 
 
-def _with_orders(problem: Problem, settings: Settings) -> Settings:
+def _with_orders(problem: PipelineProblem, settings: Settings) -> Settings:
     """Fewer linear orders where devices are in groups, as each costs more."""
-    levels = len(pipeline_of(problem).slowdown) > 0
+    levels = len(problem.pipeline.slowdown) > 0
     return replace(settings, orders=-(-settings.orders // ORDERS_SAVED)) if levels else settings
 
 
-def model_for(problem: Problem) -> ChainModel:
+def model_for(problem: PipelineProblem) -> ChainModel[PipelineProblem]:
     """What pipelines are judged by, by the objective."""
-    levels = len(pipeline_of(problem).slowdown) > 0
+    levels = len(problem.pipeline.slowdown) > 0
     return ChainModel(
         tables=LevelsTables if levels else PipelineTables,
         bracket=BatchBracket if problem.measure is Measure.BATCH else Bracket,
@@ -116,7 +116,7 @@ def model_for(problem: Problem) -> ChainModel:
     )
 
 
-def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
+def bound_without_levels(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> float:
     """What no pipeline goes below if all links are as fast as inside a group."""
     flat = without_levels(linear.problem.relaxed())
     model = model_for(flat)
@@ -126,12 +126,12 @@ def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
     return bracket.bound
 
 
-def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
+def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     """The best pipeline of the lattice of all ideals, from the best linear one on."""
     problem, model, settings = linear.problem, linear.model, linear.settings
     tables = model.tables(problem, linear.relaxation, lattice)
     low = linear.bound
-    if len(pipeline_of(problem).slowdown):
+    if len(problem.pipeline.slowdown):
         low = max(low, bound_without_levels(linear, lattice))
     bracket = model.bracket(tables, settings, low, linear.value)
     far = np.isfinite(linear.value) and linear.value > NEAR * linear.bound
@@ -160,6 +160,6 @@ def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
             "table_bytes": lattice.nbytes + lattice.size * model.state_bytes(problem),
             "orders": linear.orders,
             "linear_value": linear.value,
-            **({ANY_DEVICES: low} if len(pipeline_of(problem).slowdown) else {}),
+            **({ANY_DEVICES: low} if len(problem.pipeline.slowdown) else {}),
         },
     )

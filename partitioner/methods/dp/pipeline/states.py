@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.dp.pipeline.arrays import Bools, DeviceStates
-from partitioner.methods.dp.pipeline.loads import largest_copies, pipeline_of
+from partitioner.methods.dp.pipeline.loads import largest_copies
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 BYTES_PER_STATE = 17
 
@@ -34,8 +34,8 @@ class StateSpace:
         Shape (S,): whether a pipeline may end with these devices.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        limits, counted = pipeline_of(problem).limits, counts_stages(problem)
+    def __init__(self, problem: PipelineProblem) -> None:
+        limits, counted = problem.pipeline.limits, counts_stages(problem)
         radix = problem.count + 1
         stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)))
         self.count = state_count(problem)
@@ -61,17 +61,17 @@ class StateSpace:
         return int(copies * self.states.stride[kind]) + self.states.hop
 
 
-def counts_stages(problem: Problem) -> bool:
+def counts_stages(problem: PipelineProblem) -> bool:
     """Whether states must know how many stages there are."""
-    return pipeline_of(problem).limits.stages > 0 and int(problem.copies.max()) > 1
+    return problem.pipeline.limits.stages > 0 and int(problem.copies.max()) > 1
 
 
-def state_count(problem: Problem) -> int:
+def state_count(problem: PipelineProblem) -> int:
     """How many states there are."""
-    stages = pipeline_of(problem).limits.stages + 1 if counts_stages(problem) else 1
+    stages = problem.pipeline.limits.stages + 1 if counts_stages(problem) else 1
     return int(np.prod(problem.count + 1, dtype=object)) * stages
 
 
-def state_bytes(problem: Problem) -> int:
+def state_bytes(problem: PipelineProblem) -> int:
     """Bytes that the table takes for each ideal."""
     return BYTES_PER_STATE * state_count(problem)

@@ -15,7 +15,7 @@ from partitioner.methods.dp.pipeline.model import costs_of, memory_model_of, sta
 from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
 from partitioner.methods.method import Part
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 SLACK = 1e-9
 
@@ -31,7 +31,7 @@ class PipelineTables:
         The problem's; its weights bound what the supernodes outside an ideal need.
     """
 
-    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
+    def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.space = StateSpace(problem)
         self.costs = costs_of(problem)

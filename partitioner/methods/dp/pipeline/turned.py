@@ -10,10 +10,11 @@ import numpy as np
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Ints, Rows, rows_of
 from partitioner.problem.pipeline import Pipeline
-from partitioner.problem.problem import Nets, Problem
+from partitioner.problem.problem import Nets
+from partitioner.problem.variants import PipelineProblem
 
 
-def turned(problem: Problem) -> Problem:
+def turned(problem: PipelineProblem) -> PipelineProblem:
     """The problem with every arc of precedence turned; supernode v becomes n - 1 - v.
 
     Its chains are those of the problem, last stage first. It has no `coarser`.
@@ -33,7 +34,7 @@ def turned(problem: Problem) -> Problem:
         coarser=None,
         output=problem.output[::-1].copy(),
         pipeline=_turned_pipeline(problem.pipeline),
-        relaxed_pipeline=_turned_pipeline(problem.relaxed_pipeline),
+        relaxed_pipeline=problem.relaxed_pipeline and _turned_pipeline(problem.relaxed_pipeline),
     )
 
 
@@ -42,9 +43,7 @@ def turned_stages(stages: Sequence[Part], n: int) -> list[Part]:
     return [replace(part, nodes=n - 1 - part.nodes[::-1]) for part in stages[::-1]]
 
 
-def _turned_pipeline(pipeline: Pipeline | None) -> Pipeline | None:
-    if pipeline is None:
-        return None
+def _turned_pipeline(pipeline: Pipeline) -> Pipeline:
     return replace(
         pipeline,
         weights=pipeline.weights[::-1].copy(),

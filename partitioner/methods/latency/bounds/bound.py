@@ -12,10 +12,10 @@ from partitioner.methods.latency.bounds.serial import serial_bound
 from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.method import OutOfTimeError, Settings
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 
-def bound_of(problem: Problem, settings: Settings) -> float:
+def bound_of(problem: SampleProblem, settings: Settings) -> float:
     """The best of the longest path and of serial bounds along the heaviest path, as far as time allows.
 
     Each serial bound drops the edges that pass over more than a share of the path, and is one of a
@@ -30,7 +30,7 @@ def bound_of(problem: Problem, settings: Settings) -> float:
     return best
 
 
-def _serial_bounds(problem: Problem, settings: Settings) -> Iterator[float]:
+def _serial_bounds(problem: SampleProblem, settings: Settings) -> Iterator[float]:
     """The bounds along the spines on the heaviest path, the shortest reach first."""
     flow = flow_for(problem, settings)
     path = heaviest_path(flow, settings)

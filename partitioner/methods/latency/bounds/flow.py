@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.methods.latency.program.seats import Mask
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 OFTEN = 100  # nodes, edges or nets between two looks at the clock
 
@@ -50,7 +50,7 @@ class Flow:
         return 2 * self.group + self.backward if self.together else np.arange(len(self.size))
 
 
-def flow_for(problem: Problem, settings: Settings) -> Flow:
+def flow_for(problem: SampleProblem, settings: Settings) -> Flow:
     """The problem's graph, runs of one group in which each node is the next one's only neighbour merged.
 
     With one subgraph a device such a run is never cut, nor does a CPU gain by cutting it.
@@ -85,7 +85,7 @@ def _added(value: Floats, label: Ints) -> Floats:
     return np.asarray(np.bincount(label, value, label.max() + 1), dtype=np.float64)
 
 
-def _runs(problem: Problem, settings: Settings) -> Ints:
+def _runs(problem: SampleProblem, settings: Settings) -> Ints:
     """Shape (n,): the first node of the run that each node is in."""
     head = np.arange(problem.n)
     for v in settings.watched(range(problem.n), OFTEN):
@@ -97,7 +97,7 @@ def _runs(problem: Problem, settings: Settings) -> Ints:
     return head
 
 
-def _nets(problem: Problem, label: Ints, settings: Settings) -> list[tuple[int, list[int], float]]:
+def _nets(problem: SampleProblem, label: Ints, settings: Settings) -> list[tuple[int, list[int], float]]:
     nets = []
     for e, cost in settings.watched(enumerate(problem.nets.cost.tolist()), OFTEN):
         source = int(label[problem.nets.source[e]])

@@ -26,7 +26,7 @@ from partitioner.methods.latency.bounds.flow import Flow
 from partitioner.methods.latency.bounds.spine import Spine, with_passengers
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 SMALLEST = 0.01  # share of a device's memory
@@ -34,7 +34,7 @@ MOST_SIDES = 5
 BYTES = 48  # for each pair of separators, those in between included
 
 
-def serial_bound(problem: Problem, flow: Flow, spine: Spine, settings: Settings) -> float:
+def serial_bound(problem: SampleProblem, flow: Flow, spine: Spine, settings: Settings) -> float:
     """The length of the shortest sequence along a spine; 0 if its sums would take too much memory.
 
     Raises

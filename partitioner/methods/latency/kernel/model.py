@@ -9,11 +9,11 @@ from partitioner.methods.latency.kernel.tracking import refresh
 from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints, rows_of
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
-def model_of(problem: Problem, slots: int) -> LatencyModel:
+def model_of(problem: SampleProblem, slots: int) -> LatencyModel:
     """The problem as the compiled search reads it, with room for `slots` subgraphs of each pass."""
     kind, nets = device_kinds(problem), problem.nets
     pays = problem.pays[kind]
@@ -48,7 +48,7 @@ def model_of(problem: Problem, slots: int) -> LatencyModel:
     )
 
 
-def _sites(problem: Problem, kind: Ints) -> Ints:
+def _sites(problem: SampleProblem, kind: Ints) -> Ints:
     """The devices worth drawing: of CPUs that hold everything the first one is as good as all."""
     first = np.cumsum(problem.count) - problem.count
     roomy = ~problem.pays & (problem.memory >= problem.size.sum())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from partitioner.methods.latency.program.seats import Seats
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Columns:
         Shape (1,): the last finish.
     """
 
-    problem: Problem
+    problem: SampleProblem
     seats: Seats
     horizon: float
     head: Floats

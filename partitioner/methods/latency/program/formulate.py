@@ -13,7 +13,7 @@ from partitioner.methods.latency.program.columns import Columns
 from partitioner.methods.latency.program.seats import Mask, Seats, heads_and_tails, seats_of
 from partitioner.methods.solvers.program import Builder, Program
 from partitioner.problem.arrays import Floats, Ints, Rows
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class LatencyProgram:
         return self.seats.layout(there.argmax(axis=1))
 
 
-def formulate(problem: Problem, cutoff: float = np.inf, bound: float = 0.0) -> LatencyProgram:
+def formulate(problem: SampleProblem, cutoff: float = np.inf, bound: float = 0.0) -> LatencyProgram:
     """State the integer program (paper, Figures 5 and 6, with nets in place of edges).
 
     Parameters
@@ -83,19 +83,19 @@ def formulate(problem: Problem, cutoff: float = np.inf, bound: float = 0.0) -> L
     return LatencyProgram(c.seats, builder.program(c.total), unit, cutoff, c.x)
 
 
-def longest(problem: Problem) -> float:
+def longest(problem: SampleProblem) -> float:
     """No layout takes longer: everything one after another, every net into and out of each subgraph."""
     slowest = np.where(problem.allowed, problem.work(), 0.0).max(axis=0, initial=0.0).sum()
     pins = np.diff(problem.nets.pins.start)
     return float(slowest + (problem.nets.cost * pins).sum())
 
 
-def _scaled(problem: Problem, unit: float) -> Problem:
+def _scaled(problem: SampleProblem, unit: float) -> SampleProblem:
     nets = problem.nets._replace(cost=problem.nets.cost / unit)
     return replace(problem, time=problem.time / unit, nets=nets)
 
 
-def _columns(builder: Builder, problem: Problem, seats: Seats, horizon: float, bound: float) -> Columns:
+def _columns(builder: Builder, problem: SampleProblem, seats: Seats, horizon: float, bound: float) -> Columns:
     head, tail = (np.minimum(each, 2.0) for each in heads_and_tails(problem))
     subgraphs = np.flatnonzero(seats.pays)
     held = seats.open[:, subgraphs]
@@ -119,7 +119,7 @@ def _columns(builder: Builder, problem: Problem, seats: Seats, horizon: float, b
     )
 
 
-def _placed(builder: Builder, problem: Problem, may: Mask) -> Ints:
+def _placed(builder: Builder, problem: SampleProblem, may: Mask) -> Ints:
     """Shape (n, seats): with one subgraph a device, nodes of a group and pass share their variables."""
     if problem.subgraphs > 1:
         return _where(builder, may, integer=True)

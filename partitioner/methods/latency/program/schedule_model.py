@@ -12,7 +12,7 @@ from partitioner.methods.communication import joint_terms
 from partitioner.methods.latency.program.formulate import longest
 from partitioner.methods.latency.program.seats import Seats, heads_and_tails, seats_of
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 UNITS = 10**8
 LARGEST = 2**52
@@ -49,7 +49,7 @@ class ScheduleModel:
 class _Maker:
     """What the families of constraints share."""
 
-    def __init__(self, problem: Problem, cutoff: float, bound: float) -> None:
+    def __init__(self, problem: SampleProblem, cutoff: float, bound: float) -> None:
         horizon = min(cutoff, longest(problem))
         self.problem, self.seats = problem, seats_of(problem, horizon)
         self.scale = UNITS / horizon if horizon > 0 else 1.0
@@ -82,7 +82,7 @@ class _Maker:
         return [self.x[v][s].negated()] if s in self.x[v] else []
 
 
-def model_of(problem: Problem, cutoff: float, bound: float) -> ScheduleModel:
+def model_of(problem: SampleProblem, cutoff: float, bound: float) -> ScheduleModel:
     """State the problem (paper, Appendix A.1): a value above `cutoff` is cut off.
 
     Implications take the place of the linearised constraints. The seats of a device are ordered, so

@@ -13,7 +13,7 @@ from partitioner.methods.latency.program.schedule_model import ScheduleModel, mo
 from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.methods.solvers.backends.cpsat import EFFORT_PER_SECOND
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 _STOPS = {cp_model.OPTIMAL: "optimal", cp_model.INFEASIBLE: "infeasible"}
 
@@ -34,7 +34,7 @@ class ScheduleTask:
         A layout to begin with.
     """
 
-    problem: Problem
+    problem: SampleProblem
     cutoff: float
     bound: float = 0.0
     start: SubgraphLayout | None = None

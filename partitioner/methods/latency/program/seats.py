@@ -11,7 +11,7 @@ from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.latency.path import best_times, heads
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 Mask = NDArray[np.bool_]
 
@@ -48,7 +48,7 @@ class Seats:
         """The layout in which node v sits at ``seat[v]``."""
         return SubgraphLayout(self.device[seat], self.slot[seat])
 
-    def of(self, problem: Problem, layout: SubgraphLayout) -> Ints:
+    def of(self, problem: SampleProblem, layout: SubgraphLayout) -> Ints:
         """Shape (n,): the seat of every node in a layout, -1 where there is none."""
         paid = self.pays[None, :]
         fits = self.device == layout.place[:, None]
@@ -57,7 +57,7 @@ class Seats:
         return np.where(fits.any(axis=1), fits.argmax(axis=1), -1)
 
 
-def seats_of(problem: Problem, cutoff: float = np.inf) -> Seats:
+def seats_of(problem: SampleProblem, cutoff: float = np.inf) -> Seats:
     """All seats, and who may take which so that the value is at most `cutoff`.
 
     Devices that do not pay are as good as one as long as one has room for everything. Of the groups that
@@ -79,7 +79,7 @@ def seats_of(problem: Problem, cutoff: float = np.inf) -> Seats:
     return Seats(device, kind, backward.astype(bool), slot, pays, may)
 
 
-def heads_and_tails(problem: Problem) -> tuple[Floats, Floats]:
+def heads_and_tails(problem: SampleProblem) -> tuple[Floats, Floats]:
     """Shape (n,) each: the longest path that ends with the node, and what must follow it, in best times."""
     best, tail = best_times(problem), np.zeros(problem.n)
     for v in reversed(range(problem.n)):
@@ -88,7 +88,7 @@ def heads_and_tails(problem: Problem) -> tuple[Floats, Floats]:
     return heads(problem), tail
 
 
-def _open(problem: Problem, cutoff: float) -> Mask:
+def _open(problem: SampleProblem, cutoff: float) -> Mask:
     """Shape (K, n): may every member of the node's group run on the kind, and the node in time?"""
     head, tail = heads_and_tails(problem)
     with np.errstate(invalid="ignore"):
@@ -100,7 +100,7 @@ def _open(problem: Problem, cutoff: float) -> Mask:
     return together[:, problem.group]
 
 
-def _canonical(problem: Problem) -> Ints:
+def _canonical(problem: SampleProblem) -> Ints:
     """Shape (K, n): the highest index of a device of the kind that the node's group needs."""
     size = np.bincount(problem.group, problem.size)
     order = np.argsort(-size, kind="stable")

@@ -14,7 +14,7 @@ from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.orders import depth_first
 from partitioner.problem.precedence import distinct, merge_cycles, relabelled
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem, SampleProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
@@ -64,7 +64,7 @@ class BlockCosts(NamedTuple):
     backward: Ints
 
 
-def sequenced(problem: Problem, chain: Problem) -> tuple[Problem, Ints]:
+def sequenced(problem: SampleProblem, chain: ChainProblem) -> tuple[ChainProblem, Ints]:
     """The chain with every edge of the backward pass mirrored, and the supernode of every node.
 
     Then blocks that follow one another can run forward in their order and backward in the reverse order;
@@ -89,7 +89,9 @@ def sequenced(problem: Problem, chain: Problem) -> tuple[Problem, Ints]:
     return coarse, label[member]
 
 
-def coarsened(chain: Problem, number: Ints, share: float, rng: np.random.Generator) -> tuple[Problem, Ints]:
+def coarsened(
+    chain: ChainProblem, number: Ints, share: float, rng: np.random.Generator
+) -> tuple[ChainProblem, Ints]:
     """Merge ends of random edges, and the new supernode of every old one, so that fewer ideals are left.
 
     Parameters
@@ -110,7 +112,7 @@ def coarsened(chain: Problem, number: Ints, share: float, rng: np.random.Generat
     return _contracted(chain, np.unique(label, return_inverse=True)[1], pairs)
 
 
-def _contracted(chain: Problem, label: Ints, pairs: Ints) -> tuple[Problem, Ints]:
+def _contracted(chain: ChainProblem, label: Ints, pairs: Ints) -> tuple[ChainProblem, Ints]:
     """Merge what has one label or is on a circle of pairs then; also the new number of every supernode."""
     group, pairs = merge_cycles(label, relabelled(pairs, label))
     count = int(group.max()) + 1
@@ -125,7 +127,7 @@ def _rows(pairs: Ints, count: int) -> Rows:
     return rows_of(pairs[:, 0], pairs[:, 1], count)
 
 
-def costs_of(problem: Problem, n: int, member: Ints, settings: Settings) -> BlockCosts:
+def costs_of(problem: SampleProblem, n: int, member: Ints, settings: Settings) -> BlockCosts:
     """What blocks of `n` supernodes cost, given the supernode of every node."""
     backward = problem.backward.astype(np.int64)
     pins, makes, cost = _half_nets(problem, 2 * member + backward, settings)
@@ -163,7 +165,7 @@ def costs_of(problem: Problem, n: int, member: Ints, settings: Settings) -> Bloc
 
 
 def _half_nets(
-    problem: Problem, half: Ints, settings: Settings
+    problem: SampleProblem, half: Ints, settings: Settings
 ) -> tuple[list[tuple[int, ...]], list[int], list[float]]:
     """The nets between halves: their pins, who makes the tensor, and their cost; equal ones are one."""
     nets, found = problem.nets, dict[tuple[int, tuple[int, ...]], float]()
@@ -175,7 +177,7 @@ def _half_nets(
     return [pins for _, pins in found], [maker for maker, _ in found], list(found.values())
 
 
-def _work(problem: Problem, n: int, member: Ints) -> Floats:
+def _work(problem: SampleProblem, n: int, member: Ints) -> Floats:
     work = np.zeros((len(problem.count), 2, n))
     for k, rows in enumerate(problem.time):
         barred = ~problem.allowed[k] | (problem.count[k] == 0)

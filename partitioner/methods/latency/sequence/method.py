@@ -14,10 +14,10 @@ from partitioner.methods.latency.layout import outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.sequence.sequence_search import SequenceSearch
 from partitioner.methods.method import Outcome, Settings, no_split
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 
-def solve_sequence(problem: Problem, settings: Settings) -> Outcome:
+def solve_sequence(problem: SampleProblem, settings: Settings) -> Outcome:
     """Method ``sequence``: the best sequence of blocks, and the best plan of the beam search around it.
 
     The bound is the longest path with every node at its best, unless the graph itself is one path

@@ -9,12 +9,12 @@ import numpy as np
 from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import SampleProblem
 
 ATTEMPTS = 10_000
 
 
-def is_counted(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def is_counted(problem: SampleProblem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Shape (K,): kinds whose devices hold blocks one by one; on others no block asks for a device.
 
     Kinds that pay nothing and have no limit of memory hold all that is theirs on their first device, as
@@ -23,7 +23,7 @@ def is_counted(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return np.asarray(problem.pays | np.isfinite(problem.memory))
 
 
-def packed(problem: Problem, member: Ints, blocks: Sequence[Part]) -> SubgraphLayout | None:
+def packed(problem: SampleProblem, member: Ints, blocks: Sequence[Part]) -> SubgraphLayout | None:
     """A layout in which every device holds at most `problem.subgraphs` of the blocks; None if none is found.
 
     Parameters
@@ -48,7 +48,7 @@ def packed(problem: Problem, member: Ints, blocks: Sequence[Part]) -> SubgraphLa
     return _layout(problem, member, blocks, device)
 
 
-def _layout(problem: Problem, member: Ints, blocks: Sequence[Part], device: Ints) -> SubgraphLayout:
+def _layout(problem: SampleProblem, member: Ints, blocks: Sequence[Part], device: Ints) -> SubgraphLayout:
     number = np.empty(int(member.max()) + 1, dtype=np.int64)
     for i, block in enumerate(blocks):
         number[block.nodes] = i

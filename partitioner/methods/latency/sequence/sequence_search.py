@@ -26,7 +26,7 @@ from partitioner.methods.latency.sequence.sequence_table import (
 from partitioner.methods.latency.timing import latency
 from partitioner.methods.method import OutOfTimeError, Part, Settings, part_numbers
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem, SampleProblem
 
 MOST_IDEALS = 200_000
 IDEALS_PER_SECOND = 100_000
@@ -67,7 +67,7 @@ class SequenceSearch:
         How many blocks each device may hold now, and between how many its memory is shared out.
     """
 
-    problem: Problem
+    problem: SampleProblem
     settings: Settings
     total: float = field(default=np.inf, init=False)
     blocks: list[Part] = field(default_factory=list, init=False)
@@ -95,7 +95,8 @@ class SequenceSearch:
 
     def _search(self) -> None:
         """All ideals of the least contracted graph that has few enough; only linear orders if none has."""
-        chain, searched = self.problem.chain, False
+        searched = False
+        chain: ChainProblem | None = self.problem.chain
         while chain is not None and not (searched and self.settings.expired):
             model = self._model(*sequenced(self.problem, chain))
             self.try_orders(model)
@@ -182,7 +183,7 @@ class SequenceSearch:
             self._offer(model, blocks)
         return True
 
-    def _model(self, chain: Problem, member: Ints) -> SequenceModel:
+    def _model(self, chain: ChainProblem, member: Ints) -> SequenceModel:
         return sequence_model_of(self.problem, chain, member, self.settings)
 
     def _shared(self, model: SequenceModel) -> SequenceModel:

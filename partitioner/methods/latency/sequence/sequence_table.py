@@ -14,7 +14,7 @@ from partitioner.methods.latency.sequence.packing import is_counted
 from partitioner.methods.latency.sequence.sequence_kernel import sweep
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem, SampleProblem
 
 BYTES_PER_STATE = 13
 SLICE = 2_000_000
@@ -34,14 +34,16 @@ class SequenceModel:
         What blocks cost, and what they cost at least for each supernode.
     """
 
-    problem: Problem
-    chain: Problem
+    problem: SampleProblem
+    chain: ChainProblem
     member: Ints
     costs: BlockCosts
     weight: Floats
 
 
-def sequence_model_of(problem: Problem, chain: Problem, member: Ints, settings: Settings) -> SequenceModel:
+def sequence_model_of(
+    problem: SampleProblem, chain: ChainProblem, member: Ints, settings: Settings
+) -> SequenceModel:
     """Return the model of a contraction."""
     costs = costs_of(problem, chain.n, member, settings)
     return SequenceModel(problem, chain, member, costs, additive_weights(costs))
@@ -67,7 +69,7 @@ class SequenceStates:
     stride: Ints
 
 
-def states_of(problem: Problem, subgraphs: int, most: int) -> SequenceStates:
+def states_of(problem: SampleProblem, subgraphs: int, most: int) -> SequenceStates:
     """Every vector of used devices with `subgraphs` blocks each, but no more than about `most` vectors."""
     counted = is_counted(problem)
     count = np.where(counted, problem.count * subgraphs, 0)

@@ -18,6 +18,8 @@ from partitioner.methods.baselines.graph_partitioning.weighted import (
 )
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
+from partitioner.problem.variants import OperatorNodes
+from tests.contracted import contract_to
 from tests.random_problems import cases
 from tests.random_workloads import fitted, in_known_order
 
@@ -70,8 +72,7 @@ def test_tasks_of_a_group_are_one_vertex() -> None:
     for case in cases(92_000, 60):
         goal = Goal(Measure.LAST_OPERATOR, "free", transfers=Transfers(slope=1.0))
         graph = in_known_order(case.graph)
-        tasks = contract(fitted(graph, case.devices), case.devices, goal).tasks
-        assert tasks is not None
+        tasks = contract_to(OperatorNodes, fitted(graph, case.devices), case.devices, goal).tasks
         group = tasks.group[np.argsort(tasks.node)].tolist()
         edges = [(u, v, c) for (u, v), c in zip(graph.edges.tolist(), graph.cost, strict=True)]
         expected = tensors_between(edges, group)

@@ -10,15 +10,16 @@ from partitioner.methods.baselines.single_device import solve_single
 from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.method import Settings
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
+from tests.contracted import contract_to
 from tests.measures import MEASURES
 from tests.oracle import best_values
 from tests.random_workloads import fitted, random_workload, uneven_workload
 
 
-def bound_of(problem: Problem, value: float, gap: float = 0.0, stop: bool = False) -> float:
+def bound_of(problem: PartsProblem, value: float, gap: float = 0.0, stop: bool = False) -> float:
     covering = Covering(problem, relax(problem))
     covering.rise(value, gap, lambda: stop, lambda bound: None)
     return covering.bound
@@ -34,8 +35,11 @@ def test_the_bound_is_a_bound(objective: str, split: str) -> None:
         graph, devices = uneven_workload(rng, 7)
         cpus, backward = bool(rng.integers(2)), bool(rng.integers(2))
         best = best_values(graph, devices, objective, cpus, backward)[split]
-        problem = contract(
-            fitted(graph, devices), devices, Goal(MEASURES[objective], split, (), cpus, backward)
+        problem = contract_to(
+            PartsProblem,
+            fitted(graph, devices),
+            devices,
+            Goal(MEASURES[objective], split, (), cpus, backward),
         )
         floor = relax(problem).bound
         if best is None or best <= floor:
@@ -53,7 +57,7 @@ def test_the_gap_is_the_highest_that_is_tried() -> None:
     rng = np.random.default_rng(3)
     for _ in range(30):
         graph, devices = uneven_workload(rng, 7)
-        problem = contract(fitted(graph, devices), devices, Goal(split="free"))
+        problem = contract_to(PartsProblem, fitted(graph, devices), devices, Goal(split="free"))
         outcome = solve_single(problem, Settings())
         relaxation = relax(problem)
         if outcome.parts is None or relaxation.bound == np.inf:
@@ -65,7 +69,7 @@ def test_the_gap_is_the_highest_that_is_tried() -> None:
 def test_it_stops_when_told() -> None:
     """Told to stop at once, it returns the relaxation's bound."""
     graph, devices = random_workload(np.random.default_rng(1), 9)
-    problem = contract(fitted(graph, devices), devices, Goal(split="free"))
+    problem = contract_to(PartsProblem, fitted(graph, devices), devices, Goal(split="free"))
     assert bound_of(problem, 1e6, stop=True) == relax(problem).bound
 
 
@@ -73,5 +77,7 @@ def test_it_stops_when_told() -> None:
 def test_thresholds_below_which_nothing_fits_are_refuted(value: float) -> None:
     """Weights of which no device can hold any stay finite, so that the next threshold can be tried."""
     graph = Graph.from_arrays({"gpu": [1.0, 1.0]}, [(0, 1)], 1.0)
-    problem = contract(graph, Devices((DeviceKind("gpu", 2),)), Goal(Measure.LARGEST_LOAD, "free"))
+    problem = contract_to(
+        PartsProblem, graph, Devices((DeviceKind("gpu", 2),)), Goal(Measure.LARGEST_LOAD, "free")
+    )
     assert bound_of(problem, value) == pytest.approx(2.0, rel=1e-3)

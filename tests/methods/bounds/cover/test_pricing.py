@@ -11,17 +11,18 @@ from partitioner import Devices
 from partitioner.methods.bounds.cover.pricing import FractionOracle, SetOracle
 from partitioner.methods.bounds.cover.states import CoverStates, enumerate_ways
 from partitioner.methods.bounds.cover.steps import steps_of
-from partitioner.problem.contract import Goal, contract
-from partitioner.problem.problem import Problem
+from partitioner.problem.contract import Goal
+from partitioner.problem.variants import PartsProblem
+from tests.contracted import contract_to
 from tests.random_workloads import random_workload
 
 
-def problems(seed: int, count: int) -> list[Problem]:
+def problems(seed: int, count: int) -> list[PartsProblem]:
     rng = np.random.default_rng(seed)
-    return [contract(*random_workload(rng, 9), Goal(split="free")) for _ in range(count)]
+    return [contract_to(PartsProblem, *random_workload(rng, 9), Goal(split="free")) for _ in range(count)]
 
 
-def states_of(problem: Problem, threshold: float) -> CoverStates:
+def states_of(problem: PartsProblem, threshold: float) -> CoverStates:
     """The states of sets within a threshold, enumerated for a larger one."""
     steps = steps_of(problem, problem.nets.cost, False)
     assert steps is not None
@@ -30,7 +31,7 @@ def states_of(problem: Problem, threshold: float) -> CoverStates:
     return ways.within(threshold)
 
 
-def set_load(problem: Problem, kind: int, chosen: np.ndarray) -> float:
+def set_load(problem: PartsProblem, kind: int, chosen: np.ndarray) -> float:
     """Processing of the chosen supernodes plus the cost of every net that is partly chosen."""
     if not problem.allowed[kind, chosen].all():
         return np.inf
@@ -94,6 +95,6 @@ def test_the_devices_of_a_problem_without_nets() -> None:
     from partitioner import Graph
 
     graph = Graph.from_arrays({"accelerator": [3.0, 4.0, 5.0]})
-    problem = contract(graph, Devices.accelerated(2), Goal(split="free"))
+    problem = contract_to(PartsProblem, graph, Devices.accelerated(2), Goal(split="free"))
     states = states_of(problem, 8.0)
     assert SetOracle(states, 8.0)(problem.work()[0]).weight == 8.0

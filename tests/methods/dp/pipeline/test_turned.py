@@ -9,12 +9,12 @@ import numpy as np
 from partitioner.methods.dp.pipeline.loads import pipeline_value
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.method import Part
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline.cases import problem_of
 from tests.random_pipelines import random_case
 
 
-def problems() -> list[Problem]:
+def problems() -> list[PipelineProblem]:
     """Random problems of which some lie idle until several stages are at work."""
     rng = np.random.default_rng(3)
     features = ("kinds", "replicas", "memory", "constraints")
@@ -34,10 +34,10 @@ def test_twice_is_the_problem_again() -> None:
     """Every field of the problem and of its pipeline comes back."""
     for problem in problems():
         again = turned(turned(problem))
-        for entry in fields(Problem):
+        for entry in fields(PipelineProblem):
             if entry.name not in ("coarser", "pipeline", "relaxed_pipeline"):
                 assert same(getattr(problem, entry.name), getattr(again, entry.name)), entry.name
-        for entry in fields(problem.pipeline):  # type: ignore[arg-type]
+        for entry in fields(problem.pipeline):
             assert same(getattr(problem.pipeline, entry.name), getattr(again.pipeline, entry.name)), (
                 entry.name
             )

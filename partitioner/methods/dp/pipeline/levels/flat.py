@@ -11,19 +11,18 @@ from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.pipeline.levels.layout import GroupLayout
 from partitioner.methods.dp.pipeline.levels.search_target import Outside
-from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.methods.dp.pipeline.model import least_memory
 from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 UNENDING = 2**62
 
 
-def without_levels(problem: Problem) -> Problem:
+def without_levels(problem: PipelineProblem) -> PipelineProblem:
     """The problem with all devices in one group: no pipeline gets dearer by that."""
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     group = pipeline.group[:0]
     return replace(problem, pipeline=replace(pipeline, group=group, slowdown=pipeline.slowdown[:0]))
 
@@ -42,13 +41,13 @@ class Remainders:
     """
 
     def __init__(
-        self, problem: Problem, relaxation: Relaxation, lattice: Lattice, layout: GroupLayout
+        self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice, layout: GroupLayout
     ) -> None:
         self.layout = layout
-        pipeline = pipeline_of(problem)
+        pipeline = problem.pipeline
         limits = replace(pipeline.limits, stages=0, all_devices=False)
         flat = without_levels(replace(problem, size=least_memory(problem)))
-        flat = replace(flat, pipeline=replace(pipeline_of(flat), schedule=None, limits=limits))
+        flat = replace(flat, pipeline=replace(flat.pipeline, schedule=None, limits=limits))
         other = turned(flat)
         opposite = _opposite(other, lattice)
         mirrored = replace(relaxation, weight=relaxation.weight[::-1].copy())
@@ -71,7 +70,7 @@ class Remainders:
         return np.array([outside.least(ideals, number * self.layout.size) for number in groups])
 
 
-def _opposite(other: Problem, lattice: Lattice) -> Lattice:
+def _opposite(other: PipelineProblem, lattice: Lattice) -> Lattice:
     """The lattice of the turned problem whose ideals are what those of a lattice leave."""
     if lattice.linear:
         return chain_lattice(other.n - 1 - np.argsort(lattice.rank)[::-1])

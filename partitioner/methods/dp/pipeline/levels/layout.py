@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.dp.pipeline.arrays import Bools
-from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.methods.dp.pipeline.model import behind_matters
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +66,9 @@ class GroupLayout:
         return range(first * size, (first + groups) * size)
 
 
-def layout_of(problem: Problem) -> GroupLayout:
+def layout_of(problem: PipelineProblem) -> GroupLayout:
     """The layout of the devices of a problem, which has levels."""
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     size = np.minimum(pipeline.group[0], problem.count)
     present = int((size > 0).argmax())
     groups = max(1, int(problem.count[present] // max(1, size[present])))
@@ -85,8 +84,8 @@ def layout_of(problem: Problem) -> GroupLayout:
     )
 
 
-def _homes(problem: Problem, size: Ints, groups: int, backwards: bool) -> Ints:
-    pinned, kind = pipeline_of(problem).pinned, problem.allowed.argmax(axis=0)
+def _homes(problem: PipelineProblem, size: Ints, groups: int, backwards: bool) -> Ints:
+    pinned, kind = problem.pipeline.pinned, problem.allowed.argmax(axis=0)
     owner = pinned.owners()
     number = pinned.items // np.maximum(size, 1)[kind[owner]]
     position = groups - 1 - number if backwards else number
@@ -96,12 +95,12 @@ def _homes(problem: Problem, size: Ints, groups: int, backwards: bool) -> Ints:
     return home
 
 
-def in_group(problem: Problem, layout: GroupLayout, stages: list[Part], position: int) -> list[Part]:
+def in_group(problem: PipelineProblem, layout: GroupLayout, stages: list[Part], position: int) -> list[Part]:
     """The stages of one group with their devices: those that something is pinned to, then free ones.
 
     Free devices are handed out in ascending order along the pipeline, turned or not.
     """
-    pinned = pipeline_of(problem).pinned
+    pinned = problem.pipeline.pinned
     chosen = [sorted({int(i) for v in stage.nodes for i in pinned.row(v)}) for stage in stages]
     taken = {(stage.kind, i) for stage, own in zip(stages, chosen, strict=True) for i in own}
     placed = list(stages)

@@ -12,15 +12,14 @@ from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part, part_numbers
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.pipeline import Pipeline
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 
-def work_over_levels(problem: Problem, stages: Sequence[Part]) -> tuple[Floats, Floats]:
+def work_over_levels(problem: PipelineProblem, stages: Sequence[Part]) -> tuple[Floats, Floats]:
     """Shape (stages,) each: the work of a stage for a sample, and by how much its own links are slower.
 
     The stages name their devices and together hold every supernode.
     """
-    assert problem.pipeline is not None
     slow = _slowdowns(problem.pipeline, stages)
     kind = np.array([part.kind for part in stages], dtype=np.int64)
     into, out = _transfers(problem, stages, slow) * problem.transfer_factor[kind]
@@ -41,7 +40,7 @@ def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
     return slow
 
 
-def _transfers(problem: Problem, stages: Sequence[Part], slow: Floats) -> Floats:
+def _transfers(problem: PipelineProblem, stages: Sequence[Part], slow: Floats) -> Floats:
     """Shape (2, stages): cost of what each stage brings in and sends out."""
     nets, count = problem.nets, len(stages)
     number = part_numbers(stages, problem.n)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.methods.method import ANY_DEVICES, Outcome, meets
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 EQUAL_LINKS = "the bound is one for links that are all as fast as inside the smallest groups of devices"
 OVER_LEVELS = "the bound is the largest value that the search over levels of devices refuted"
 
 
-def gap_notes(problem: Problem, value: float, bound: float, equal: float) -> tuple[str, ...]:
+def gap_notes(problem: PipelineProblem, value: float, bound: float, equal: float) -> tuple[str, ...]:
     """What the bound means if it leaves a gap and devices are in levels.
 
     Parameters
@@ -22,7 +21,7 @@ def gap_notes(problem: Problem, value: float, bound: float, equal: float) -> tup
     equal
         The bound that was known before levels were looked at.
     """
-    if not len(pipeline_of(problem).slowdown) or meets(bound, value):
+    if not len(problem.pipeline.slowdown) or meets(bound, value):
         return ()
     return (OVER_LEVELS if bound > equal else EQUAL_LINKS,)
 

@@ -10,7 +10,6 @@ from partitioner.methods.dp.pipeline.arrays import Bools
 from partitioner.methods.dp.pipeline.levels.labels import End, Label, LabelOrigin, Stretch
 from partitioner.methods.dp.pipeline.levels.search_target import SearchTarget
 from partitioner.methods.dp.pipeline.levels.segment import Segments
-from partitioner.methods.dp.pipeline.loads import pipeline_of
 
 
 class Reached:
@@ -42,7 +41,7 @@ class Reached:
         self.within = segments.mask(stretch.low, stretch.high)
         self.value: dict[int, dict[Label, float]] = {stretch.low: {Label(stretch.first, 0, 0): 0.0}}
         self.step: dict[tuple[int, Label], LabelOrigin] = {}
-        self.limits = pipeline_of(segments.problem).limits
+        self.limits = segments.problem.pipeline.limits
         self.slowdown = float(segments.layout.slowdown[stretch.level - 1])
         self.tied = segments.layout.bound or stretch.level > 1
         self.plain = not (segments.followed or self.limits.stages or self.limits.all_devices)

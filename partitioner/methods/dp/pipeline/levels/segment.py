@@ -30,7 +30,7 @@ from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.methods.dp.pipeline.tables import SLACK, new_table
 from partitioner.methods.dp.weights import remaining_weights, weights_above
 from partitioner.problem.arrays import Floats
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 UNENDING = 2**62
 
@@ -55,7 +55,7 @@ class Segments:
         What is too heavy for groups.
     """
 
-    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
+    def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.layout: GroupLayout = layout_of(problem)
         self.members = _members(lattice.parent, lattice.added, problem.n)

@@ -8,7 +8,6 @@ from partitioner.methods.dp.pipeline.arrays import PipelineTable
 from partitioner.methods.dp.pipeline.levels.labels import End, Label, LabelOrigin
 from partitioner.methods.dp.pipeline.levels.prices import spanning_prices
 from partitioner.methods.dp.pipeline.levels.reached import Reached
-from partitioner.methods.dp.pipeline.loads import pipeline_of
 
 
 def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) -> int:
@@ -26,7 +25,7 @@ def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) 
 def may_span(reached: Reached) -> bool:
     """Whether a stage may have several whole groups."""
     kinds = int((reached.segments.layout.size > 0).sum())
-    most = pipeline_of(reached.segments.problem).replicas
+    most = reached.segments.problem.pipeline.replicas
     return most > 1 and not (reached.limits.all_devices and kinds > 1)
 
 
@@ -34,7 +33,7 @@ def _widths(reached: Reached, position: int, kind: int) -> list[int]:
     """How many groups a stage may span from a position: across a border, within the stretch."""
     stretch, layout = reached.stretch, reached.segments.layout
     border = layout.end(stretch.level - 1, position)
-    most = pipeline_of(reached.segments.problem).replicas
+    most = reached.segments.problem.pipeline.replicas
     widest = min(stretch.end - position, most // int(layout.size[kind]))
     return list(range(border - position + 1, widest + 1))
 

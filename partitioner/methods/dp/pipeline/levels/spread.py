@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.dp.pipeline.arrays import DeviceStates, MemoryModel
-from partitioner.methods.dp.pipeline.loads import pipeline_of
 from partitioner.methods.dp.pipeline.model import memory_model_of
 from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.problem.arrays import Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.in_flight import samples_in_flight
 
 MOST_MEMORY = 1e300
@@ -25,7 +24,7 @@ def one_stage(kinds: int, kind: int, most: int, dominance: bool) -> DeviceStates
 
 
 def spread(
-    problem: Problem, space: StateSpace, behind: int, copies: Ints, states: DeviceStates
+    problem: PipelineProblem, space: StateSpace, behind: int, copies: Ints, states: DeviceStates
 ) -> MemoryModel:
     """What one stage takes of each device, infinitely much with a number of devices it may not have.
 
@@ -40,7 +39,7 @@ def spread(
     states
         Its states, from `one_stage`.
     """
-    pipeline = pipeline_of(problem)
+    pipeline = problem.pipeline
     most = int(copies.max())
     samples, versions = np.full((2, most + 1, most + 1), np.inf)
     for each in copies.tolist():

@@ -13,10 +13,10 @@ from partitioner.methods.dp.pipeline.levels.layout import layout_of
 from partitioner.methods.dp.pipeline.levels.prices import no_prices
 from partitioner.methods.dp.pipeline.levels.search_target import SearchTarget
 from partitioner.methods.dp.pipeline.levels.segment import Segments
-from partitioner.methods.dp.pipeline.loads import pipeline_of, pipeline_value
+from partitioner.methods.dp.pipeline.loads import pipeline_value
 from partitioner.methods.dp.pipeline.states import BYTES_PER_STATE, state_count
 from partitioner.methods.method import Part
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 FEW_STATES = 64
 
@@ -24,7 +24,7 @@ FEW_STATES = 64
 class LevelsTables:
     """As :class:`partitioner.methods.dp.pipeline.tables.PipelineTables`, for devices in groups."""
 
-    def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
+    def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.segments = Segments(problem, relaxation, lattice)
         self.rest = self.segments.rest
@@ -83,7 +83,7 @@ class LevelsFilling:
 
     def best(self) -> tuple[float, list[Part]] | None:
         """The objective of the best chain for all, and its stages, in the turned order."""
-        limits, groups = pipeline_of(self.tables.problem).limits, self.tables.segments.layout.groups
+        limits, groups = self.tables.problem.pipeline.limits, self.tables.segments.layout.groups
         ends = [
             end
             for end in self.chain.ends()
@@ -96,7 +96,7 @@ class LevelsFilling:
         return pipeline_value(self.tables.problem, stages), stages
 
 
-def group_bytes(problem: Problem) -> int:
+def group_bytes(problem: PipelineProblem) -> int:
     """Bytes that a search over levels takes for each ideal, beside the lattice."""
     group = replace(problem, count=layout_of(problem).size)
     return BYTES_PER_STATE * state_count(group) + problem.n

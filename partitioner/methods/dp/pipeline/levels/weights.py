@@ -14,7 +14,7 @@ from partitioner.methods.dp.pipeline.model import costs_of
 from partitioner.methods.dp.pipeline.tables import SLACK
 from partitioner.methods.dp.weights import remaining_weights
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 
 
 class Weights:
@@ -29,7 +29,7 @@ class Weights:
     """
 
     def __init__(
-        self, problem: Problem, relaxation: Relaxation, lattice: Lattice, layout: GroupLayout
+        self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice, layout: GroupLayout
     ) -> None:
         self.problem, self.relaxation, self.layout = problem, relaxation, layout
         self.remaining = remaining_weights(lattice, relaxation.weight)

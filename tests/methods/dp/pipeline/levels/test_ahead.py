@@ -14,14 +14,14 @@ from partitioner.methods.dp.pipeline.levels.ahead import bound_ahead, looks_ahea
 from partitioner.methods.dp.pipeline.levels.inside import ways_in_group
 from partitioner.methods.dp.pipeline.levels.reached import Reached
 from partitioner.methods.dp.pipeline.levels.tables import LevelsTables
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline.cases import problem_of
 from tests.random_pipelines import Case
 
 DEVICES = Devices((DeviceKind("gpu", 4),), levels=(Level("server", {"gpu": 2}, 3.0),))
 
 
-def some_problem(seed: int) -> Problem:
+def some_problem(seed: int) -> PipelineProblem:
     """Eight nodes with random times, edges and costs on two servers of two."""
     rng = np.random.default_rng([seed, 8])
     edges = [(v, w) for w in range(8) for v in range(w) if rng.random() < 0.3]

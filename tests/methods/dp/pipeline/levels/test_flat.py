@@ -10,12 +10,12 @@ from partitioner.methods.dp.pipeline.levels.flat import Remainders, without_leve
 from partitioner.methods.dp.pipeline.levels.layout import layout_of
 from partitioner.methods.dp.pipeline.solve import solve_pipeline
 from partitioner.methods.method import Settings
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline.cases import problem_of
 from tests.random_pipelines import random_case
 
 
-def some_problem(seed: int) -> tuple[Problem, Lattice]:
+def some_problem(seed: int) -> tuple[PipelineProblem, Lattice]:
     """A random problem with levels and its ideals."""
     problem = problem_of(random_case(np.random.default_rng([seed, 5]), ["levels"], 8))
     lattice = ideal_lattice(problem, 10_000, 100_000)

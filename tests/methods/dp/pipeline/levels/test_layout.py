@@ -9,7 +9,7 @@ from partitioner import DeviceKind, Devices, Graph, Level
 from partitioner.methods.dp.pipeline.levels.layout import in_group, layout_of, over_groups
 from partitioner.methods.dp.pipeline.turned import turned
 from partitioner.methods.method import Part
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.constraints import Constraints
 from tests.methods.dp.pipeline.cases import problem_of, solved
 from tests.random_pipelines import Case
@@ -19,7 +19,7 @@ DEVICES = Devices(
 )
 
 
-def some_problem(schedule: str | None = None) -> Problem:
+def some_problem(schedule: str | None = None) -> PipelineProblem:
     """Three nodes in a row, the last one pinned to the second device of the second server."""
     graph = Graph.from_arrays({"gpu": [1.0, 2.0, 3.0]}, [(0, 1), (1, 2)], cost=1.0)
     return problem_of(Case(graph, DEVICES, Constraints(pin={2: "gpu3"}), schedule=schedule))

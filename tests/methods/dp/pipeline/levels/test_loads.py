@@ -8,14 +8,14 @@ import pytest
 from partitioner import DeviceKind, Devices, Graph, Level
 from partitioner.methods.dp.pipeline.levels.loads import work_over_levels
 from partitioner.methods.method import Part
-from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline.cases import problem_of
 from tests.random_pipelines import Case
 
 LEVELS = (Level("server", {"gpu": 2}, 3.0), Level("rack", {"gpu": 4}, 10.0))
 
 
-def chain_of(count: int, communication: str = "sequential") -> Problem:
+def chain_of(count: int, communication: str = "sequential") -> PipelineProblem:
     """A tensor of cost 1 made by node 0 and read by every other node, all of time 1."""
     edges = [(0, v) for v in range(1, count)]
     graph = Graph.from_arrays({"gpu": [1.0] * count}, edges, cost=1.0)

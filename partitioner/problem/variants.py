@@ -1,0 +1,142 @@
+"""The types of problem: each has what only the methods for its split and measure need to know.
+
+`ChainProblem` and `PipelineProblem` ask for a chain, `PartsProblem` for a convex or free split of least load,
+`SampleProblem` for the least time of one sample. Methods that place operators one by one are given an
+`OperatorProblem`, by the measure `OperatorParts`, `OperatorSample` or, for makespans, `OperatorNodes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.pipeline import Pipeline
+from partitioner.problem.problem import Problem, Region
+from partitioner.problem.tasks import Tasks
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChainProblem(Problem):
+    """Stages of a chain are asked for; supernodes are numbered in a topological order.
+
+    Parameters
+    ----------
+    output
+        Shape (n,): the cost of the forward tensors that a supernode produces for others in the user's graph;
+        empty if supernodes have been merged since.
+    coarser
+        The same graph with all free nodes merged, at the risk of losing the optimum; None where nothing is
+        left to merge.
+    """
+
+    output: Floats
+    coarser: Self | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PipelineProblem(ChainProblem):
+    """Stages with replicas, levels, schedules or limits are asked for.
+
+    Parameters
+    ----------
+    pipeline
+        Data for replicas, levels, schedules and limits.
+    relaxed_pipeline
+        The same without limits and without what was merged at the risk of losing the optimum; None where
+        nothing was risked.
+    """
+
+    pipeline: Pipeline
+    relaxed_pipeline: Pipeline | None = None
+
+    @property
+    def lossless(self) -> bool:
+        """Whether an optimum of this problem is an optimum of the user's graph."""
+        return self.relaxed_pipeline is None and super().lossless
+
+    def relaxed(self) -> Self:
+        """Return the problem whose optimum is a lower bound of that of the user's graph."""
+        return replace(super().relaxed(), pipeline=self.relaxed_pipeline or self.pipeline)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartsProblem(Problem):
+    """Parts of a convex or free split are asked for.
+
+    Parameters
+    ----------
+    regions
+        The graphs in which parts must be contiguous; empty unless the split is convex.
+    contiguous
+        Shape (K,): whether the parts on devices of that kind must be contiguous.
+    chain
+        The same graph contracted for chains, as a start.
+    """
+
+    regions: tuple[Region, ...]
+    contiguous: Bools
+    chain: ChainProblem
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NodesProblem(Problem):
+    """Nothing is merged: every supernode is one node, numbered in a topological order.
+
+    Parameters
+    ----------
+    group
+        Shape (n,): the class of the nodes that must share a device, numbered from 0.
+    """
+
+    group: Ints
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampleProblem(NodesProblem):
+    """The least time of one sample is asked for.
+
+    Parameters
+    ----------
+    backward
+        Shape (n,): True for nodes of the backward pass.
+    subgraphs
+        How many subgraphs of each pass a device that pays for transfers may hold.
+    chain
+        The same graph contracted for chains, as a start.
+    """
+
+    backward: Bools
+    subgraphs: int
+    chain: ChainProblem
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OperatorProblem(Problem):
+    """Operators are to be placed one by one.
+
+    Parameters
+    ----------
+    tasks
+        The user's nodes.
+    """
+
+    tasks: Tasks
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OperatorNodes(OperatorProblem, NodesProblem):
+    """Operators are to be placed one by one; the end of the last one counts. Supernodes are the tasks."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OperatorParts(OperatorProblem, PartsProblem):
+    """Operators are to be placed one by one; the loads of their devices count."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OperatorSample(OperatorProblem, SampleProblem):
+    """Operators are to be placed one by one; the time of one sample counts."""
+
+
+AnyOperators = OperatorNodes | OperatorParts | OperatorSample
