@@ -68,12 +68,12 @@ def _digraph(successors: Rows) -> nx.DiGraph[int]:
 
 
 def _tails(graph: nx.DiGraph[int], edges: list[tuple[int, int]]) -> list[int]:
-    """The nodes from which the undirected edges lead."""
+    """Return the nodes from which the undirected edges lead."""
     return sorted({u if graph.has_edge(u, v) else v for u, v in edges})
 
 
 def _numbered_components(graph: nx.DiGraph[int]) -> Ints:
-    """Shape (n,): the strongly connected component of every node, numbered in a topological order."""
+    """Return the strongly connected component of every node, numbered in a topological order, shape (n,)."""
     components = nx.condensation(graph)
     first = {c: min(members) for c, members in components.nodes(data="members")}
     number = np.empty(len(graph), dtype=np.int64)

@@ -54,7 +54,7 @@ def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int], late: bool = F
 
 
 def merged(problem: Problem, block: Ints) -> Problem:
-    """The problem with each block as one supernode, numbered in the order of the blocks."""
+    """Return the problem with each block as one supernode, numbered in the order of the blocks."""
     count = int(block.max()) + 1
     time = np.array([[np.bincount(block, row, count) for row in rows] for rows in problem.time])
     allowed = np.array([np.bincount(block, ~row, count) == 0 for row in problem.allowed])
@@ -79,14 +79,14 @@ def merged(problem: Problem, block: Ints) -> Problem:
 
 
 def split_blocks(stages: Sequence[Part], block: Ints) -> list[Part]:
-    """The stages of blocks as stages of supernodes."""
+    """Return the stages of blocks as stages of supernodes."""
     stage = part_numbers(stages, int(block.max()) + 1)
     members = rows_of(stage[block], np.arange(len(block)), len(stages))
     return [replace(part, nodes=members.row(number)) for number, part in enumerate(stages)]
 
 
 def _open_cost(problem: Problem, order: Ints) -> Floats:
-    """Shape (n + 1,): total cost of the nets that a cut before each place of the order cuts."""
+    """Return total cost of the nets that a cut before each place of the order cuts, shape (n + 1,)."""
     place = np.empty(problem.n, dtype=np.int64)
     place[order] = np.arange(problem.n)
     nets = problem.nets

@@ -88,7 +88,7 @@ def _notes(problem: Problem, bracket: Bracket, bound: float) -> tuple[str, ...]:
 
 
 def lattice_within(problem: Problem, settings: Settings, model: ChainModel = PLAIN) -> Lattice | None:
-    """The lattice of all ideals; None if it does not fit the memory budget."""
+    """Return the lattice of all ideals; None if it does not fit the memory budget."""
     limit = _max_ideals(problem, settings, model)
     return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
 
@@ -104,7 +104,7 @@ def too_many(problem: Problem, settings: Settings, model: ChainModel = PLAIN) ->
 
 
 def _max_ideals(problem: Problem, settings: Settings, model: ChainModel) -> int:
-    """How many ideals the budget holds: for each its states, its covers and 50 bytes beside."""
+    """Return how many ideals the budget holds: for each its states, its covers and 50 bytes beside."""
     each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
     limit = settings.memory_budget // each
     if settings.deadline is not None:

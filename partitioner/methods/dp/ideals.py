@@ -51,11 +51,11 @@ class Lattice(NamedTuple):
         return self.size == len(self.rank) + 1
 
     def difference(self, ideal: int, smaller: int) -> Ints:
-        """The supernodes of an ideal that a smaller one does not have, ascending."""
+        """Return the supernodes of an ideal that a smaller one does not have, ascending."""
         return np.setdiff1d(self.members(ideal), self.members(smaller))
 
     def members(self, ideal: int) -> Ints:
-        """The supernodes of an ideal."""
+        """Return the supernodes of an ideal."""
         found = []
         while ideal:
             found.append(self.added[ideal])
@@ -69,7 +69,7 @@ class Lattice(NamedTuple):
 
 
 def chain_lattice(order: Ints) -> Lattice:
-    """The lattice of one linear order: its ideals are the prefixes (paper, Section 5.1.2).
+    """Return the lattice of one linear order: its ideals are the prefixes (paper, Section 5.1.2).
 
     Examples
     --------

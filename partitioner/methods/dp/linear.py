@@ -129,7 +129,7 @@ class LinearSearch:
         return True
 
     def outcome(self, note: str = "") -> Outcome:
-        """The best chain as the answer, with `note` on why there is no better one."""
+        """Return the best chain as the answer, with `note` on why there is no better one."""
         bound, used = self.bound, self.affordable.count
         stop = self.settings.stop_reason
         if meets(bound, self.value):
@@ -184,7 +184,7 @@ def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> I
 
 
 def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) -> Ints:
-    """A random order in which the stages still follow one another."""
+    """Return a random order in which the stages still follow one another."""
     stage = part_numbers(stages, problem.n)
     priority = rng.random(problem.n)
     if rng.random() < 0.5:
@@ -195,7 +195,7 @@ def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) 
 
 
 def _affordable(problem: Problem, relaxation: Relaxation, budget: int, model: ChainModel) -> Problem:
-    """The problem with so few devices that a table over one order fits the budget, slow ones first.
+    """Return the problem with so few devices that a table over one order fits the budget, slow ones first.
 
     Where every device must be used, none is left out.
     """

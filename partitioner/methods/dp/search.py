@@ -39,7 +39,7 @@ class Filling(Protocol):
         ...
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The best chain that covers all, and its stages in order."""
+        """Return the best chain that covers all, and its stages in order."""
         ...
 
 
@@ -52,7 +52,7 @@ class LatticeTables(Protocol):
         ...
 
     def filling(self, threshold: float, floor: float) -> Filling:
-        """An empty table for a threshold; values up to the floor need not be told apart."""
+        """Return an empty table for a threshold; values up to the floor need not be told apart."""
         ...
 
 

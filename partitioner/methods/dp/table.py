@@ -21,7 +21,7 @@ SLACK = 1e-9
 
 
 def state_count(problem: Problem) -> int:
-    """How many vectors of used devices there are."""
+    """Return how many vectors of used devices there are."""
     return int(np.prod(problem.count + 1, dtype=object))
 
 
@@ -60,7 +60,7 @@ class ChainTables:
         return ChainFilling(self, threshold, floor)
 
     def clipped(self, threshold: float) -> StageModel:
-        """The model for a threshold: a cost that is too large for any stage is as good as twice it.
+        """Return the model for a threshold: a cost that is too large for any stage is as good as twice it.
 
         A cost of many orders of magnitude, such as one that stands for "never", would leave its
         rounding behind when it is taken away again.
@@ -69,7 +69,7 @@ class ChainTables:
         return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold / cheapest))
 
     def search(self, threshold: float, floor: float) -> ChainSearchSpec:
-        """What a filling looks for."""
+        """Return what a filling looks for."""
         capacity = self.relaxation.capacity(threshold, self.left, self.problem.memory)
         return ChainSearchSpec(
             threshold=threshold,
@@ -121,7 +121,7 @@ class ChainFilling:
         self.steps += steps
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The smallest largest load of a chain that covers all, and its stages in order."""
+        """Return the smallest largest load of a chain that covers all, and its stages in order."""
         state = int(self.table.value[-1].argmin())
         if np.isinf(self.table.value[-1, state]):
             return None
@@ -152,7 +152,7 @@ def _model(problem: Problem) -> StageModel:
 
 
 def growth_of(problem: Problem) -> Floats:
-    """Shape (K, n): by how much a supernode may raise the load of a stage that takes it.
+    """Return by how much a supernode may raise the load of a stage that takes it, shape (K, n).
 
     Finite only if the stages after it cannot suffer. They lose its time; of its nets, those with a
     pin among its predecessors are cut for them anyway, the others perhaps only now. So on every

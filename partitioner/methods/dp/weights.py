@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def remaining_weights(lattice: Lattice, weight: Floats) -> Floats:
-    """Shape (I,): total weight of the supernodes outside each ideal."""
+    """Return total weight of the supernodes outside each ideal, shape (I,)."""
     remaining = np.empty(len(lattice.parent))
     _fill_remaining(lattice, weight, remaining)
     return remaining
@@ -36,7 +36,7 @@ def weights_above(start: Ints, after: Ints, weight: Floats, linear: bool) -> Flo
 
 
 def easiest_followers(lattice: Lattice, growth: Floats) -> Ints32:
-    """Shape (K, I): of the supernodes that can follow each ideal, the one of least growth, or -1."""
+    """Return of the supernodes that can follow each ideal, the one of least growth, or -1, shape (K, I)."""
     easiest = np.full((len(growth), len(lattice.parent)), -1, np.int32)
     _find_easiest(lattice, growth, easiest)
     return easiest

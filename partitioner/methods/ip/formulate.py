@@ -50,7 +50,7 @@ class PlacementProgram:
         return self.task.cutoff
 
     def solution(self, values: Floats) -> list[Part]:
-        """The parts that a solution describes, each supernode where its variable is largest."""
+        """Return the parts that a solution describes, each supernode where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])
         return parts_on(self.task.device_kinds, there.argmax(axis=1))
 

@@ -33,7 +33,7 @@ def limits(builder: Builder, v: Variables) -> None:
 
 
 def _used(builder: Builder, v: Variables) -> Ints:
-    """Shape (devices,): the largest x on each device."""
+    """Return the largest x on each device, shape (devices,)."""
     used = builder.variables(len(v.device_kind), 1.0)
     node, device = np.nonzero(v.x != ABSENT)
     builder.at_most(v.x[node, device], used[device])

@@ -40,9 +40,9 @@ class SplitSearch(Search[Sequence[Part]]):
         self.refused += bool(heavy)
 
     def task(self) -> Task:
-        """The parts that are still of interest."""
+        """Return the parts that are still of interest."""
         return Task(self.problem, self.target, self.bound, self.covers)
 
     def found(self, stop_reason: str) -> Outcome:
-        """The parts."""
+        """Return the parts."""
         return Outcome(self.problem, self.best, self.value, min(self.bound, self.value), stop_reason)

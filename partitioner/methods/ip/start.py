@@ -44,7 +44,7 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
 
 
 def within(settings: Settings, share: float, seconds: float) -> Settings:
-    """The settings with a deadline of `seconds`, or of a share of the time that is left.
+    """Return the settings with a deadline of `seconds`, or of a share of the time that is left.
 
     In a deterministic run they have fewer steps instead.
     """
@@ -54,7 +54,7 @@ def within(settings: Settings, share: float, seconds: float) -> Settings:
 
 
 def lifted(problem: Problem, chain: Outcome) -> list[Part] | None:
-    """The parts of a chain as parts of a problem contracted otherwise; None if there is no chain.
+    """Return the parts of a chain as parts of a problem contracted otherwise; None if there is no chain.
 
     A supernode goes where its heaviest share is; whether the parts obey the rules is for the caller to see.
     """

@@ -70,7 +70,7 @@ class Task:
         return replace(self.problem, time=time)
 
     def transfer_times(self) -> Floats:
-        """Shape (nets, K): what the transfer of a net costs a device of each kind."""
+        """Return what the transfer of a net costs a device of each kind, shape (nets, K)."""
         return np.asarray(self.problem.nets.cost[:, None] * self.problem.transfer_factor)
 
     def scaled_transfer_times(self) -> Floats:
@@ -78,7 +78,7 @@ class Task:
         return np.minimum(self.transfer_times(), self.scale * HUGE) / self.scale
 
     def whole(self) -> Mask:
-        """Shape (nets, K): the nets that a kind may not cut, as one transfer exceeds the cutoff."""
+        """Return the nets that a kind may not cut, as one transfer exceeds the cutoff, shape (nets, K)."""
         return np.asarray(self.transfer_times() > self.cutoff)
 
     def open(self) -> Mask:
@@ -105,7 +105,7 @@ class Task:
         return np.asarray(index <= before)
 
     def _closed(self, may: Mask, whole: Mask) -> Mask:
-        """A device that may not cut a net takes all of its pins or none."""
+        """Return a device that may not cut a net takes all of its pins or none."""
         pins = self.problem.nets.pins
         for e in np.flatnonzero(whole.any(axis=1)).tolist():
             may[pins.row(e)] &= may[pins.row(e)].all(axis=0) | ~whole[e]
@@ -113,12 +113,12 @@ class Task:
 
 
 def device_indices(problem: Problem) -> Ints:
-    """Shape (devices,): the index of each device among its equals."""
+    """Return the index of each device among its equals, shape (devices,)."""
     return np.concatenate([np.arange(count) for count in problem.count.tolist()])
 
 
 def rank(problem: Problem) -> Ints:
-    """Shape (n,): the supernodes, heaviest first."""
+    """Return the supernodes, heaviest first, shape (n,)."""
     work = np.where(problem.allowed, problem.work(), 0.0)
     heaviest = work[problem.count > 0].max(axis=0)
     return np.argsort(-heaviest, kind="stable")

@@ -90,7 +90,7 @@ class Turns:
             self.near.learn(answer is not None and answer.stop in ENDED)
 
     def _answer(self, statement: Statement, backend: Capability, gap: float, effort: int) -> Answer | None:
-        """What a solver finds, offered to the search; None if the run must end before that."""
+        """Return what a solver finds, offered to the search; None if the run must end before that."""
         limits = SolverLimits(None, gap, self.search.settings.seed, 1, effort)
         if self.worker is None or not self.worker.alive:
             self.worker = self.pool.start()

@@ -29,13 +29,13 @@ def solve_greedy(problem: Problem, settings: Settings) -> Outcome:
 
 
 def supernodes(problem: Problem) -> Ints:
-    """Shape (n,): the supernode of the contraction for chains that holds each node."""
+    """Return the supernode of the contraction for chains that holds each node, shape (n,)."""
     assert problem.chain is not None
     return np.asarray(problem.chain.member[np.argsort(problem.member)])
 
 
 def file_order(problem: Problem) -> list[int]:
-    """A topological order of the supernodes.
+    """Return a topological order of the supernodes.
 
     Of those that may come next, the one comes first whose last node comes last in the user's graph.
     """

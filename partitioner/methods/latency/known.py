@@ -13,13 +13,13 @@ class LayoutSearch(Search[SubgraphLayout]):
     """A search for a layout."""
 
     def plan_value(self, solution: SubgraphLayout) -> float:
-        """The latency; infinity if the layout breaks a rule."""
+        """Return the latency; infinity if the layout breaks a rule."""
         return latency(self.problem, solution) if obeys(self.problem, solution) else float("inf")
 
     def task(self) -> ScheduleTask:
-        """The layouts that are still of interest."""
+        """Return the layouts that are still of interest."""
         return ScheduleTask(self.problem, self.target, self.bound, self.best)
 
     def found(self, stop_reason: str) -> Outcome:
-        """The layout."""
+        """Return the layout."""
         return outcome_of(self.problem, self.best, self.value, self.bound, stop_reason)

@@ -31,7 +31,7 @@ class SubgraphLayout:
 
 
 def one_subgraph_each(place: Ints) -> SubgraphLayout:
-    """The layout in which every device holds a single subgraph of each pass."""
+    """Return the layout in which every device holds a single subgraph of each pass."""
     return SubgraphLayout(place, np.zeros_like(place))
 
 
@@ -43,7 +43,7 @@ def outcome_of(
     stop_reason: str,
     **words: Any,
 ) -> Outcome:
-    """What a method for latency returns; `words` are further fields of the outcome."""
+    """Return what a method for latency returns; `words` are further fields of the outcome."""
     if layout is None:
         return Outcome(problem, None, np.inf, bound, stop_reason, **words)
     slot = np.where(problem.pays[device_kinds(problem)[layout.place]], layout.slot, 0)

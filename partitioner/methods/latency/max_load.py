@@ -25,7 +25,7 @@ def solve_max_load(problem: Problem, settings: Settings) -> Outcome:
 
 
 def layout_of_chain(problem: Problem, chain: Outcome) -> SubgraphLayout | None:
-    """The stages of a chain as subgraphs; None if they break a rule of the problem."""
+    """Return the stages of a chain as subgraphs; None if they break a rule of the problem."""
     assert chain.parts is not None
     member = chain.problem.member[np.argsort(problem.member)]
     parts = [Part(part.kind, np.flatnonzero(np.isin(member, part.nodes))) for part in chain.parts]

@@ -9,7 +9,7 @@ from partitioner.problem.problem import Problem
 
 
 def best_times(problem: Problem) -> Floats:
-    """Shape (n,): the least time of every node where its whole group may run and fits, or infinity."""
+    """Return the least time of every node where its whole group may run and fits, or infinity, shape (n,)."""
     groups = int(problem.group.max(initial=-1)) + 1
     time = np.full(problem.n, np.inf)
     for k in np.flatnonzero(problem.count).tolist():
@@ -20,7 +20,7 @@ def best_times(problem: Problem) -> Floats:
 
 
 def heads(problem: Problem) -> Floats:
-    """Shape (n,): the longest path in best times that ends with each node."""
+    """Return the longest path in best times that ends with each node, shape (n,)."""
     head: list[float] = best_times(problem).tolist()
     for v in range(problem.n):
         before = problem.predecessors.row(v).tolist()

@@ -100,7 +100,7 @@ class LatencySearch:
                 value[0] = self.value
 
     def _fresh(self) -> SubgraphLayout | None:
-        """A greedy split along an order at random; with too much memory if there is no other."""
+        """Return a greedy split along an order at random; with too much memory if there is no other."""
         chain = self.problem.chain
         assert chain is not None
         order = depth_first(chain.successors, chain.predecessors, self.random.random(chain.n)).tolist()

@@ -63,7 +63,7 @@ def solve_latency(problem: Problem, settings: Settings) -> Outcome:
 
 
 def _starts(search: LayoutSearch, annealing: LatencySearch) -> Iterator[SubgraphLayout]:
-    """What was given, the greedy split, a local search, and the best sequence of blocks."""
+    """Yield what was given, the greedy split, a local search, and the best sequence of blocks."""
     problem, settings = search.problem, search.settings
     if settings.incumbent is not None and settings.incumbent_subgraph is not None:
         yield SubgraphLayout(places_of(problem, settings.incumbent), settings.incumbent_subgraph)
@@ -144,7 +144,7 @@ def _take(search: LayoutSearch, annealing: LatencySearch) -> None:
 
 
 def _backends(search: LayoutSearch) -> tuple[list[Capability], str]:
-    """The solvers in turn: without a wish CP-SAT comes in too, as a scheduler."""
+    """Return the solvers in turn: without a wish CP-SAT comes in too, as a scheduler."""
     name = search.settings.backend
     scheduler = replace(BACKENDS[CPSAT], place=SCHEDULER)
     if name == CPSAT:

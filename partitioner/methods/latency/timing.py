@@ -14,7 +14,7 @@ from partitioner.problem.problem import Problem
 
 
 def latency(problem: Problem, layout: SubgraphLayout) -> float:
-    """The last finish if everything starts as early as it can; infinity if units wait in a circle.
+    """Return the last finish if everything starts as early as it can; infinity if units wait in a circle.
 
     Limits are not looked at: any number of subgraphs has a latency.
     """

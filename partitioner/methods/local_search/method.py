@@ -26,7 +26,7 @@ def solve_local_search(problem: Problem, settings: Settings) -> Outcome:
 
 
 def outcome_of(search: LocalSearch, settings: Settings, bound: float) -> Outcome:
-    """What a search has come to."""
+    """Return what a search has come to."""
     value = search.value
     stop = settings.ended(bound, value)
     statistics = {"moves": float(search.shifts)}

@@ -15,7 +15,7 @@ LARGEST_COST = 1e3
 
 
 def model_of(problem: Problem) -> PlacementModel:
-    """The problem as the compiled search reads it."""
+    """Return the problem as the compiled search reads it."""
     kind, nets = device_kinds(problem), problem.nets
     by_pin = np.argsort(nets.pins.items, kind="stable")
     owner, before_start, before = _ordered_regions(problem)
@@ -43,7 +43,7 @@ def model_of(problem: Problem) -> PlacementModel:
 
 
 def new_state(model: PlacementModel) -> PlacementState:
-    """A state in which nothing is counted yet."""
+    """Return a state in which nothing is counted yet."""
     nets, devices = len(model.cost), len(model.room)
     return PlacementState(
         place=np.zeros(len(model.size), dtype=np.int64),
@@ -69,7 +69,7 @@ def _clipped(cost: Floats, time: Floats, problem: Problem) -> Floats:
 
 
 def _ordered_regions(problem: Problem) -> tuple[Ints, Ints, Ints]:
-    """The regions side by side: owners in a topological order, and predecessors as rows."""
+    """Return the regions side by side: owners in a topological order, and predecessors as rows."""
     owner = np.concatenate([np.zeros(0, dtype=np.int64), *(region.owner for region in problem.regions)])
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(owner)))

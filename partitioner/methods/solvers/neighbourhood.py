@@ -73,7 +73,7 @@ class Neighbourhoods:
 
 
 def _device_loads(search: Search[Any], home: Ints) -> Floats:
-    """Shape (passes, devices): the load of each device as a fraction of the largest of its pass."""
+    """Return the load of each device as a fraction of the largest of its pass, shape (passes, devices)."""
     parts = search.best or ()
     loads = part_loads(search.problem, parts)
     share = np.zeros((len(loads), int(search.problem.count.sum())))

@@ -245,5 +245,5 @@ def is_worth_while(seconds: float) -> bool:
 
 
 def unscaled(bound: float, statement: Statement) -> float:
-    """A solver's bound in the graph's unit; a solver knows nothing of what is above the cutoff."""
+    """Return a solver's bound in the graph's unit; a solver knows nothing of what is above the cutoff."""
     return min(bound * statement.unit * (1 - MARGIN), statement.cutoff) if bound > 0 else 0.0

@@ -62,13 +62,13 @@ class Builder:
     _terms: list[tuple[Ints, Ints, Floats]] = field(default_factory=list)
 
     def variables(self, count: int, upper: ArrayLike, lower: ArrayLike = 0.0, integer: bool = False) -> Ints:
-        """Shape (count,): the columns of new variables."""
+        """Return the columns of new variables, shape (count,)."""
         self._variables.append((_each(lower, count), _each(upper, count), integer))
         self.columns += count
         return np.arange(self.columns - count, self.columns)
 
     def new_rows(self, count: int, lower: ArrayLike, upper: ArrayLike) -> Ints:
-        """Shape (count,): new rows without terms."""
+        """Return new rows without terms, shape (count,)."""
         self._bounds.append((_each(lower, count), _each(upper, count)))
         self.rows += count
         return np.arange(self.rows - count, self.rows)
@@ -86,7 +86,7 @@ class Builder:
         self.add(rows, large.ravel(), -1.0)
 
     def program(self, objective: Ints) -> Program:
-        """The program that minimises the sum of the variables `objective`; the others may be whole."""
+        """Return the program that minimises the sum of the variables `objective`; the others may be whole."""
         lower = np.concatenate([low for low, _, _ in self._variables])
         upper = np.concatenate([up for _, up, _ in self._variables])
         integer = np.concatenate([np.full(len(low), whole) for low, _, whole in self._variables])
@@ -110,5 +110,5 @@ class Builder:
 
 
 def _each(value: ArrayLike, count: int) -> Floats:
-    """Shape (count,): the value or values as numbers."""
+    """Return the value or values as numbers, shape (count,)."""
     return np.broadcast_to(np.asarray(value, dtype=np.float64), count)

@@ -79,15 +79,15 @@ class Search(Generic[Solution]):
         return self.closed or self.settings.expired
 
     def plan_value(self, solution: Solution) -> float:
-        """The value of a solution; infinity if it breaks a rule."""
+        """Return the value of a solution; infinity if it breaks a rule."""
         raise NotImplementedError
 
     def task(self) -> Any:
-        """What is left to prove or to find."""
+        """Return what is left to prove or to find."""
         raise NotImplementedError
 
     def found(self, stop_reason: str) -> Outcome:
-        """The outcome, as far as it depends on what a solution is."""
+        """Return the outcome, as far as it depends on what a solution is."""
         raise NotImplementedError
 
     def offer(self, solution: Solution) -> bool:
@@ -113,7 +113,7 @@ class Search(Generic[Solution]):
         self.settings.report_progress("integer program", 0, 0, self.value, self.bound)
 
     def outcome(self, backend: str = "") -> Outcome:
-        """What the run found."""
+        """Return what the run found."""
         native = "; ".join(f"{name}: {word}" for name, word in self.words.items())
         return replace(
             self.found(self._stop_reason()),

@@ -70,7 +70,7 @@ class Partitioner:
         return self._spread(work, problem.pays[kind], lambda mean: of_nets(mean, problem.nets), settings)
 
     def group_places(self, problem: Problem, settings: Settings) -> Ints:
-        """Shape (n,): the device of every task, as :meth:`places`."""
+        """Return the device of every task, as :meth:`places`, shape (n,)."""
         tasks = problem.tasks
         assert tasks is not None
         work = np.zeros((len(tasks.limit), len(tasks.group_size)))
@@ -97,7 +97,7 @@ class Partitioner:
 
 
 def _loaded(problem: Problem, settings: Settings, place: Ints, bound: float, status: str) -> Outcome:
-    """What the parts are worth by their loads."""
+    """Return what the parts are worth by their loads."""
     parts = parts_at(problem, place)
     value = value_of(problem, parts)
     full = _too_full(problem.size, problem.memory[device_kinds(problem)], place, value)
@@ -108,7 +108,7 @@ def _loaded(problem: Problem, settings: Settings, place: Ints, bound: float, sta
 
 
 def _timed(problem: Problem, settings: Settings, place: Ints, bound: float, status: str) -> Outcome:
-    """What the parts are worth if every device runs its tasks by upward rank."""
+    """Return what the parts are worth if every device runs its tasks by upward rank."""
     tasks = problem.tasks
     assert tasks is not None
     outcome = timed(problem, settings, Found(place, ordered(tasks, upward_rank(tasks))), bound)

@@ -25,7 +25,7 @@ LARGEST = 2**31 - 1  # C takes seed 0 for 1
 
 
 def partition(graph: Weighted, parts: int, settings: Settings) -> Ints:
-    """Shape (n,): the part of every vertex, by METIS's k-way partitioning.
+    """Return the part of every vertex, by METIS's k-way partitioning, shape (n,).
 
     Raises
     ------
@@ -46,7 +46,7 @@ def partition(graph: Weighted, parts: int, settings: Settings) -> Ints:
 
 
 def version() -> str:
-    """The package's name and version, in words.
+    """Return the package's name and version, in words.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class Weighted(NamedTuple):
         return len(self.weight)
 
     def renumbered(self, order: Ints) -> Weighted:
-        """The same graph; vertex i of the new one is ``order[i]`` of this one."""
+        """Return the same graph; vertex i of the new one is ``order[i]`` of this one."""
         owner = np.repeat(np.arange(self.n), np.diff(self.start))
         place = np.argsort(order)
         return _collected(self.weight[order], place[owner], place[self.neighbour], self.cost)

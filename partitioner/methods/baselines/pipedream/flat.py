@@ -63,7 +63,7 @@ class Rules(NamedTuple):
 
 
 def best_row(time: Floats, start: int, cuts: Cuts, rules: Rules) -> tuple[Floats, Ints, Ints, Ints]:
-    """The best pipelines of everything between state `start` and each later one.
+    """Return the best pipelines of everything between state `start` and each later one.
 
     A stage of r machines between the cuts k and j costs the largest of its compute with
     synchronisation, its input and its output. The first stage pays no transfer, the end of the

@@ -24,7 +24,7 @@ class Piece(NamedTuple):
     replicas: tuple[int, ...] = ()
 
     def on(self, first: int, replicas: int) -> Piece:
-        """The piece on so many machines of the next level, from the first one on."""
+        """Return the piece on so many machines of the next level, from the first one on."""
         return self._replace(first=(*self.first, first), replicas=(*self.replicas, replicas))
 
 
@@ -59,13 +59,13 @@ class Hierarchy:
             self.times.append(_best_table(self.times[-1], self.cuts, rules, look))
 
     def best(self) -> tuple[float, list[Piece]]:
-        """The predicted time, infinity if there is no pipeline, and its stages in order."""
+        """Return the predicted time, infinity if there is no pipeline, and its stages in order."""
         end = len(self.cuts.output) - 1
         value = best_row(self.times[-1], 0, self.cuts, self.rules[-1])[0][end, -1]
         return float(value), self._pieces(len(self.rules) - 1, 0, end) if value < math.inf else []
 
     def _pieces(self, level: int, start: int, end: int) -> list[Piece]:
-        """The innermost stages of the best pipeline between two states on all machines of a level."""
+        """Return the innermost stages of the best pipeline between two states on all machines of a level."""
         rules = self.rules[level]
         _, split, left, replicas = best_row(self.times[level], start, self.cuts, rules)
         found: list[Piece] = []
@@ -80,7 +80,7 @@ class Hierarchy:
 
 
 def cuts_of(layers: Layers, states: LayerIdeals) -> Cuts:
-    """The states with the empty one in front."""
+    """Return the states with the empty one in front."""
     parameters = states.inside @ layers.parameters
     held = states.inside @ (layers.activation + layers.parameters)
     before = np.zeros((len(parameters) + 1, len(parameters) + 1), dtype=bool)
@@ -90,7 +90,7 @@ def cuts_of(layers: Layers, states: LayerIdeals) -> Cuts:
 
 
 def rules_of(levels: Sequence[MachineLevel], restrictions: Restrictions) -> list[Rules]:
-    """The rules of each level.
+    """Return the rules of each level.
 
     Released, the first stage's synchronisation is divided by the size of the level below, that of
     later stages is not; consistent, both are divided by all the machines of a group.
@@ -127,7 +127,7 @@ def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
 
 
 def _segment_times(layers: Layers, states: LayerIdeals, cuts: Cuts, consistent: bool) -> Floats:
-    """Shape (S + 1, S + 1): what the layers between two states take on one machine.
+    """Return what the layers between two states take on one machine, shape (S + 1, S + 1).
 
     Released, states that are not comparable make segments as well, even of negative time, which
     levels above the first may use; consistent, they make none.

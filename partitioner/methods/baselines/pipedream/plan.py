@@ -117,7 +117,7 @@ def _why_not(states: int, levels: Sequence[MachineLevel], restrictions: Restrict
 
 
 def _stages(states: LayerIdeals, pieces: Sequence[Piece]) -> tuple[Stage, ...]:
-    """The stages; a layer goes to the first one whose end has it.
+    """Return the stages; a layer goes to the first one whose end has it.
 
     On comparable cuts that is the difference of two ideals.
     """

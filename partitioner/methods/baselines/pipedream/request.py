@@ -40,7 +40,7 @@ def check(restrictions: Restrictions) -> None:
 
 
 def checked_levels(levels: Sequence[tuple[int, float]]) -> list[MachineLevel]:
-    """The levels; an `OptionError` if there is none or one is out of its range."""
+    """Return the levels; an `OptionError` if there is none or one is out of its range."""
     if not levels or not all(_is_level(level) for level in levels):
         rule = f"must be pairs (machines, bandwidth), 1 to {MAX_MACHINES} machines and a bandwidth above 0"
         raise OptionError(f"levels = {shown(levels)}: {rule}")

@@ -120,7 +120,7 @@ def _parts(view: View, planned: PipeDreamPlan, kind: int) -> list[Part]:
 
 
 def _broken(problem: Problem, parts: list[Part]) -> str:
-    """The limit that the plan breaks, in words; empty if it keeps to all."""
+    """Return the limit that the plan breaks, in words; empty if it keeps to all."""
     most = max(part.replicas for part in parts)
     if most > problem.copies[parts[0].kind]:
         return f"PipeDream's plan has a stage on {most} devices, more than the replicas allowed"

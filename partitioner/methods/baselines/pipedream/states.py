@@ -129,7 +129,7 @@ def ideal_states(layers: Layers, most: int, look: Look = no_look) -> LayerIdeals
 def _explore(
     first: int, following: Callable[[int], Iterator[int]], most: int, look: Look
 ) -> dict[int, list[int]]:
-    """What can be reached, each with what follows it."""
+    """Return what can be reached, each with what follows it."""
     found: dict[int, list[int]] = {first: []}
     queue = [first]
     for state in queue:

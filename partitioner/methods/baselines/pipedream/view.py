@@ -36,7 +36,7 @@ class View(NamedTuple):
 
 
 def view_of(problem: Problem, kind: int) -> View:
-    """What the planner sees of a problem whose supernodes all run on one kind of device.
+    """Return what the planner sees of a problem whose supernodes all run on one kind of device.
 
     Time is that of both passes, an activation is what the tensors cost that leave a supernode forward,
     times the bandwidth; so a result of the network has none, which the planner counts at cuts behind it.
@@ -58,7 +58,7 @@ def view_of(problem: Problem, kind: int) -> View:
 
 
 def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[MachineLevel]:
-    """The machines of each level and the bandwidth between them, given that of the fastest links."""
+    """Return the machines of each level and the bandwidth between them, given that of the fastest links."""
     pipeline = pipeline_of(problem)
     sizes = [1, *pipeline.group[:, kind].tolist(), int(problem.count[kind])]
     paces = [1.0, *pipeline.slowdown.tolist()]
@@ -67,7 +67,7 @@ def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[MachineLeve
 
 
 def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:
-    """The numbers of a stage's devices, group by group: replicas over groups and inside each.
+    """Return the numbers of a stage's devices, group by group: replicas over groups and inside each.
 
     Examples
     --------
@@ -83,5 +83,5 @@ def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:
 
 
 def _first_nodes(problem: Problem) -> Ints:
-    """Shape (n,): the first node of each supernode."""
+    """Return the first node of each supernode, shape (n,)."""
     return np.unique(problem.member, return_index=True)[1].astype(np.int64)

@@ -17,13 +17,13 @@ from partitioner.problem.problem import Problem
 
 
 def pipeline_of(problem: Problem) -> Pipeline:
-    """What the extended model needs of the problem, which has it."""
+    """Return what the extended model needs of the problem, which has it."""
     assert problem.pipeline is not None
     return problem.pipeline
 
 
 def pipeline_value(problem: Problem, stages: Sequence[Part]) -> float:
-    """The objective of stages that together hold every supernode; infinity if one may not run there.
+    """Return the objective of stages that together hold every supernode; infinity if one may not run there.
 
     ``"throughput"``: the largest load; ``"batch"``: the sum of the loads, and the largest one once more
     for each sample after the first. Memory and limits are not looked at.
@@ -36,7 +36,7 @@ def pipeline_value(problem: Problem, stages: Sequence[Part]) -> float:
 
 
 def stage_loads(problem: Problem, stages: Sequence[Part]) -> Floats:
-    """Shape (stages,): the average time that each stage spends on a sample."""
+    """Return the average time that each stage spends on a sample, shape (stages,)."""
     if not stages:
         return np.zeros(0)
     pipeline = pipeline_of(problem)
@@ -53,18 +53,18 @@ def stage_loads(problem: Problem, stages: Sequence[Part]) -> Floats:
 
 
 def samples(problem: Problem) -> int:
-    """How many samples fill the pipeline at a time."""
+    """Return how many samples fill the pipeline at a time."""
     return pipeline_of(problem).microbatches or 1
 
 
 def least_work(problem: Problem) -> Floats:
-    """Shape (n,): what each supernode adds at least to the sum of all loads."""
+    """Return what each supernode adds at least to the sum of all loads, shape (n,)."""
     shares = problem.work() / problem.copies[:, None]
     return np.asarray(shares[problem.count > 0].min(axis=0))
 
 
 def least_value(problem: Problem, relaxation: Relaxation) -> float:
-    """What no pipeline goes below: its largest load is at least the relaxation's bound.
+    """Return what no pipeline goes below: its largest load is at least the relaxation's bound.
 
     It holds for the user's graph too, where nodes were merged at the risk of losing the optimum.
     """
@@ -75,5 +75,5 @@ def least_value(problem: Problem, relaxation: Relaxation) -> float:
 
 
 def largest_copies(problem: Problem) -> Ints:
-    """Shape (K,): the most devices that may share a stage."""
+    """Return the most devices that may share a stage, shape (K,)."""
     return np.where(problem.count > 0, problem.copies, 0)

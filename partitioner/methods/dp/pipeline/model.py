@@ -18,7 +18,7 @@ from partitioner.workload.in_flight import samples_in_flight
 
 
 def costs_of(problem: Problem) -> StageCosts:
-    """What the loads of stages are made of."""
+    """Return what the loads of stages are made of."""
     nets, pipeline = problem.nets, pipeline_of(problem)
     return StageCosts(
         work=np.ascontiguousarray(problem.work()),
@@ -37,7 +37,7 @@ def costs_of(problem: Problem) -> StageCosts:
 
 
 def memory_model_of(problem: Problem, space: StateSpace, behind: int = 0) -> MemoryModel:
-    """What stages take of the memory, with `behind` further devices behind all of them."""
+    """Return what stages take of the memory, with `behind` further devices behind all of them."""
     pipeline, states = pipeline_of(problem), space.states
     most = int(states.left.max(initial=0))
     samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
@@ -69,7 +69,7 @@ def behind_matters(problem: Problem) -> bool:
 
 
 def least_memory(problem: Problem) -> Floats:
-    """Shape (n,): what each supernode takes at least of the memory of a device."""
+    """Return what each supernode takes at least of the memory of a device, shape (n,)."""
     pipeline = pipeline_of(problem)
     if pipeline.schedule is None:
         return problem.size
@@ -77,7 +77,7 @@ def least_memory(problem: Problem) -> Floats:
 
 
 def stage_limits_of(problem: Problem) -> StageLimits:
-    """What every stage must keep to."""
+    """Return what every stage must keep to."""
     pipeline = pipeline_of(problem)
     limits = pipeline.limits
     return StageLimits(

@@ -59,7 +59,7 @@ def _coarse_first(problem: Problem, settings: Settings) -> Outcome:
 
 
 def _refined(coarse: Outcome, problem: Problem) -> list[Part]:
-    """The stages of a problem contracted further as stages of the problem."""
+    """Return the stages of a problem contracted further as stages of the problem."""
     stage = np.empty(problem.n, dtype=np.int64)
     parts = coarse.parts or []
     stage[problem.member] = part_numbers(parts, coarse.problem.n)[coarse.problem.member]
@@ -67,7 +67,7 @@ def _refined(coarse: Outcome, problem: Problem) -> list[Part]:
 
 
 def _solved(problem: Problem, settings: Settings) -> Outcome:
-    """The best pipeline of the problem as it is; stages are placed from the end where that matters."""
+    """Return the best pipeline of the problem as it is; stages are placed from the end where that matters."""
     if not behind_matters(problem):
         return _walked(problem, settings)
     start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
@@ -77,7 +77,7 @@ def _solved(problem: Problem, settings: Settings) -> Outcome:
 
 
 def _walked(problem: Problem, settings: Settings) -> Outcome:
-    """The best pipeline from linear orders and then from all ideals."""
+    """Return the best pipeline from linear orders and then from all ideals."""
     model = model_for(problem)
     relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
     if np.isinf(relaxation.bound):
@@ -92,7 +92,7 @@ def _walked(problem: Problem, settings: Settings) -> Outcome:
 
 
 def _from_orders(linear: LinearSearch, note: str = "") -> Outcome:
-    """The best pipeline of the linear orders, with `note` on why no others were looked at."""
+    """Return the best pipeline of the linear orders, with `note` on why no others were looked at."""
     outcome = linear.outcome(note)
     more = () if linear.closed else gap_notes(outcome.problem, outcome.value, outcome.bound, outcome.bound)
     return replace(outcome, notes=(*outcome.notes, *more))
@@ -105,7 +105,7 @@ def _with_orders(problem: Problem, settings: Settings) -> Settings:
 
 
 def model_for(problem: Problem) -> ChainModel:
-    """What pipelines are judged by, by the objective."""
+    """Return what pipelines are judged by, by the objective."""
     levels = len(pipeline_of(problem).slowdown) > 0
     return ChainModel(
         tables=LevelsTables if levels else PipelineTables,
@@ -117,7 +117,7 @@ def model_for(problem: Problem) -> ChainModel:
 
 
 def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
-    """What no pipeline goes below if all links are as fast as inside a group."""
+    """Return what no pipeline goes below if all links are as fast as inside a group."""
     flat = without_levels(linear.problem.relaxed())
     model = model_for(flat)
     tables = model.tables(flat, linear.relaxation, lattice)
@@ -127,7 +127,7 @@ def bound_without_levels(linear: LinearSearch, lattice: Lattice) -> float:
 
 
 def _search(linear: LinearSearch, lattice: Lattice) -> Outcome:
-    """The best pipeline of the lattice of all ideals, from the best linear one on."""
+    """Return the best pipeline of the lattice of all ideals, from the best linear one on."""
     problem, model, settings = linear.problem, linear.model, linear.settings
     tables = model.tables(problem, linear.relaxation, lattice)
     low = linear.bound

@@ -67,7 +67,7 @@ def counts_stages(problem: Problem) -> bool:
 
 
 def state_count(problem: Problem) -> int:
-    """How many states there are."""
+    """Return how many states there are."""
     stages = pipeline_of(problem).limits.stages + 1 if counts_stages(problem) else 1
     return int(np.prod(problem.count + 1, dtype=object)) * stages
 

@@ -50,11 +50,11 @@ class PipelineTables:
         return PipelineFilling(self, self.spec(threshold, threshold, floor, summed=False))
 
     def summing(self, threshold: float, limit: float) -> PipelineFilling:
-        """A table of smallest sums of loads up to a limit, with no load above the threshold."""
+        """Return a table of smallest sums of loads up to a limit, with no load above the threshold."""
         return PipelineFilling(self, self.spec(threshold, limit, 0.0, summed=True))
 
     def clipped(self, threshold: float) -> StageCosts:
-        """The costs for a threshold: one that is too large for any stage is as good as twice it.
+        """Return the costs for a threshold: one that is too large for any stage is as good as twice it.
 
         A cost of many orders of magnitude, such as one that stands for "never", would leave its
         rounding behind when it is taken away again.
@@ -65,7 +65,7 @@ class PipelineTables:
         return costs._replace(enter=np.minimum(costs.enter, most), leave=np.minimum(costs.leave, most))
 
     def spec(self, threshold: float, limit: float, floor: float, summed: bool) -> PipelineSearchSpec:
-        """What a filling looks for."""
+        """Return what a filling looks for."""
         capacity = self.relaxation.capacity(threshold, self.space.free, self.problem.memory)
         return PipelineSearchSpec(
             summed=summed,
@@ -118,7 +118,7 @@ class PipelineFilling:
         self.steps += steps
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The objective of the stages that the table holds for all, and these."""
+        """Return the objective of the stages that the table holds for all, and these."""
         last = np.where(self.tables.space.final, self.table.value[-1], np.inf)
         state = int(last.argmin())
         if np.isinf(last[state]):
@@ -128,7 +128,7 @@ class PipelineFilling:
 
 
 def new_table(ideals: int, states: int) -> PipelineTable:
-    """An empty table."""
+    """Return an empty table."""
     shape = ideals, states
     return PipelineTable(
         np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8), np.empty(shape, np.int32)
@@ -143,7 +143,7 @@ class Walked(Protocol):
 
 
 def stages_in(table: PipelineTable, tables: Walked, ideal: int, state: int, first: int = 0) -> list[Part]:
-    """The stages that lead from ideal `first` to an ideal and a state of it."""
+    """Return the stages that lead from ideal `first` to an ideal and a state of it."""
     stages = []
     while ideal != first:
         kind, copies = int(table.kind[ideal, state]), int(table.copies[ideal, state])

@@ -14,7 +14,7 @@ from partitioner.problem.problem import Nets, Problem
 
 
 def turned(problem: Problem) -> Problem:
-    """The problem with every arc of precedence turned; supernode v becomes n - 1 - v.
+    """Return the problem with every arc of precedence turned; supernode v becomes n - 1 - v.
 
     Its chains are those of the problem, last stage first. It has no `coarser`.
     """
@@ -38,7 +38,7 @@ def turned(problem: Problem) -> Problem:
 
 
 def turned_stages(stages: Sequence[Part], n: int) -> list[Part]:
-    """The stages of a problem of `n` supernodes as those of the turned one, and back."""
+    """Return the stages of a problem of `n` supernodes as those of the turned one, and back."""
     return [replace(part, nodes=n - 1 - part.nodes[::-1]) for part in stages[::-1]]
 
 

@@ -19,7 +19,7 @@ def times_between(
     edges: list[tuple[int, int]],
     nets: list[tuple[int, list[int], float]],
 ) -> Floats:
-    """Shape (s, s): the longest path through the nodes of ideal j that are not in ideal i.
+    """Return the longest path through the nodes of ideal j that are not in ideal i, shape (s, s).
 
     A path's nodes run by themselves, or in subgraphs that begin and end outside the two ideals' sides;
     each node's time is the least over its predecessors' choices, so that no choice is forced.
@@ -41,7 +41,7 @@ def times_between(
 
 
 def _edge_costs(n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list[int], float]]) -> Floats:
-    """Shape (n + 2, n + 2): what a cut of an edge costs each side, -1 where there is no edge."""
+    """Return what a cut of an edge costs each side, -1 where there is no edge, shape (n + 2, n + 2)."""
     cost = np.full((n + 2, n + 2), -1.0)
     for u, v in edges:
         cost[u, v] = 0.0
@@ -52,7 +52,7 @@ def _edge_costs(n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list
 
 
 def _after(n: int, edges: list[tuple[int, int]]) -> Bits:
-    """Shape (n,): the inner successors of each inner node, as bits."""
+    """Return the inner successors of each inner node, as bits, shape (n,)."""
     after = np.zeros(n, dtype=np.uint64)
     for u, v in edges:
         if u > 0 and v <= n:

@@ -51,7 +51,7 @@ class Block:
 
 
 def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) -> Block:
-    """The cuts of block `k`; nets in `far` are left out.
+    """Return the cuts of block `k`; nets in `far` are left out.
 
     Where transfers do not add to processing, `between` counts none of them. A block with too many
     ideals, or too many nodes, is cut for free: only its longest path counts.
@@ -105,7 +105,7 @@ def _local_nets(
 
 
 def _ideals(n: int, edges: list[tuple[int, int]]) -> Bits | None:
-    """All sets of inner nodes that hold the inner predecessors of their nodes; None if too many."""
+    """Return all sets of inner nodes that hold the inner predecessors of their nodes; None if too many."""
     before = [0] * n
     for u, v in edges:
         if u > 0 and v <= n:
@@ -125,7 +125,7 @@ def _ideals(n: int, edges: list[tuple[int, int]]) -> Bits | None:
 
 
 def _members(ideals: Bits, n: int) -> Mask:
-    """Shape (s, n): the sets as rows."""
+    """Return the sets as rows, shape (s, n)."""
     return np.asarray((ideals[:, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1) == 1)
 
 

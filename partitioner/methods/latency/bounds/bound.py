@@ -31,7 +31,7 @@ def bound_of(problem: Problem, settings: Settings) -> float:
 
 
 def _serial_bounds(problem: Problem, settings: Settings) -> Iterator[float]:
-    """The bounds along the spines on the heaviest path, the shortest reach first."""
+    """Yield the bounds along the spines on the heaviest path, the shortest reach first."""
     flow = flow_for(problem, settings)
     path = heaviest_path(flow, settings)
     seen = set()

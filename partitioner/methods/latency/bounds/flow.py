@@ -86,7 +86,7 @@ def _added(value: Floats, label: Ints) -> Floats:
 
 
 def _runs(problem: Problem, settings: Settings) -> Ints:
-    """Shape (n,): the first node of the run that each node is in."""
+    """Return the first node of the run that each node is in, shape (n,)."""
     head = np.arange(problem.n)
     for v in settings.watched(range(problem.n), OFTEN):
         before = problem.predecessors.row(v)

@@ -33,7 +33,7 @@ BYTES = 48  # for each pair of separators, those in between included
 
 
 def serial_bound(problem: Problem, flow: Flow, spine: Spine, settings: Settings) -> float:
-    """The length of the shortest sequence along a spine; 0 if its sums would take too much memory.
+    """Return the length of the shortest sequence along a spine; 0 if its sums would take too much memory.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _walk(
 
 
 def _over(block: Block, value: Floats, alone: float, free: float, first: int) -> tuple[Floats, float]:
-    """The subgraphs that begin in the block, and when the next separator ends by itself."""
+    """Return the subgraphs that begin in the block, and when the next separator ends by itself."""
     before = value.copy()
     before[0] = min(before[0], alone)
     reached = (before[:, None] + block.between).min(axis=0)

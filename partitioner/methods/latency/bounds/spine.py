@@ -86,7 +86,7 @@ def spine_along(flow: Flow, path: list[int], reach: int, settings: Settings) -> 
 def _spans(
     flow: Flow, path: list[int], after: list[list[int]], settings: Settings
 ) -> tuple[list[int], list[int]]:
-    """The last position of the path that leads to each node, and the first that it leads to."""
+    """Return the last position of the path that leads to each node, and the first that it leads to."""
     n, length = len(flow.size), len(path)
     low, high = [-1] * n, [length] * n
     for i, v in enumerate(path):
@@ -103,7 +103,7 @@ def _spans(
 
 
 def with_passengers(flow: Flow, spine: Spine, settings: Settings) -> Flow:
-    """What nodes of the spine bring with them: the nodes off it of their group.
+    """Return what nodes of the spine bring with them: the nodes off it of their group.
 
     A device that runs the one holds the other too; with one subgraph a device they run together, and the
     nets of the one are nets of the other.

@@ -14,7 +14,7 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
 def model_of(problem: Problem, slots: int) -> LatencyModel:
-    """The problem as the compiled search reads it, with room for `slots` subgraphs of each pass."""
+    """Return the problem as the compiled search reads it, with room for `slots` subgraphs of each pass."""
     kind, nets = device_kinds(problem), problem.nets
     pays = problem.pays[kind]
     each = slots * (2 if problem.backward.any() else 1)
@@ -49,7 +49,7 @@ def model_of(problem: Problem, slots: int) -> LatencyModel:
 
 
 def _sites(problem: Problem, kind: Ints) -> Ints:
-    """The devices worth drawing: of CPUs that hold everything the first one is as good as all."""
+    """Return the devices worth drawing: of CPUs that hold everything the first one is as good as all."""
     first = np.cumsum(problem.count) - problem.count
     roomy = ~problem.pays & (problem.memory >= problem.size.sum())
     device = np.arange(len(kind))
@@ -57,7 +57,7 @@ def _sites(problem: Problem, kind: Ints) -> Ints:
 
 
 def state_of(model: LatencyModel, layout: SubgraphLayout) -> LatencyState:
-    """The state of a layout; its slots must be below the model's."""
+    """Return the state of a layout; its slots must be below the model's."""
     n, units, nets = len(model.size), len(model.home), len(model.cost)
     state = LatencyState(
         place=layout.place.astype(np.int64),
@@ -76,14 +76,14 @@ def state_of(model: LatencyModel, layout: SubgraphLayout) -> LatencyState:
 
 
 def units_at(model: LatencyModel, layout: SubgraphLayout) -> Ints:
-    """Shape (n,): the unit of every node."""
+    """Return the unit of every node, shape (n,)."""
     base = model.base[layout.place]
     alone = len(model.home) + np.arange(len(base))
     return np.where(base < 0, alone, base + model.late * model.slots + layout.slot)
 
 
 def layout_of(model: LatencyModel, place: Ints, unit: Ints) -> SubgraphLayout:
-    """The layout of nodes on these devices and in these units."""
+    """Return the layout of nodes on these devices and in these units."""
     base = model.base[place]
     return SubgraphLayout(place.copy(), np.where(base < 0, 0, (unit - base) % model.slots))
 

@@ -41,7 +41,7 @@ def progress(builder: Builder, c: Columns) -> None:
 
 
 def _only_reader(c: Columns, u: Ints, v: Ints) -> tuple[Ints, Ints]:
-    """The edges whose end is the only reader of a net, and that net."""
+    """Return the edges whose end is the only reader of a net, and that net."""
     pins = c.problem.nets.pins
     edge = {pair: i for i, pair in enumerate(zip(u.tolist(), v.tolist(), strict=True))}
     net = np.flatnonzero(np.diff(pins.start) == 2)

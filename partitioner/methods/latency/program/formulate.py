@@ -46,7 +46,7 @@ class LatencyProgram:
         return self.program
 
     def solution(self, values: Floats) -> SubgraphLayout:
-        """The layout that a solution describes, each node where its variable is largest."""
+        """Return the layout that a solution describes, each node where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])
         return self.seats.layout(there.argmax(axis=1))
 

@@ -73,11 +73,11 @@ class _Maker:
         return np.asarray(np.floor(np.asarray(times) * self.scale * (1 - 1e-12)).astype(np.int64))
 
     def time(self) -> cp_model.IntVar:
-        """A new point in time."""
+        """Return a new point in time."""
         return self.cp.new_int_var(0, self.top, "")
 
     def not_held(self, v: int, s: int) -> list[cp_model.LiteralT]:
-        """The literals that say that a node sits elsewhere; none where it always does."""
+        """Return the literals that say that a node sits elsewhere; none where it always does."""
         return [self.x[v][s].negated()] if s in self.x[v] else []
 
 
@@ -138,14 +138,14 @@ def _lengths(m: _Maker) -> None:
 
 
 def _apart(communication: str, busy: list[Term], into: list[Term], out: list[Term]) -> list[list[Term]]:
-    """What takes time by itself (Appendix H.1); the longest counts."""
+    """Return what takes time by itself (Appendix H.1); the longest counts."""
     if communication == "sequential":
         return [busy + into + out]
     return [busy, into + out] if communication == "overlapped" else [busy, into, out]
 
 
 def _transfers(m: _Maker, s: int) -> tuple[list[Term], list[Term]]:
-    """The nets that may be moved into a subgraph, and out of it."""
+    """Return the nets that may be moved into a subgraph, and out of it."""
     into: list[Term] = []
     out: list[Term] = []
     for e, cost in enumerate(m.units(m.problem.nets.cost).tolist()):
@@ -226,7 +226,7 @@ def _ranks(m: _Maker) -> None:
 
 
 def _sum(listed: Sequence[Term]) -> cp_model.LinearExpr:
-    """The sum of factors times variables."""
+    """Return the sum of factors times variables."""
     total: cp_model.LinearExpr = cp_model.LinearExpr.weighted_sum(
         [x for x, _ in listed], [t for _, t in listed]
     )

@@ -46,7 +46,7 @@ class ScheduleTask:
         return self
 
     def solution(self, values: SubgraphLayout) -> SubgraphLayout:
-        """What it found."""
+        """Return what it found."""
         return values
 
 

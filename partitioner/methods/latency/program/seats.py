@@ -45,11 +45,11 @@ class Seats:
         return len(self.device)
 
     def layout(self, seat: Ints) -> SubgraphLayout:
-        """The layout in which node v sits at ``seat[v]``."""
+        """Return the layout in which node v sits at ``seat[v]``."""
         return SubgraphLayout(self.device[seat], self.slot[seat])
 
     def of(self, problem: Problem, layout: SubgraphLayout) -> Ints:
-        """Shape (n,): the seat of every node in a layout, -1 where there is none."""
+        """Return the seat of every node in a layout, -1 where there is none, shape (n,)."""
         paid = self.pays[None, :]
         fits = self.device == layout.place[:, None]
         fits &= ~paid | (self.slot == layout.slot[:, None])
@@ -58,7 +58,7 @@ class Seats:
 
 
 def seats_of(problem: Problem, cutoff: float = np.inf) -> Seats:
-    """All seats, and who may take which so that the value is at most `cutoff`.
+    """Return all seats, and who may take which so that the value is at most `cutoff`.
 
     Devices that do not pay are as good as one as long as one has room for everything. Of the groups that
     a kind may run, the j-th largest sits on one of its first j devices: equal devices can be exchanged.
@@ -101,7 +101,7 @@ def _open(problem: Problem, cutoff: float) -> Mask:
 
 
 def _canonical(problem: Problem) -> Ints:
-    """Shape (K, n): the highest index of a device of the kind that the node's group needs."""
+    """Return the highest index of a device of the kind that the node's group needs, shape (K, n)."""
     size = np.bincount(problem.group, problem.size)
     order = np.argsort(-size, kind="stable")
     rank = np.empty((len(problem.count), len(order)), dtype=np.int64)

@@ -132,7 +132,7 @@ class BeamSearch:
             self.steps += steps
 
     def plans(self, most: int) -> list[list[Part]]:
-        """The blocks of the best plans."""
+        """Return the blocks of the best plans."""
         key = self.labels.key[-1]
         order = np.argsort(key, axis=None, kind="stable")[:most]
         return [self._blocks(int(i)) for i in order if np.isfinite(key.flat[i])]
@@ -148,7 +148,7 @@ class BeamSearch:
 
 
 def _waits(model: SequenceModel) -> Rows:
-    """The nodes that every supernode waits for."""
+    """Return the nodes that every supernode waits for."""
     costs, member = model.costs, model.member
     later = np.repeat(np.arange(len(member)), np.diff(costs.before_start))
     pairs = np.stack((member[later], costs.before), axis=1)

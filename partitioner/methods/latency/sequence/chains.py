@@ -65,7 +65,7 @@ class BlockCosts(NamedTuple):
 
 
 def sequenced(problem: Problem, chain: Problem) -> tuple[Problem, Ints]:
-    """The chain with every edge of the backward pass mirrored, and the supernode of every node.
+    """Return the chain with every edge of the backward pass mirrored, and the supernode of every node.
 
     Then blocks that follow one another can run forward in their order and backward in the reverse order;
     edges that allow neither are inside supernodes.
@@ -126,7 +126,7 @@ def _rows(pairs: Ints, count: int) -> Rows:
 
 
 def costs_of(problem: Problem, n: int, member: Ints, settings: Settings) -> BlockCosts:
-    """What blocks of `n` supernodes cost, given the supernode of every node."""
+    """Return what blocks of `n` supernodes cost, given the supernode of every node."""
     backward = problem.backward.astype(np.int64)
     pins, makes, cost = _half_nets(problem, 2 * member + backward, settings)
     half = np.array([h for row in pins for h in row], dtype=np.int64)

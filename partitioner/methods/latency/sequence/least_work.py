@@ -11,7 +11,7 @@ PATHS = 16
 
 
 def additive_weights(costs: BlockCosts) -> Floats:
-    """Shape (n,): no block takes less than the weights of its supernodes together.
+    """Return no block takes less than the weights of its supernodes together, shape (n,).
 
     On kinds that pay, a block takes the time of all its nodes; on others the time of a longest path, so
     at least the mean over any paths through the nodes. The paths are chosen one by one so that the

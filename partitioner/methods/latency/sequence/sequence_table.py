@@ -131,7 +131,7 @@ class SequenceTable:
         return sorted((float(total), s) for s, total in enumerate(self.value[-1]) if np.isfinite(total))
 
     def blocks(self, state: int) -> list[Part]:
-        """The blocks of the best sequence for a vector of used devices."""
+        """Return the blocks of the best sequence for a vector of used devices."""
         blocks, ideal = [], self.lattice.size - 1
         while ideal:
             kind, before = int(self.kind[ideal, state]), int(self.origin[ideal, state])

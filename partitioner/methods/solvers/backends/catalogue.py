@@ -46,7 +46,7 @@ def is_present(backend: Capability) -> bool:
 
 
 def missing_backends() -> list[str]:
-    """The backends that cannot run here."""
+    """Return the backends that cannot run here."""
     return [backend.name for backend in BACKENDS.values() if not is_present(backend)]
 
 
@@ -63,7 +63,7 @@ def covers(backend: Capability, program: Program) -> bool:
 
 
 def candidates(name: str) -> tuple[Capability, ...]:
-    """The backends that a run will take unless a licence is too small.
+    """Return the backends that a run will take unless a licence is too small.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def candidates(name: str) -> tuple[Capability, ...]:
 
 
 def _free() -> tuple[Capability, ...]:
-    """The two best free solvers that are present: where one is slow the other often is not."""
+    """Return the two best free solvers that are present: where one is slow the other often is not."""
     present = tuple(BACKENDS[each] for each in FREE if is_present(BACKENDS[each]))
     if not present:
         raise BackendUnavailable(f"no solver is present: {_ORTOOLS}")
@@ -89,7 +89,7 @@ def _free() -> tuple[Capability, ...]:
 
 
 def pick(name: str, program: Program) -> tuple[tuple[Capability, ...], str]:
-    """The backends of a run, in order of preference, and why it is these.
+    """Return the backends of a run, in order of preference, and why it is these.
 
     Raises
     ------

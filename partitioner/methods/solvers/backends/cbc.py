@@ -68,7 +68,7 @@ def _answer(lines: list[str], program: Program, bound: float) -> Answer:
 
 
 def mps_lines(program: Program) -> Iterator[str]:
-    """The program in MPS format; a row with two different sides becomes two rows."""
+    """Yield the program in MPS format; a row with two different sides becomes two rows."""
     equal = program.row_lower == program.row_upper
     families = [
         _Rows("E", equal, program.row_upper),

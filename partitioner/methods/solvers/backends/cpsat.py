@@ -100,7 +100,7 @@ def _fill(program: Program, scale: float) -> tuple[cp_model.CpModel, list[cp_mod
 
 
 def _rounded(factor: Floats, side: float, timed: NDArray[np.bool_], scale: float) -> tuple[list[int], int]:
-    """The row ``factor @ x <= side`` in whole numbers, loosened; `timed` says which x count units.
+    """Return the row ``factor @ x <= side`` in whole numbers, loosened; `timed` says which x count units.
 
     A time rounded up takes up to its factor more room. Rows of whole numbers stay as they are.
     """

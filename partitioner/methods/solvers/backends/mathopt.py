@@ -87,7 +87,7 @@ def solve(
 
 
 def model_of(program: Program) -> model_pb2.ModelProto:
-    """The program as MathOpt's model, columns and rows by their numbers."""
+    """Return the program as MathOpt's model, columns and rows by their numbers."""
     model = model_pb2.ModelProto()
     columns, rows = range(program.columns), range(program.rows)
     model.variables.ids.extend(columns)

@@ -17,7 +17,7 @@ def solve_scip(program: Program, limits: SolverLimits, report: Tell) -> Answer:
 
 
 def bound_in(line: str) -> float | None:
-    """The dual bound in a line of SCIP's table.
+    """Return the dual bound in a line of SCIP's table.
 
     Examples
     --------

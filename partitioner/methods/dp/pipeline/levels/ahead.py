@@ -18,7 +18,7 @@ def looks_ahead(reached: Reached) -> bool:
 
 
 def bound_ahead(reached: Reached, low: int, position: int) -> float:
-    """The least largest load of all stages behind an ideal if a group begins there, at a position.
+    """Return the least largest load of all stages behind an ideal if a group begins there, at a position.
 
     The first of them pays for what it takes from other groups, the others as if on equal links.
     Infinity where no whole pipeline within the threshold has a border there.

@@ -73,13 +73,13 @@ class Chain:
             self.ideal += self.ideal < self.stretch.high
 
     def ends(self) -> list[End]:
-        """The ways found to hold the whole stretch, relative to its start, and their values."""
+        """Return the ways found to hold the whole stretch, relative to its start, and their values."""
         found = self.reached.value.get(self.stretch.high, {})
         first = self.stretch.first
         return [End(label._replace(position=label.position - first), each) for label, each in found.items()]
 
     def stages(self, label: Label) -> list[Part]:
-        """The stages, with their devices, of one of the ways to hold the stretch."""
+        """Return the stages, with their devices, of one of the ways to hold the stretch."""
         ideal, found = self.stretch.high, []
         while ideal != self.stretch.low:
             step = self.reached.step[ideal, label]
@@ -120,7 +120,7 @@ class Chain:
         return self.bounds[low, position] >= self.reached.complete
 
     def _between(self, low: int, high: int, position: int, behind: int) -> Generator[int, None, list[End]]:
-        """The ways to hold what is between two ideals in the group at a position."""
+        """Yield the ways to hold what is between two ideals in the group at a position."""
         key = (low, high, behind, position if self.reached.tied else -1)
         if key in self.known and self._still_holds(*self.known[key]):
             return self.known[key][1]
@@ -150,7 +150,7 @@ class Chain:
         )
 
     def _stages_of(self, step: LabelOrigin, high: int, label: Label) -> list[Part]:
-        """The stages of one segment."""
+        """Return the stages of one segment."""
         segments, reached = self.segments, self.reached
         if step.kind >= 0:
             nodes = segments.lattice.difference(high, step.ideal)

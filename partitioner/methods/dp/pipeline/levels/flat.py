@@ -22,7 +22,7 @@ UNENDING = 2**62
 
 
 def without_levels(problem: Problem) -> Problem:
-    """The problem with all devices in one group: no pipeline gets dearer by that."""
+    """Return the problem with all devices in one group: no pipeline gets dearer by that."""
     pipeline = pipeline_of(problem)
     group = pipeline.group[:0]
     return replace(problem, pipeline=replace(pipeline, group=group, slowdown=pipeline.slowdown[:0]))
@@ -58,21 +58,21 @@ class Remainders:
         self.used = problem.count - self.tables.space.free
 
     def outside(self, threshold: float, limit: float, floor: float, summed: bool) -> Outside:
-        """The least values of what is outside every ideal, where they are within the limits."""
+        """Return the least values of what is outside every ideal, where they are within the limits."""
         tables = self.tables
         filling = tables.summing(threshold, limit) if summed else tables.filling(threshold, floor)
         filling.advance(UNENDING)
         return Outside(filling.table.value[self.complement], self.used)
 
     def by_groups(self, outside: Outside) -> Floats:
-        """Shape (groups + 1, I): the least value of what is outside an ideal, on so many groups."""
+        """Return the least value of what is outside an ideal, on so many groups, shape (groups + 1, I)."""
         ideals = np.arange(len(outside.value))
         groups = range(self.layout.groups + 1)
         return np.array([outside.least(ideals, number * self.layout.size) for number in groups])
 
 
 def _opposite(other: Problem, lattice: Lattice) -> Lattice:
-    """The lattice of the turned problem whose ideals are what those of a lattice leave."""
+    """Return the lattice of the turned problem whose ideals are what those of a lattice leave."""
     if lattice.linear:
         return chain_lattice(other.n - 1 - np.argsort(lattice.rank)[::-1])
     opposite = ideal_lattice(other, lattice.size, 2**31 - 1)
@@ -81,7 +81,7 @@ def _opposite(other: Problem, lattice: Lattice) -> Lattice:
 
 
 def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
-    """Shape (I,): the ideal of the turned problem that holds what an ideal does not.
+    """Return the ideal of the turned problem that holds what an ideal does not, shape (I,).
 
     Sets are told apart by sums of random numbers modulo 2**64.
     """

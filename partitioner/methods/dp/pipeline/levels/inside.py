@@ -17,7 +17,7 @@ Bounded = tuple[float, int]
 
 
 def ends_in_group(reached: Reached, low: int, position: int, labels: list[Label]) -> list[Bounded]:
-    """The ideals at which a segment may end, by a sweep that leaves its far end cheap.
+    """Return the ideals at which a segment may end, by a sweep that leaves its far end cheap.
 
     Each has a bound on the value of what goes that way, smallest ones first where values are not summed.
     """
@@ -31,7 +31,7 @@ def ends_in_group(reached: Reached, low: int, position: int, labels: list[Label]
 
 
 def _ends_of_racks(reached: Reached, low: int, position: int) -> list[Bounded]:
-    """All ideals between an ideal and the end of the stretch whose rest is not hopeless."""
+    """Return all ideals between an ideal and the end of the stretch whose rest is not hopeless."""
     segments = reached.segments
     wide = segments.above(low) & segments.below(reached.stretch.high)
     wide[low] = False
@@ -76,7 +76,7 @@ def far_end_cheap(reached: Reached, low: int) -> Prices:
 
 
 def ways_in_group(reached: Reached, low: int, high: int, position: int, behind: int) -> list[End]:
-    """The ways to hold what is between two ideals in one smallest group."""
+    """Return the ways to hold what is between two ideals in one smallest group."""
     if not reached.at_home(low, high, position, position + 1):
         return []
     table = _table_between(reached, low, high, behind)
@@ -91,7 +91,7 @@ def ways_in_group(reached: Reached, low: int, high: int, position: int, behind: 
 
 
 def stages_in_group(reached: Reached, step: LabelOrigin, high: int, behind: int, wanted: Label) -> list[Part]:
-    """The stages, with their devices, of the best way that gives the wanted label."""
+    """Return the stages, with their devices, of the best way that gives the wanted label."""
     segments = reached.segments
     table = _table_between(reached, step.ideal, high, behind)
     used = (segments.layout.size - segments.space.free).sum(axis=1)
@@ -106,7 +106,7 @@ def stages_in_group(reached: Reached, step: LabelOrigin, high: int, behind: int,
 
 
 def _stages_counted(reached: Reached, state: int) -> int:
-    """How many stages a state of a group stands for; 0 if that does not matter."""
+    """Return how many stages a state of a group stands for; 0 if that does not matter."""
     if not reached.limits.stages:
         return 0
     states = reached.segments.space.states

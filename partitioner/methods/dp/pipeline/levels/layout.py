@@ -56,19 +56,19 @@ class GroupLayout:
         return np.asarray((self.home[:, 0] >= first) & (self.home[:, 1] < end))
 
     def end(self, level: int, position: int) -> int:
-        """The position behind the group of a level that holds a position."""
+        """Return the position behind the group of a level that holds a position."""
         span = int(self.spans[level])
         return min((position // span + 1) * span, self.groups)
 
     def devices(self, kind: int, position: int, groups: int = 1) -> range:
-        """The indices of the devices of a kind in so many groups from a position on."""
+        """Return the indices of the devices of a kind in so many groups from a position on."""
         first = self.groups - position - groups if self.turned else position
         size = int(self.size[kind])
         return range(first * size, (first + groups) * size)
 
 
 def layout_of(problem: Problem) -> GroupLayout:
-    """The layout of the devices of a problem, which has levels."""
+    """Return the layout of the devices of a problem, which has levels."""
     pipeline = pipeline_of(problem)
     size = np.minimum(pipeline.group[0], problem.count)
     present = int((size > 0).argmax())
@@ -97,7 +97,7 @@ def _homes(problem: Problem, size: Ints, groups: int, backwards: bool) -> Ints:
 
 
 def in_group(problem: Problem, layout: GroupLayout, stages: list[Part], position: int) -> list[Part]:
-    """The stages of one group with their devices: those that something is pinned to, then free ones.
+    """Return the stages of one group with their devices: those that something is pinned to, then free ones.
 
     Free devices are handed out in ascending order along the pipeline, turned or not.
     """
@@ -116,6 +116,6 @@ def in_group(problem: Problem, layout: GroupLayout, stages: list[Part], position
 
 
 def over_groups(layout: GroupLayout, kind: int, nodes: Ints, position: int, groups: int) -> Part:
-    """A stage on all devices of a kind in so many groups from a position on."""
+    """Return a stage on all devices of a kind in so many groups from a position on."""
     devices = layout.devices(kind, position, groups)
     return Part(kind, nodes, len(devices), tuple(devices))

@@ -36,7 +36,7 @@ def _joint(communication: str, busy: Floats, into: Floats, out: Floats) -> Float
 
 
 def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
-    """Shape (stages, stages): how much slower links between the devices of two stages are."""
+    """Return how much slower links between the devices of two stages are, shape (stages, stages)."""
     slow = np.ones((len(stages), len(stages)))
     for level, factor in enumerate(pipeline.slowdown):
         size = [int(pipeline.group[level, part.kind]) for part in stages]
@@ -48,7 +48,7 @@ def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
 
 
 def _transfers(problem: Problem, stages: Sequence[Part], slow: Floats) -> Floats:
-    """Shape (2, stages): cost of what each stage brings in and sends out."""
+    """Return cost of what each stage brings in and sends out, shape (2, stages)."""
     nets, count = problem.nets, len(stages)
     number = part_numbers(stages, problem.n)
     touched: Ints = np.unique(nets.pins.owners() * count + number[nets.pins.items])

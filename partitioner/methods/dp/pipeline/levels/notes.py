@@ -13,7 +13,7 @@ OVER_LEVELS = "the bound is the largest value that the search over levels of dev
 
 
 def gap_notes(problem: Problem, value: float, bound: float, equal: float) -> tuple[str, ...]:
-    """What the bound means if it leaves a gap and devices are in levels.
+    """Return what the bound means if it leaves a gap and devices are in levels.
 
     Parameters
     ----------

@@ -27,12 +27,12 @@ class Prices(NamedTuple):
 
 
 def no_prices(nets: Nets) -> Prices:
-    """The prices where all devices are in the group."""
+    """Return the prices where all devices are in the group."""
     return Prices(np.ones(len(nets.cost)), np.ones(len(nets.cost)))
 
 
 def part_prices(nets: Nets, whole: Prices, within: Bools, share: Bools, slowdown: float) -> Prices:
-    """The prices of a part of a group, which holds the supernodes `share` of those `within` the group.
+    """Return the prices of a part of a group, which holds the supernodes `share` of those `within` the group.
 
     What holds for any device of the part: a net whose other pins are in the same part costs 1 there.
 
@@ -53,6 +53,6 @@ def part_prices(nets: Nets, whole: Prices, within: Bools, share: Bools, slowdown
 
 
 def spanning_prices(nets: Nets, whole: Prices, within: Bools, slowdown: float) -> Prices:
-    """The prices of a stage whose own devices are in several parts of a group."""
+    """Return the prices of a stage whose own devices are in several parts of a group."""
     enter = np.where(within[nets.source], slowdown, whole.enter)
     return Prices(enter, np.maximum(whole.leave, slowdown))

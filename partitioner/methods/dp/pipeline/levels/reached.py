@@ -59,7 +59,7 @@ class Reached:
                 yield position, [label for label in ready if self.behind(label) == behind]
 
     def behind(self, label: Label) -> int:
-        """The devices behind, as far as memory depends on them."""
+        """Return the devices behind, as far as memory depends on them."""
         return self.stretch.behind + label.devices if self.segments.followed else 0
 
     @property
@@ -71,11 +71,11 @@ class Reached:
         return min(self.value.get(self.stretch.high, {}).values(), default=float("inf"))
 
     def least(self, low: int, labels: list[Label]) -> float:
-        """The smallest value of some labels of an ideal."""
+        """Return the smallest value of some labels of an ideal."""
         return min(self.value[low][label] for label in labels)
 
     def opened(self, low: int, position: int, groups: int) -> Bools:
-        """Shape (n,): what stages behind an ideal may hold in so many groups from a position on."""
+        """Return what stages behind an ideal may hold in so many groups from a position on, shape (n,)."""
         at_home = self.segments.layout.at_home(position, position + groups)
         return self.segments.mask(low, self.stretch.high) & at_home
 
@@ -119,7 +119,7 @@ class Reached:
         )
 
     def _best(self, ideal: int) -> list[Label]:
-        """The labels of an ideal that no other one beats."""
+        """Return the labels of an ideal that no other one beats."""
         value, floor, kept = self.value[ideal], self.target.floor, list[Label]()
         for label in sorted(value):
             mine = max(value[label], floor)

@@ -72,7 +72,7 @@ class Segments:
         self._growth = np.full(problem.work().shape, np.inf)
 
     def mask(self, low: int, high: int) -> Bools:
-        """Shape (n,): the supernodes of one ideal without those of a smaller one."""
+        """Return the supernodes of one ideal without those of a smaller one, shape (n,)."""
         return np.asarray(self.members[high] & ~self.members[low])
 
     def above(self, low: int) -> Bools:
@@ -115,7 +115,7 @@ class Segments:
         self, low: int, high: int, opened: Bools, prices: Prices, behind: int, start: float,
         kind: int, groups: list[int], slowdown: float, left: int, target: SearchTarget,
     ) -> PipelineTable:  # fmt: skip
-        """The table of single stages on all devices of a kind in several groups, by number of devices.
+        """Return the table of single stages on all devices of a kind in several groups, by number of devices.
 
         `groups` lists how many these may be; `left` are there.
         """
@@ -173,7 +173,7 @@ class Segments:
         )
 
     def _priced(self, costs: StageCosts, prices: Prices, threshold: float) -> StageCosts:
-        """The costs at these prices; one that is too large for any stage is as good as twice it."""
+        """Return the costs at these prices; one that is too large for any stage is as good as twice it."""
         transfer_factor = self.problem.transfer_factor[self.problem.pays]
         most = 2 * threshold * (self.problem.copies.max() / transfer_factor.min(initial=1.0))
         enter, leave = costs.enter * prices.enter, costs.leave * prices.leave

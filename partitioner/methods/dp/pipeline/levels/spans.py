@@ -31,7 +31,7 @@ def may_span(reached: Reached) -> bool:
 
 
 def _widths(reached: Reached, position: int, kind: int) -> list[int]:
-    """How many groups a stage may span from a position: across a border, within the stretch."""
+    """Return how many groups a stage may span from a position: across a border, within the stretch."""
     stretch, layout = reached.stretch, reached.segments.layout
     border = layout.end(stretch.level - 1, position)
     most = pipeline_of(reached.segments.problem).replicas
@@ -42,7 +42,7 @@ def _widths(reached: Reached, position: int, kind: int) -> list[int]:
 def _spanning(
     reached: Reached, low: int, position: int, labels: list[Label], kind: int, groups: list[int]
 ) -> PipelineTable:
-    """The table of the stages that start at an ideal, on all devices of a kind in so many groups."""
+    """Return the table of the stages that start at an ideal, on all devices of a kind in so many groups."""
     segments, stretch, slowdown = reached.segments, reached.stretch, reached.slowdown
     return segments.over_groups(
         low, stretch.high, reached.opened(low, position, max(groups)),

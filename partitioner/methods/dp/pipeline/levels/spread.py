@@ -27,7 +27,7 @@ def one_stage(kinds: int, kind: int, most: int, dominance: bool) -> DeviceStates
 def spread(
     problem: Problem, space: StateSpace, behind: int, copies: Ints, states: DeviceStates
 ) -> MemoryModel:
-    """What one stage takes of each device, infinitely much with a number of devices it may not have.
+    """Return what one stage takes of each device, infinitely much with a number of devices it may not have.
 
     Parameters
     ----------

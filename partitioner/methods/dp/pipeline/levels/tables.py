@@ -82,7 +82,7 @@ class LevelsFilling:
         self.chain.advance(budget)
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The objective of the best chain for all, and its stages, in the turned order."""
+        """Return the objective of the best chain for all, and its stages, in the turned order."""
         limits, groups = pipeline_of(self.tables.problem).limits, self.tables.segments.layout.groups
         ends = [
             end

@@ -39,12 +39,12 @@ class Weights:
         self.cut = cut_costs(lattice.parent, lattice.added, costs.net_start, costs.net, *pins)
 
     def capacity(self, free: Ints, threshold: float) -> Floats:
-        """The weight that rows of free devices can take at loads up to a threshold."""
+        """Return the weight that rows of free devices can take at loads up to a threshold."""
         capacity = self.relaxation.capacity(threshold, np.maximum(free, 0), self.problem.memory)
         return np.asarray(capacity + SLACK * (self.relaxation.weight.sum() + capacity))
 
     def between(self, share: Bools, prices: Prices) -> Floats:
-        """Shape (n,): the weight of the supernodes of a segment, transfers over its ends included."""
+        """Return the weight of the supernodes of a segment, transfers over its ends included, shape (n,)."""
         if not self.price:
             return self.relaxation.weight
         nets = self.problem.nets
