@@ -1,4 +1,4 @@
-"""The paper's baseline: random placements, improved by the best single move until none improves."""
+"""The paper's local search (Section 6): random placements, improved by the best single move."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 
 def solve_baseline(problem: Problem, settings: Settings) -> Outcome:
-    """Method ``local_search_baseline`` (paper, Section 6): ten random starts, single moves."""
+    """Improve ten random placements by single moves (paper, Section 6): method ``local_search_baseline``."""
     bound = relax(problem).bound
     if np.isinf(bound):
         return no_split(problem)
@@ -38,12 +38,12 @@ def solve_baseline(problem: Problem, settings: Settings) -> Outcome:
 
 @njit(cache=True)
 def descend(model, state, budget):
-    """Make the best single move again and again; what breaks limits least is best, then what costs least.
+    """Make the best single move repeatedly: the one with the least violation of limits, then the least value.
 
     Returns
     -------
     bool
-        True if no single move improves; False if `budget` moves were tried before.
+        True if no single move improves; False if `budget` moves were tried before that.
     """
     refresh(model, state)
     time, size, violation_scale, allowed = model.time, model.size, model.violation_scale, model.allowed

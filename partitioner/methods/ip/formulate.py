@@ -1,4 +1,4 @@
-"""From a task to its program, and from a solver's values back to parts."""
+"""The integer program of a task, and the parts that a solver's values describe."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from partitioner.problem.arrays import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class PlacementProgram:
-    """A task as a program, with the columns that say where supernodes are.
+    """The integer program of a task, with the columns that say where supernodes are.
 
     Parameters
     ----------
     task
-        What was asked.
+        The task.
     program
-        Its unit of time is ``task.scale``.
+        The program, in which a time of ``task.scale`` is 1.
     x
         Shape (n, devices): columns, -1 where a supernode may not be.
     """
@@ -36,7 +36,7 @@ class PlacementProgram:
 
     @property
     def payload(self) -> Program:
-        """What a solver is given."""
+        """The program, which a solver is given."""
         return self.program
 
     @property
@@ -46,7 +46,7 @@ class PlacementProgram:
 
     @property
     def cutoff(self) -> float:
-        """The program has no solution above this value."""
+        """The largest value of a solution of the program."""
         return self.task.cutoff
 
     def solution(self, values: Floats) -> list[Part]:
@@ -56,7 +56,7 @@ class PlacementProgram:
 
 
 def formulate(task: Task) -> PlacementProgram:
-    """State the integer program (paper, Figure 7, with nets in place of edges)."""
+    """Return the integer program of a task (paper, Figure 7, with nets in place of edges)."""
     builder = Builder()
     v = add_variables(builder, task)
     constraints.assignment(builder, v)

@@ -1,7 +1,7 @@
-"""Compiled: what places cost, kept up to date net by net as supernodes move.
+"""The costs of a placement, updated net by net when supernodes move, compiled.
 
-The helpers take plain arrays and are inlined: a tuple of arrays passed to a compiled function costs
-more than all that the function does.
+The helpers take plain arrays and are inlined, because passing a tuple of arrays to a compiled function
+takes more time than the function itself.
 """
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
@@ -31,7 +31,7 @@ OVERLAPPED = COMMUNICATION_MODELS.index("overlapped")
 
 @njit(cache=True)
 def refresh(model, state):
-    """Compute all of the state from the places, but for scores; return the largest load."""
+    """Compute all sums of the state except the scores from the devices; return the largest load."""
     place, inside, ledger = state.place, state.inside, state.ledger
     inside[:] = 0
     ledger[:] = 0.0
@@ -66,7 +66,7 @@ def refresh(model, state):
 
 @njit(cache=True, inline="always")
 def load_of(ledger, d, w, communication):
-    """The load of device `d` in pass `w`, of its processing and its transfers."""
+    """Return the load of device `d` in pass `w`."""
     busy, transfer_factor = ledger[d, BUSY + w], ledger[d, FARE]
     if transfer_factor == 0.0:
         return busy
@@ -93,7 +93,7 @@ def rate(ledger, d, communication, passes, scale, violation_scale, doublings):
 
 @njit(cache=True, inline="always")
 def energy_of(ledger, passes, scale, strict, tie, doublings):
-    """A power mean of the loads, a small share of their sum, and what broken limits cost."""
+    """Return the energy: a power mean of the loads, a small share of their sum, a penalty for violations."""
     energy = 0.0
     for w in range(passes):
         powers, loads = 0.0, 0.0
@@ -111,7 +111,7 @@ def energy_of(ledger, passes, scale, strict, tie, doublings):
 
 @njit(cache=True, inline="always")
 def value_and_debt(ledger):
-    """The objective, and what is owed to the limits."""
+    """Return the objective, and the violation of limits by all devices."""
     first, second, violation = 0.0, 0.0, 0.0
     for d in range(len(ledger)):
         first = max(first, ledger[d, LOAD])
@@ -122,7 +122,7 @@ def value_and_debt(ledger):
 
 @njit(cache=True, inline="always")
 def shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger):
-    """Move supernode `v` to device `b`; only the loads of the two devices change."""
+    """Move supernode `v` to device `b` and update the sums of both devices; their loads are not updated."""
     a = place[v]
     for i in range(net_start[v], net_start[v + 1]):
         e = net[i, 0]

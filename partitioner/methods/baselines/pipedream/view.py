@@ -1,4 +1,4 @@
-"""A contracted problem as PipeDream's planner sees it: layers, levels of machines."""
+"""The arguments of PipeDream's planner, made from a contracted problem: layers and levels of machines."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from partitioner.problem.problem import Problem
 
 
 class View(NamedTuple):
-    """What the planner is given.
+    """The arguments of the planner.
 
     Parameters
     ----------
     layers
-        A supernode each, in the order of their first nodes in the user's graph.
+        One layer for each supernode, in the order of their first nodes in the user's graph.
     supernode
         Shape (n,): the supernode of each layer.
     levels
-        The innermost first.
+        The levels of machines, the innermost first.
     """
 
     layers: Layers
@@ -36,11 +36,11 @@ class View(NamedTuple):
 
 
 def view_of(problem: Problem, kind: int) -> View:
-    """Return what the planner sees of a problem whose supernodes all run on one kind of device.
+    """Return the planner's arguments for a problem whose supernodes all run on one kind of device.
 
-    Time is that of both passes, an activation is what the tensors cost that leave a supernode forward,
-    times the bandwidth; so a result of the network has none, which the planner counts at cuts behind it.
-    Without a bandwidth weights cost nothing, and cost and bytes are one.
+    The time of a layer is that of both passes. Its activation is the cost of the tensors that leave the
+    supernode forward, times the bandwidth, so that a result of the network has none (the planner would count
+    it at all later cuts). Without a bandwidth weights take no time, and costs are used as bytes.
     """
     bandwidth = float(pipeline_of(problem).bandwidth[kind])
     linked = math.isfinite(bandwidth)
@@ -58,7 +58,7 @@ def view_of(problem: Problem, kind: int) -> View:
 
 
 def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[MachineLevel]:
-    """Return the machines of each level and the bandwidth between them, given that of the fastest links."""
+    """Return the machines of each level and the bandwidth between them; `bandwidth` is the innermost one."""
     pipeline = pipeline_of(problem)
     sizes = [1, *pipeline.group[:, kind].tolist(), int(problem.count[kind])]
     paces = [1.0, *pipeline.slowdown.tolist()]
@@ -67,12 +67,12 @@ def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[MachineLeve
 
 
 def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:
-    """Return the numbers of a stage's devices, group by group: replicas over groups and inside each.
+    """Return the numbers of a stage's devices, group by group.
 
     Examples
     --------
     >>> twice = Stage(layers=(0,), first=(1, 0), replicas=(2, 2))
-    >>> devices_of(twice, [Level(4, 8.0), Level(2, 1.0)])
+    >>> devices_of(twice, [MachineLevel(4, 8.0), MachineLevel(2, 1.0)])
     (1, 2, 5, 6)
     """
     numbers, size = np.zeros(1, dtype=np.int64), 1

@@ -93,7 +93,7 @@ def _costs(arrays: TaskArrays, v: int, share: Share, role: Ints) -> Floats:
 def _groups(
     arrays: TaskArrays, old: int, time: Floats, size: Floats, group: Ints, new: int
 ) -> tuple[Floats, Bools]:
-    """Return the sizes of the groups and which devices may hold them; of the given ones only `old` changes."""
+    """Return the sizes of the groups and which devices may hold them; only `old` and new groups change."""
     count = len(arrays.group_size)
     group_size = np.concatenate((arrays.group_size, np.zeros(new)))
     allowed = np.ones((len(time), count + new), dtype=np.bool_)
