@@ -1,4 +1,4 @@
-"""What pipelines cost on the contracted problem (paper, Section 5.1 and Appendix H.2)."""
+"""The loads and the objective of pipelines on the contracted problem (paper, Section 5.1, Appendix H.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partitioner.problem.problem import Problem
 
 
 def pipeline_of(problem: Problem) -> Pipeline:
-    """Return what the extended model needs of the problem, which has it."""
+    """Return the pipeline of a problem that has one."""
     assert problem.pipeline is not None
     return problem.pipeline
 
@@ -25,8 +25,8 @@ def pipeline_of(problem: Problem) -> Pipeline:
 def pipeline_value(problem: Problem, stages: Sequence[Part]) -> float:
     """Return the objective of stages that together hold every supernode; infinity if one may not run there.
 
-    ``"throughput"``: the largest load; ``"batch"``: the sum of the loads, and the largest one once more
-    for each sample after the first. Memory and limits are not looked at.
+    That is the largest load; or for a batch the sum of the loads, plus the largest one for each sample after
+    the first. Memory and limits are not checked.
     """
     loads = stage_loads(problem, stages)
     largest = float(loads.max(initial=0.0))
@@ -36,7 +36,7 @@ def pipeline_value(problem: Problem, stages: Sequence[Part]) -> float:
 
 
 def stage_loads(problem: Problem, stages: Sequence[Part]) -> Floats:
-    """Return the average time that each stage spends on a sample, shape (stages,)."""
+    """Return the mean time that each stage spends on a sample, shape (stages,)."""
     if not stages:
         return np.zeros(0)
     pipeline = pipeline_of(problem)
@@ -53,20 +53,20 @@ def stage_loads(problem: Problem, stages: Sequence[Part]) -> Floats:
 
 
 def samples(problem: Problem) -> int:
-    """Return how many samples fill the pipeline at a time."""
+    """Return the number of samples in a batch, 1 if none is given."""
     return pipeline_of(problem).microbatches or 1
 
 
 def least_work(problem: Problem) -> Floats:
-    """Return what each supernode adds at least to the sum of all loads, shape (n,)."""
+    """Return the least that each supernode adds to the sum of all loads, shape (n,)."""
     shares = problem.work() / problem.copies[:, None]
     return np.asarray(shares[problem.count > 0].min(axis=0))
 
 
 def least_value(problem: Problem, relaxation: Relaxation) -> float:
-    """Return what no pipeline goes below: its largest load is at least the relaxation's bound.
+    """Return a lower bound on every pipeline's value, whose largest load is at least the relaxation's bound.
 
-    It holds for the user's graph too, where nodes were merged at the risk of losing the optimum.
+    It also holds for the user's graph if nodes were merged at the risk of losing the optimum.
     """
     if problem.measure is not Measure.BATCH:
         return relaxation.bound
@@ -75,5 +75,5 @@ def least_value(problem: Problem, relaxation: Relaxation) -> float:
 
 
 def largest_copies(problem: Problem) -> Ints:
-    """Return the most devices that may share a stage, shape (K,)."""
+    """Return the largest number of devices that may share a stage, shape (K,)."""
     return np.where(problem.count > 0, problem.copies, 0)

@@ -1,4 +1,4 @@
-"""What stages cost on devices in groups (paper, Appendices H.2 and H.3)."""
+"""The loads of stages on devices in groups (paper, Appendices H.2 and H.3)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from partitioner.problem.problem import Problem
 
 
 def work_over_levels(problem: Problem, stages: Sequence[Part]) -> tuple[Floats, Floats]:
-    """Shape (stages,) each: the work of a stage for a sample, and by how much its own links are slower.
+    """Return the work of each stage for a sample, and the slowdown of its own links, shape (stages,) each.
 
-    The stages name their devices and together hold every supernode.
+    The stages must name their devices and together hold every supernode.
     """
     assert problem.pipeline is not None
     slow = _slowdowns(problem.pipeline, stages)
@@ -36,7 +36,7 @@ def _joint(communication: str, busy: Floats, into: Floats, out: Floats) -> Float
 
 
 def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
-    """Return how much slower links between the devices of two stages are, shape (stages, stages)."""
+    """Return the slowdown of links between the devices of two stages, shape (stages, stages)."""
     slow = np.ones((len(stages), len(stages)))
     for level, factor in enumerate(pipeline.slowdown):
         size = [int(pipeline.group[level, part.kind]) for part in stages]
@@ -48,7 +48,7 @@ def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
 
 
 def _transfers(problem: Problem, stages: Sequence[Part], slow: Floats) -> Floats:
-    """Return cost of what each stage brings in and sends out, shape (2, stages)."""
+    """Return the cost of the tensors that each stage brings in and sends out, shape (2, stages)."""
     nets, count = problem.nets, len(stages)
     number = part_numbers(stages, problem.n)
     touched: Ints = np.unique(nets.pins.owners() * count + number[nets.pins.items])
