@@ -1,4 +1,4 @@
-"""What a run for latency knows so far."""
+"""The state of a run for latency: its best layout and its bound."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from partitioner.methods.solvers.search import Search
 
 
 class LayoutSearch(Search[SubgraphLayout]):
-    """A search for a layout."""
+    """A search whose solutions are layouts."""
 
     def plan_value(self, solution: SubgraphLayout) -> float:
         """Return the latency; infinity if the layout breaks a rule."""
         return latency(self.problem, solution) if obeys(self.problem, solution) else float("inf")
 
     def task(self) -> ScheduleTask:
-        """Return the layouts that are still of interest."""
+        """Return the task of finding a layout with a latency of at most `target`."""
         return ScheduleTask(self.problem, self.target, self.bound, self.best)
 
     def found(self, stop_reason: str) -> Outcome:
-        """Return the layout."""
+        """Return the outcome with the best layout, its latency and the bound."""
         return outcome_of(self.problem, self.best, self.value, self.bound, stop_reason)

@@ -1,4 +1,4 @@
-"""The split for the largest throughput, run one sample at a time (paper, Appendix F)."""
+"""Method ``max_load``: the chain for the largest throughput, run one sample at a time (paper, Appendix F)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partitioner.problem.problem import Problem
 
 
 def solve_max_load(problem: Problem, settings: Settings) -> Outcome:
-    """Method ``max_load``: the chain with the least largest load, one subgraph of each pass a device."""
+    """Find the chain with the least largest load, with a subgraph of each pass per device: ``max_load``."""
     assert problem.chain is not None
     bound = longest_path(problem)
     chain = solve_exact(problem.chain, settings)

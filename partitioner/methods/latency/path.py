@@ -9,7 +9,7 @@ from partitioner.problem.problem import Problem
 
 
 def best_times(problem: Problem) -> Floats:
-    """Return the least time of every node where its whole group may run and fits, or infinity, shape (n,)."""
+    """Return the least time of each node on kinds where its group may run and fits, or infinity, (n,)."""
     groups = int(problem.group.max(initial=-1)) + 1
     time = np.full(problem.n, np.inf)
     for k in np.flatnonzero(problem.count).tolist():
@@ -29,5 +29,5 @@ def heads(problem: Problem) -> Floats:
 
 
 def longest_path(problem: Problem) -> float:
-    """No layout takes less: nodes on a path run one after another. Infinity if a node may run nowhere."""
+    """Return the longest path in best times, a lower bound; infinity if a node may run nowhere."""
     return float(heads(problem).max(initial=0.0))

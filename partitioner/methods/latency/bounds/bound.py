@@ -16,10 +16,10 @@ from partitioner.problem.problem import Problem
 
 
 def bound_of(problem: Problem, settings: Settings) -> float:
-    """The best of the longest path and of serial bounds along the heaviest path, as far as time allows.
+    """Return the largest of the longest path and of serial bounds along the heaviest path.
 
-    Each serial bound drops the edges that pass over more than a share of the path, and is one of a
-    weakened graph, so all of them hold.
+    Each serial bound drops the edges that pass over more than a share of the path. It is a bound for a
+    weakened graph, so all of them hold. Fewer are computed if the run must end.
     """
     best = longest_path(problem)
     if not problem.n or best == np.inf:

@@ -1,4 +1,4 @@
-"""From a problem and a layout to the arrays of the compiled search, and back."""
+"""The arrays of the compiled search, made from a problem and a layout, and layouts made from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
 def model_of(problem: Problem, slots: int) -> LatencyModel:
-    """Return the problem as the compiled search reads it, with room for `slots` subgraphs of each pass."""
+    """Return the arrays of a problem with `slots` subgraphs of each pass on every device that pays."""
     kind, nets = device_kinds(problem), problem.nets
     pays = problem.pays[kind]
     each = slots * (2 if problem.backward.any() else 1)
@@ -49,7 +49,7 @@ def model_of(problem: Problem, slots: int) -> LatencyModel:
 
 
 def _sites(problem: Problem, kind: Ints) -> Ints:
-    """Return the devices worth drawing: of CPUs that hold everything the first one is as good as all."""
+    """Return the devices to choose from; of CPUs of a kind that can hold everything only the first one."""
     first = np.cumsum(problem.count) - problem.count
     roomy = ~problem.pays & (problem.memory >= problem.size.sum())
     device = np.arange(len(kind))
@@ -57,7 +57,7 @@ def _sites(problem: Problem, kind: Ints) -> Ints:
 
 
 def state_of(model: LatencyModel, layout: SubgraphLayout) -> LatencyState:
-    """Return the state of a layout; its slots must be below the model's."""
+    """Return the state of a layout, whose slots must be below those of the model."""
     n, units, nets = len(model.size), len(model.home), len(model.cost)
     state = LatencyState(
         place=layout.place.astype(np.int64),
@@ -83,13 +83,13 @@ def units_at(model: LatencyModel, layout: SubgraphLayout) -> Ints:
 
 
 def layout_of(model: LatencyModel, place: Ints, unit: Ints) -> SubgraphLayout:
-    """Return the layout of nodes on these devices and in these units."""
+    """Return the layout of nodes on the given devices and in the given units, shape (n,) each."""
     base = model.base[place]
     return SubgraphLayout(place.copy(), np.where(base < 0, 0, (unit - base) % model.slots))
 
 
 def scratch_of(model: LatencyModel) -> Scratch:
-    """Arrays for the longest path."""
+    """Return scratch space for the longest path."""
     total = len(model.home) + len(model.size)
     numbers: list[Ints] = [np.zeros(total, dtype=np.int64) for _ in range(3)]
     ready: Floats = np.zeros(total)

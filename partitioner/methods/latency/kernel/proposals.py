@@ -1,4 +1,4 @@
-"""Compiled proposals of moves: which nodes, and to which unit."""
+"""Random moves of nodes to other units, compiled."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -16,7 +16,7 @@ TRIES = 4
 
 @njit(cache=True, inline="always")
 def enrol(v, moves, who, mark, stamp, group, mate_start, mate):
-    """Add the group of node `v` to those that move; returns their number."""
+    """Add the group of node `v` to the nodes that move; return their number."""
     mark[group[v]] = stamp
     for i in range(mate_start[group[v]], mate_start[group[v] + 1]):
         who[moves] = mate[i]
@@ -29,16 +29,16 @@ def gather(
     v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before, after_start,
     after, mark, stamp, who, begin,
 ):  # fmt: skip
-    """Fill `who` from `begin` with the group of node `v` and what goes along, in the order of a search.
+    """Write the group of node `v`, and neighbours that move with it, to `who` from `begin` on.
 
-    Along go the successors in the same unit (`way` is AFTER), the predecessors (BEFORE) or both; in the
-    other pass it is the other way round. On a CPU, neighbours on the same CPU go along. Above `goal` nodes
-    a cluster ends, and a closure is given up.
+    The neighbours are the successors in the same unit (`way` is AFTER), the predecessors (BEFORE) or both
+    (AROUND); in the other pass the directions are exchanged. On a CPU they are neighbours on the same CPU. At
+    more than `goal` nodes a cluster (AROUND) ends, and a closure (AFTER or BEFORE) is given up.
 
     Returns
     -------
     tuple of int
-        The end of the nodes in `who`, and a neighbour of theirs in another unit, -1 if there is none.
+        The end of the nodes in `who`, and a neighbour of them in another unit, -1 if there is none.
     """
     end, i, doors, door = enrol(v, begin, who, mark, stamp, group, mate_start, mate), begin, 0, -1
     while i < end:
@@ -70,7 +70,7 @@ def gather(
 def _is_torn(
     v, units, unit, group, before_start, before, after_start, after, mark, stamp, who, begin, end
 ):  # fmt: skip
-    """Whether what stays in the unit of `v` leads to what moves and back."""
+    """Whether paths lead from nodes that stay in the unit of `v` to nodes that move, and back."""
     enters, leaves = False, False
     if unit[v] < units:
         for i in range(begin, end):
@@ -93,20 +93,20 @@ def propose(
     before_start, before, after_start, after, net_start, net, pin_start, pin, head, following, mark, stamp,
     who, where, what, begin,
 ):  # fmt: skip
-    """Draw a move that takes node `v` elsewhere.
+    """Draw a move of node `v` to another unit.
 
-    The shares in `mix` say what moves: the group of `v`; with all that comes after or before it in its
-    unit; a connected cluster; the whole unit; all that share a net with it. Mostly it goes to a unit
-    next to what moves. Where devices have several slots, `v` alone may change its own.
+    The shares in `mix` say what moves: the group of `v`; the group and all nodes that follow or precede it in
+    its unit; a connected cluster; the whole unit; all nodes that share a net with it. The target is mostly
+    the unit of a neighbour. If devices have several slots, `v` alone may change its slot.
 
     Parameters
     ----------
     back
-        The device to go to, -1 for any.
+        The device to move to, -1 for any.
     rng, mix
-        See `anneal`.
+        See :func:`anneal`.
     who, where, what, begin
-        Written from `begin` on: the nodes, their new devices and units.
+        The nodes, their new devices and their new units are written to these from `begin` on.
 
     Returns
     -------

@@ -55,7 +55,7 @@ class Weights:
     def too_heavy(
         self, members: Bools, low: int, highs: Ints, prices: Prices, rest: int, threshold: float
     ) -> Bools:
-        """Return for each of `highs` whether a segment is too heavy for its group, or all after it for `rest`.
+        """Return for each of `highs` whether a segment is too heavy for its group, or the rest for `rest`.
 
         Parameters
         ----------
