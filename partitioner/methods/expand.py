@@ -20,7 +20,7 @@ from partitioner.workload.graph import Graph, NodeId
 
 @dataclass(frozen=True)
 class Placement:
-    """What a method found, by the user's names of nodes and devices.
+    """The plan that a method found, by the user's names of nodes and devices.
 
     Parameters
     ----------

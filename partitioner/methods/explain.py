@@ -36,10 +36,10 @@ def why_infeasible(
     what = "no chain of stages" if problem.ordered else f"no {problem.split} split"
     if conflicting_constraints:
         return f"{what} obeys the limits; without {' or without '.join(conflicting_constraints)} there is one"
-    room = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
+    limit = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
     total = float(graph.size.sum())
-    if total > room:
-        return f"memory: the nodes take {total:,.6g} together, all devices hold {room:,.6g}"
+    if total > limit:
+        return f"memory: the nodes take {total:,.6g} together, all devices hold {limit:,.6g}"
     for kind in devices.kinds:
         only = _only_on(graph, devices, kind.name)
         need = float(graph.size[only].sum())

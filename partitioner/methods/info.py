@@ -1,4 +1,4 @@
-"""What is known of a method before it is loaded."""
+"""The record of a method, which is known before the method's module is imported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partitioner.problem.problem import Problem
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """What is known of a method before it is loaded.
+    """The record of a method, which is known before the method's module is imported.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class MethodInfo:
         return "operators" in self.features
 
     def splits_for(self, objective: str) -> tuple[str, ...]:
-        """Return the splits that it can be asked for with that objective."""
+        """Return the splits that it can be called with for that objective."""
         return self.splits_of.get(objective, self.splits)
 
     def knows(self, feature: str, objective: str) -> bool:

@@ -191,7 +191,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a method found.
+    """The result of a method.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ class Bracket:
             self.piece = int(min(max(self.piece * min(LOOK / spent, GROWTH), 1), SLICE))
 
     def _hurry(self) -> None:
-        """If the deadline has passed and no chain is known, take the best of one filling with few steps."""
+        """Take the best chain of one filling with few steps if the deadline has passed and none is known."""
         if not self.settings.expired or np.isfinite(self.value):
             return
         filling = self.tables.filling(UNLIMITED, 0.0)

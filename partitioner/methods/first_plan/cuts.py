@@ -23,7 +23,7 @@ class Cut(NamedTuple):
 
 
 class Cutter:
-    """Cuts a line into intervals, one for each device in use.
+    """A line with methods that cut it into intervals, one for each device in use.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Cutter:
     rules
         The rules for intervals in addition to memory; None if there are none.
     exact
-        Whether the number of intervals that is asked for is exact instead of an upper limit.
+        Whether the number of intervals is exactly the one given to a method, instead of at most that.
     """
 
     def __init__(self, line: Line, rules: StageRules | None = None, exact: bool = False) -> None:

@@ -9,7 +9,7 @@ from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.ip.formulate import PlacementProgram, formulate
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.start import find_start
-from partitioner.methods.ip.steps import squeeze_in_turns
+from partitioner.methods.ip.steps import tighten_in_turns
 from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.tighten import cover, tighten
 from partitioner.methods.ip.turns import Turns
@@ -83,7 +83,7 @@ def _solve_in_turns(search: SplitSearch, relaxation: Relaxation) -> Outcome:
     backends, note = pick(search.settings.backend, formulate(task).program)
     search.notes += [note] if note else []
     find_start(search)
-    (squeeze_in_turns if search.problem.pipeline is None else cover)(search, relaxation)
+    (tighten_in_turns if search.problem.pipeline is None else cover)(search, relaxation)
     with closing(WorkerPool()) as pool:
         Turns(search, pool, list(backends), _stated, not task.in_line).run()
     return search.outcome("+".join(search.words) or backends[0].name)

@@ -16,7 +16,7 @@ PLAIN = "partitioner.methods.dp.exact:solve_exact"
 EXTENDED = "partitioner.methods.dp.pipeline.solve:solve_pipeline"
 CHAIN_STEPS = 100_000_000  # limit for the chain in a deterministic run
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0  # limits for the chain: share of the time left, and seconds
-SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # a larger share of the time left, for up to so many seconds
+SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # a larger share of the time left, up to this many seconds
 
 
 def find_start(search: SplitSearch) -> None:

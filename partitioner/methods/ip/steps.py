@@ -15,7 +15,7 @@ ROUNDS = 2  # of annealing in a turn, of the length of the first ones
 PATIENCE = 3  # turns without progress before the end
 
 
-def squeeze_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
+def tighten_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound in turn until they meet, or neither has improved for some turns."""
     problem = search.problem
     covering = Covering(problem, relaxation)

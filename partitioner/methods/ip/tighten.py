@@ -75,7 +75,7 @@ def _take(search: SplitSearch, descent: Descent) -> None:
 
 
 class Descent:
-    """Local search in a thread: from the known parts, then from random ones.
+    """A local search that runs in a thread: from the known parts, then from random ones.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Descent:
     def __init__(self, search: SplitSearch) -> None:
         self.search = search
         self.value, self.parts = search.value, search.best
-        self.landmark = self.value
+        self.milestone = self.value
         self.leaving = False
         self.size = search.problem.n * min(1.0, search.problem.n / SMALL)
         self.began = self.moved = time.perf_counter()
@@ -150,8 +150,8 @@ class Descent:
         return not ends and self.value > self._floor
 
     def _keep(self, value: float, parts: Sequence[Part] | None) -> None:
-        if value < self.landmark * (1 - PROGRESS):
-            self.landmark, self.moved = value, time.perf_counter()
+        if value < self.milestone * (1 - PROGRESS):
+            self.milestone, self.moved = value, time.perf_counter()
         if value < self.value:
             self.parts = parts
             self.value = value

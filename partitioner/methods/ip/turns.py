@@ -27,7 +27,7 @@ ENDED = ("optimal", "gap", "infeasible")
 
 @dataclass(eq=False)
 class Turns:
-    """Proofs and neighbourhoods in turn, until the gap is closed or no solver can prove more.
+    """A run of proofs and neighbourhoods in turn, until the gap is closed or no solver can prove more.
 
     Parameters
     ----------

@@ -93,8 +93,8 @@ class LatencySearch:
             budget = min(self.chunk, end - self.moves)
             anneal(model, state, scratch, control, mix, self.bits, best, value, budget)
             self.moves += budget
-            owes = (state.held > model.room).any()
-            strict = min(strict * 1.3, 1e6) if owes else max(strict * 0.9, STRICT)
+            violated = (state.held > model.room).any()
+            strict = min(strict * 1.3, 1e6) if violated else max(strict * 0.9, STRICT)
             if value[0] < self.value:
                 self.offer(layout_of(model, best[0], best[1]))
                 value[0] = self.value

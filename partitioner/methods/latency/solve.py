@@ -102,15 +102,15 @@ def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
     if settings.deterministic:
         _in_turns(search, annealing, backends)
         return
-    beside = settings.workers > 1
-    threads = max(1, settings.workers - beside) if backends[0].parallel else 1
+    anneals = settings.workers > 1
+    threads = max(1, settings.workers - anneals) if backends[0].parallel else 1
     slots = [Slot(backends, threads, SLICE, settings.seed, searches=False)]
     if search.best is not None:
         annealing.offer(search.best)
     done: list[bool] = []
     with closing(WorkerPool()) as pool, ThreadPoolExecutor(1) as executor:
         portfolio = SolverPortfolio(search, pool, slots, _stated)
-        if beside:
+        if anneals:
             executor.submit(annealing.run, lambda: not done and _goes_on(search, annealing))
         try:
             while not search.over and portfolio.step():

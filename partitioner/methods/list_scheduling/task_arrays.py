@@ -236,7 +236,7 @@ def book(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> None:
 
 @njit(cache=True, nogil=True)
 def send(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> None:
-    """With contention: send a tensor that task `u` made to device `d`, unless it is there or was sent."""
+    """Send a tensor that task `u` made to device `d`, with contention, unless it is there or was sent."""
     source = state.device[u]
     if source == d or state.arrival[tensor, d] < np.inf:
         return

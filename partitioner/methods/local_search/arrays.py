@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from partitioner.problem.arrays import Floats, Ints
 
 BUSY, INTO, OUT, LOAD, SCORE = 0, 2, 4, 6, 8  # by pass: two columns each
-HELD, WRONG, DEBT, ROOM, FARE = 10, 11, 12, 13, 14
+HELD, BARRED, VIOLATION, ROOM, TRANSFER_FACTOR = 10, 11, 12, 13, 14
 COLUMNS = 15
 
 

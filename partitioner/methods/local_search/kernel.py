@@ -9,7 +9,7 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.proposals import draw_unit, propose
-from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_debt
+from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_violation
 
 ROUNDING = 1e-9
 
@@ -98,7 +98,7 @@ def anneal(model, state, control, mix, rng, best, budget):
                     rate(ledger, d, communication, passes, scale, violation_scale, doublings)
         if accepted:
             energy = target
-            value, violation = value_and_debt(ledger)
+            value, violation = value_and_violation(ledger)
             if value < best[n] * (1 - ROUNDING) and violation <= ROUNDING:
                 held[:] = 0.0
                 for v in range(n):

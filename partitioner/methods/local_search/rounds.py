@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.arrays import DEBT, AnnealingControl
+from partitioner.methods.local_search.arrays import VIOLATION, AnnealingControl
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.lengths import Length
@@ -113,8 +113,8 @@ class LocalSearch:
             self.shifts += anneal(self.model, self.state, control, mix, self.bits, self._best, budget)
             if self.problem.n * len(self.model.room) < LARGE:
                 self._keep_best()
-            owes = self.state.ledger[:, DEBT].max() > 0
-            strict = min(strict * 1.3, 1e6) if owes else max(strict * 0.9, STRICT)
+            violated = self.state.ledger[:, VIOLATION].max() > 0
+            strict = min(strict * 1.3, 1e6) if violated else max(strict * 0.9, STRICT)
         self._keep_best()
 
     def _keep_best(self) -> None:

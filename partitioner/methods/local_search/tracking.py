@@ -12,16 +12,16 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.local_search.arrays import (
+    BARRED,
     BUSY,
-    DEBT,
-    FARE,
     HELD,
     INTO,
     LOAD,
     OUT,
     ROOM,
     SCORE,
-    WRONG,
+    TRANSFER_FACTOR,
+    VIOLATION,
 )  # fmt: skip
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
@@ -36,11 +36,11 @@ def refresh(model, state):
     inside[:] = 0
     ledger[:] = 0.0
     ledger[:, ROOM] = model.room
-    ledger[:, FARE] = model.transfer_factor
+    ledger[:, TRANSFER_FACTOR] = model.transfer_factor
     for v in range(len(place)):
         d = place[v]
         ledger[d, HELD] += model.size[v]
-        ledger[d, WRONG] += not model.allowed[v, d]
+        ledger[d, BARRED] += not model.allowed[v, d]
         for w in range(model.passes):
             ledger[d, BUSY + w] += model.time[v, d, w]
         for i in range(model.net_start[v], model.net_start[v + 1]):
@@ -67,7 +67,7 @@ def refresh(model, state):
 @njit(cache=True, inline="always")
 def load_of(ledger, d, w, communication):
     """Return the load of device `d` in pass `w`."""
-    busy, transfer_factor = ledger[d, BUSY + w], ledger[d, FARE]
+    busy, transfer_factor = ledger[d, BUSY + w], ledger[d, TRANSFER_FACTOR]
     if transfer_factor == 0.0:
         return busy
     into, out = transfer_factor * ledger[d, INTO + w], transfer_factor * ledger[d, OUT + w]
@@ -88,7 +88,7 @@ def rate(ledger, d, communication, passes, scale, violation_scale, doublings):
         for _ in range(doublings):
             x *= x
         ledger[d, SCORE + w] = x
-    ledger[d, DEBT] = ledger[d, WRONG] + max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / violation_scale
+    ledger[d, VIOLATION] = ledger[d, BARRED] + max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / violation_scale
 
 
 @njit(cache=True, inline="always")
@@ -105,18 +105,18 @@ def energy_of(ledger, passes, scale, strict, tie, doublings):
         energy += powers * scale + tie * loads
     violation = 0.0
     for d in range(len(ledger)):
-        violation += ledger[d, DEBT]
+        violation += ledger[d, VIOLATION]
     return energy + strict * scale * violation
 
 
 @njit(cache=True, inline="always")
-def value_and_debt(ledger):
+def value_and_violation(ledger):
     """Return the objective, and the violation of limits by all devices."""
     first, second, violation = 0.0, 0.0, 0.0
     for d in range(len(ledger)):
         first = max(first, ledger[d, LOAD])
         second = max(second, ledger[d, LOAD + 1])
-        violation += ledger[d, DEBT]
+        violation += ledger[d, VIOLATION]
     return first + second, violation
 
 
@@ -151,6 +151,6 @@ def shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, 
         ledger[b, BUSY + w] += time[v, b, w]
     ledger[a, HELD] -= size[v]
     ledger[b, HELD] += size[v]
-    ledger[a, WRONG] -= not allowed[v, a]
-    ledger[b, WRONG] += not allowed[v, b]
+    ledger[a, BARRED] -= not allowed[v, a]
+    ledger[b, BARRED] += not allowed[v, b]
     place[v] = b

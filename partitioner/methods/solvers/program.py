@@ -12,7 +12,7 @@ from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise ``cost @ x`` with ``row_lower <= A x <= row_upper`` and ``lower <= x <= upper``.
+    """A program: minimise ``cost @ x`` with ``row_lower <= A x <= row_upper`` and ``lower <= x <= upper``.
 
     Parameters
     ----------

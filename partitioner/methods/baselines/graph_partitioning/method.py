@@ -86,8 +86,8 @@ class Partitioner:
         may = np.isfinite(work[used])
         mean = np.where(may, work[used], 0.0).sum(axis=0) / np.maximum(may.sum(axis=0), 1)
         place = used[self._parts(graph(mean), len(used), settings)]
-        homeless = np.flatnonzero(np.isinf(work[place, np.arange(len(place))]))
-        place[homeless] = work[:, homeless].argmin(axis=0)
+        misplaced = np.flatnonzero(np.isinf(work[place, np.arange(len(place))]))
+        place[misplaced] = work[:, misplaced].argmin(axis=0)
         return place
 
     def _parts(self, graph: Weighted, parts: int, settings: Settings) -> Ints:

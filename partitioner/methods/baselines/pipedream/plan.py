@@ -62,7 +62,7 @@ def plan(
     consistent
         False computes times on several levels as the released program does: the synchronisation of a first
         stage is divided by the size of the groups below, that of later stages is not, and inside a group
-        a segment may lie between states of which neither contains the other, so that times of branching
+        a segment may be between states of which neither contains the other, so that times of branching
         graphs may be too small and depend on the numbers of the states. True divides both by all machines
         of a group and leaves such segments out.
     max_states

@@ -61,9 +61,9 @@ def levels_of(problem: Problem, kind: int, bandwidth: float) -> list[MachineLeve
     """Return the machines of each level and the bandwidth between them; `bandwidth` is the innermost one."""
     pipeline = pipeline_of(problem)
     sizes = [1, *pipeline.group[:, kind].tolist(), int(problem.count[kind])]
-    paces = [1.0, *pipeline.slowdown.tolist()]
+    slowdowns = [1.0, *pipeline.slowdown.tolist()]
     machines = [outer // inner for inner, outer in pairwise(sizes)]
-    return [MachineLevel(m, bandwidth / slow) for m, slow in zip(machines, paces, strict=True)]
+    return [MachineLevel(m, bandwidth / slow) for m, slow in zip(machines, slowdowns, strict=True)]
 
 
 def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:

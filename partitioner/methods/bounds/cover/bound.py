@@ -56,7 +56,7 @@ class Covering:
         self.problem, self.bound, self.left = problem, relaxation.bound, left
         self.weight = relaxation.weight
         self.oracles: Oracles | None = None
-        self.last: Duel | None = None
+        self.last: Refutation | None = None
 
     def rise(
         self, value: float, gap: float, stop: Callable[[], bool], found: Callable[[float], None]
@@ -76,11 +76,11 @@ class Covering:
         """
         high = threshold = (1 - max(gap, FINEST)) * value
         while self.bound < threshold < np.inf:
-            duel = self._duel(threshold)
-            if duel is None:
+            refutation = self._refutation(threshold)
+            if refutation is None:
                 return
-            ratio = duel.fight(stop)
-            self._learn(duel, ratio)
+            ratio = refutation.run(stop)
+            self._learn(refutation, ratio)
             found(self.bound)
             if ratio <= SURE:
                 high = threshold
@@ -88,10 +88,10 @@ class Covering:
                 return
             threshold = (self.bound + high) / 2
 
-    def _duel(self, threshold: float) -> Duel | None:
-        """Return a duel with about this threshold; None if the states are too many.
+    def _refutation(self, threshold: float) -> Refutation | None:
+        """Return a refutation with about this threshold; None if the states are too many.
 
-        The last duel is returned again if its threshold is close enough.
+        The last refutation is returned again if its threshold is close enough.
         """
         oracles = self.oracles
         if oracles is None or (not oracles.ready and threshold < FEWER * oracles.threshold):
@@ -102,20 +102,20 @@ class Covering:
         if last is None or not threshold <= last.threshold <= threshold * (1 + CLOSE):
             weight = self.weight if last is None else last.weight
             known = [] if last is None or threshold < last.threshold else last.columns
-            self.last = last = Duel(oracles, threshold, weight, known)
+            self.last = last = Refutation(oracles, threshold, weight, known)
         return last
 
-    def _learn(self, duel: Duel, ratio: float) -> None:
-        """Raise the bound to what the duel's weights refute."""
+    def _learn(self, refutation: Refutation, ratio: float) -> None:
+        """Raise the bound to what the refutation's weights refute."""
         if ratio > SURE:
-            self.bound = max(self.bound, duel.threshold)
+            self.bound = max(self.bound, refutation.threshold)
         else:
-            lower = ratio * duel.threshold * (1 - NEARER)
+            lower = ratio * refutation.threshold * (1 - NEARER)
             if lower > self.bound * (1 + NEARER):
-                self.bound = max(self.bound, duel.refuted(lower))
+                self.bound = max(self.bound, refutation.refuted(lower))
 
 
-class Duel:
+class Refutation:
     """The attempt to refute one threshold by weights of the supernodes.
 
     Parameters
@@ -146,7 +146,7 @@ class Duel:
         self.retries = RETRIES
         self.master: Master | None = None
 
-    def fight(self, stop: Callable[[], bool]) -> float:
+    def run(self, stop: Callable[[], bool]) -> float:
         """Improve the weights until they refute the threshold or cannot be improved; return their ratio.
 
         A ratio above one refutes the threshold. A second call after a stop continues the first one.
@@ -206,5 +206,5 @@ class Duel:
 
     def refuted(self, threshold: float) -> float:
         """Return the threshold if the current weights refute it, else 0."""
-        duel = Duel(self.source, threshold, self.weight)
-        return threshold if duel.measure(duel.weight)[0] > SURE else 0.0
+        refutation = Refutation(self.source, threshold, self.weight)
+        return threshold if refutation.measure(refutation.weight)[0] > SURE else 0.0

@@ -101,10 +101,10 @@ def best_set(
                 cost = spent[x] + load[state[x], bit]
                 if cost + rest[j] > threshold:
                     continue
-                worth = gained[x] + weight[v] * bit
+                total = gained[x] + weight[v] * bit
                 hopeful = True
                 for p in range(len(prices)):
-                    if worth + ahead[p, j] + prices[p] * (threshold - cost) < target:
+                    if total + ahead[p, j] + prices[p] * (threshold - cost) < target:
                         hopeful = False
                         break
                 if hopeful:
@@ -133,12 +133,12 @@ def best_set(
             heaviest = -np.inf
             for y in np.argsort(cost_here):
                 x, bit = group[y] // 2, group[y] % 2
-                worth = gained[x] + weight[v] * bit
-                if worth > heaviest:
-                    heaviest = worth
+                total = gained[x] + weight[v] * bit
+                if total > heaviest:
+                    heaviest = total
                     state[top] = q + start[v + 1]
                     spent[top] = cost_here[y]
-                    gained[top] = worth
+                    gained[top] = total
                     parent[top] = x
                     taken[top] = bit
                     top += 1

@@ -22,7 +22,7 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.latency.bounds.blocks import Block, block_of
 from partitioner.methods.latency.bounds.flow import Flow
-from partitioner.methods.latency.bounds.spine import Spine, with_passengers
+from partitioner.methods.latency.bounds.spine import Spine, with_group_members
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats
 from partitioner.problem.problem import Problem
@@ -42,7 +42,7 @@ def serial_bound(problem: Problem, flow: Flow, spine: Spine, settings: Settings)
     """
     if len(spine.separators) ** 2 * BYTES > settings.memory_budget:
         return 0.0
-    flow = with_passengers(flow, spine, settings)
+    flow = with_group_members(flow, spine, settings)
     far, leaving, coming = _far_nets(flow, spine, settings)
     additive = problem.communication == "sequential"
     blocks = (block_of(flow, spine, k, far, additive) for k in settings.watched(range(len(spine.inner))))

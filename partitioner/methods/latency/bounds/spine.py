@@ -102,7 +102,7 @@ def _spans(
     return low, high
 
 
-def with_passengers(flow: Flow, spine: Spine, settings: Settings) -> Flow:
+def with_group_members(flow: Flow, spine: Spine, settings: Settings) -> Flow:
     """Return the graph with the memory of nodes off the spine added to nodes of their group on it.
 
     The device of a node on the spine also holds its group. With one subgraph per device the nodes of a group

@@ -20,7 +20,7 @@ LARGEST_GAIN = 0.05  # the largest share that a single move is assumed to save
 
 
 @njit(cache=True, inline="always")
-def debt_of(held, room, violation_scale):
+def violation_of(held, room, violation_scale):
     """Return the memory above the devices' limits, in units of `violation_scale`."""
     violation = 0.0
     for d in range(len(held)):
@@ -76,8 +76,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
         ready, behind, stack,
     )  # fmt: skip
-    owed = debt_of(held, room, violation_scale)
-    energy = latest + tie * total + strict * owed
+    excess = violation_of(held, room, violation_scale)
+    energy = latest + tie * total + strict * excess
     for stamp in range(1, budget + 1):
         v, back, moves = draw_below(rng, n), -1, 0
         a = place[v]
@@ -112,8 +112,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         if moves == 0:
             continue
         limit = energy - temperature * np.log(draw_unit(rng))
-        violation = debt_of(held, room, violation_scale)
-        accepted = strict * (violation - owed) < limit - energy * (1 - LARGEST_GAIN)
+        violation = violation_of(held, room, violation_scale)
+        accepted = strict * (violation - excess) < limit - energy * (1 - LARGEST_GAIN)
         if accepted:
             latest, total = span(
                 place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
@@ -139,7 +139,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
                         source,
                     )  # fmt: skip
         if accepted:
-            energy, owed = fresh, violation
+            energy, excess = fresh, violation
             if latest < value[0] * (1 - ROUNDING) and violation <= 0.0:
                 value[0] = latest
                 best[0], best[1] = place, unit

@@ -19,13 +19,13 @@ def model_of(problem: Problem, slots: int) -> LatencyModel:
     pays = problem.pays[kind]
     each = slots * (2 if problem.backward.any() else 1)
     mates = rows_of(problem.group, np.arange(problem.n), int(problem.group.max(initial=-1)) + 1)
-    lumps = np.bincount(problem.group, problem.size)
+    group_size = np.bincount(problem.group, problem.size)
     return LatencyModel(
         time=np.ascontiguousarray(problem.time.sum(axis=1)[kind].T),
         size=problem.size,
         allowed=np.ascontiguousarray(problem.allowed[kind].T),
         room=problem.memory[kind],
-        violation_scale=float(lumps[lumps > 0].mean()) if (lumps > 0).any() else 1.0,
+        violation_scale=float(group_size[group_size > 0].mean()) if (group_size > 0).any() else 1.0,
         base=np.where(pays, (np.cumsum(pays) - 1) * each, -1),
         home=np.repeat(np.flatnonzero(pays), each),
         late=problem.backward.astype(np.int64),

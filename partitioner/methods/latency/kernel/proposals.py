@@ -10,7 +10,7 @@ from partitioner.base.compiled import njit
 from partitioner.methods.local_search.proposals import draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
-THROUGH_DOOR = 0.7
+TO_NEIGHBOUR = 0.7
 TRIES = 4
 
 
@@ -40,7 +40,7 @@ def gather(
     tuple of int
         The end of the nodes in `who`, and a neighbour of them in another unit, -1 if there is none.
     """
-    end, i, doors, door = enrol(v, begin, who, mark, stamp, group, mate_start, mate), begin, 0, -1
+    end, i, neighbours, neighbour = enrol(v, begin, who, mark, stamp, group, mate_start, mate), begin, 0, -1
     while i < end:
         x = who[i]
         i += 1
@@ -60,10 +60,10 @@ def gather(
                     if end - begin < goal:
                         end = enrol(y, end, who, mark, stamp, group, mate_start, mate)
                 else:
-                    doors += 1
-                    if draw_below(rng, doors) == 0:
-                        door = y
-    return end, door
+                    neighbours += 1
+                    if draw_below(rng, neighbours) == 0:
+                        neighbour = y
+    return end, neighbour
 
 
 @njit(cache=True, inline="always")
@@ -114,7 +114,7 @@ def propose(
         The end of the move in `who`; `begin` if there is none.
     """
     units, n, a = len(home), len(place), place[v]
-    pick, door, end = draw_unit(rng), -1, begin
+    pick, neighbour, end = draw_unit(rng), -1, begin
     if slots > 1 and base[a] >= 0 and pick < mix[0] and draw_below(rng, 2) == 0:
         mark[group[v]] = stamp
         u = base[a] + late[v] * slots + draw_below(rng, slots)
@@ -124,11 +124,11 @@ def propose(
     if by_net:
         e = net[net_start[v] + draw_below(rng, net_start[v + 1] - net_start[v])]
         for _ in range(TRIES):
-            door = pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]
-            if unit[door] != unit[v]:
+            neighbour = pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]
+            if unit[neighbour] != unit[v]:
                 break
         for i in range(pin_start[e], pin_start[e + 1]):
-            if mark[group[pin[i]]] != stamp and place[pin[i]] != place[door]:
+            if mark[group[pin[i]]] != stamp and place[pin[i]] != place[neighbour]:
                 end = enrol(pin[i], end, who, mark, stamp, group, mate_start, mate)
     elif pick > mix[3] and unit[v] < units:
         x = head[unit[v]]
@@ -141,7 +141,7 @@ def propose(
         if pick > mix[0]:
             goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n + 1) - 1)))
             way = AFTER if pick <= mix[1] else BEFORE if pick <= mix[2] else AROUND
-        end, door = gather(
+        end, neighbour = gather(
             v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before,
             after_start, after, mark, stamp, who, begin,
         )  # fmt: skip
@@ -152,10 +152,10 @@ def propose(
     slot = draw_below(rng, slots)
     if back >= 0:
         b = back
-    elif door >= 0 and (by_net or draw_unit(rng) < THROUGH_DOOR):
-        b = place[door]
-        if unit[door] < units:
-            slot = (unit[door] - base[b]) % slots
+    elif neighbour >= 0 and (by_net or draw_unit(rng) < TO_NEIGHBOUR):
+        b = place[neighbour]
+        if unit[neighbour] < units:
+            slot = (unit[neighbour] - base[b]) % slots
     else:
         b = sites[draw_below(rng, len(sites))]
     other = slots - 1 - slot if draw_below(rng, 2) == 0 else draw_below(rng, slots)

@@ -60,5 +60,5 @@ class Columns:
         return self.x[:, self.subgraphs]
 
     def edges(self) -> tuple[Ints, Ints]:
-        """Shape (edges,) each: the nodes that the graph's edges leave and reach."""
+        """Return the tails and the heads of the graph's edges, shape (edges,) each."""
         return self.problem.successors.owners(), self.problem.successors.items

@@ -36,7 +36,7 @@ class Beam(NamedTuple):
         Rows over nodes: the nodes that wait for each.
     tail, after
         Shape (N,): the longest path in best times from each node on, with and without the node.
-    thrift
+    length_weight
         Weight of the total length of a plan's blocks in its rating, in addition to its last finish.
     """
 
@@ -47,7 +47,7 @@ class Beam(NamedTuple):
     later: Ints
     tail: Floats
     after: Floats
-    thrift: float
+    length_weight: float
 
 
 class Labels(NamedTuple):
@@ -91,7 +91,7 @@ class BeamSearch:
         The model, a lattice over its supernodes, and the vectors of used devices.
     width
         How many plans are kept for each ideal and vector of used devices.
-    thrift
+    length_weight
         See :class:`Beam`.
     cutoff
         Only plans that end before this are looked for.
@@ -103,13 +103,13 @@ class BeamSearch:
         lattice: Lattice,
         states: SequenceStates,
         width: int,
-        thrift: float,
+        length_weight: float,
         cutoff: float,
     ) -> None:
         self.model, self.lattice, self.states, self.cutoff = model, lattice, states, cutoff
         waits, later = _waits(model), _later(model)
         tail, after = _paths(model, later)
-        self.beam = Beam(states.following, *waits, *later, tail, after, thrift)
+        self.beam = Beam(states.following, *waits, *later, tail, after, length_weight)
         shape = lattice.size, len(states.following), width
         self.labels = Labels(
             key=np.full(shape, np.inf),

@@ -42,7 +42,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
     node_start, node_of = costs.node_start, costs.node
     before_start, before = costs.before_start, costs.before
     time, backward = costs.time, costs.backward
-    following, thrift = beam.following, beam.thrift
+    following, length_weight = beam.following, beam.length_weight
     wait_start, waits = beam.wait_start, beam.waits
     later_start, later, tail, after = beam.later_start, beam.later, beam.tail, beam.after
     key, total, times = labels.key, labels.total, labels.times
@@ -155,7 +155,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
                             node_start, node_of, before_start, before, time, backward,
                         )  # fmt: skip
                         spent += compute[deeper, k, 0] + compute[deeper, k, 1]
-                    rating = view0 + view1 + thrift * spent
+                    rating = view0 + view1 + length_weight * spent
                     if view0 + view1 < cutoff and rating < key[ideal, t, width - 1]:
                         place = make_room(ideal, t, rating, key, times, total, origin, label, kind)
                         if place >= 0:

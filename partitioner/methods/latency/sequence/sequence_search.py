@@ -40,7 +40,7 @@ TRIED = 16
 MOST_WIDTH = 4
 FAIR_WORK = 50_000_000
 MOST_WORK = 100_000_000
-THRIFT = 0.001
+LENGTH_WEIGHT = 0.001
 
 
 @dataclass(eq=False)
@@ -175,7 +175,7 @@ class SequenceSearch:
         if room == 0 or work > MOST_WORK:
             return False
         width = min(MOST_WIDTH, room, max(1, FAIR_WORK // work))
-        beam = BeamSearch(self._shared(model), lattice, states, width, THRIFT, self.value)
+        beam = BeamSearch(self._shared(model), lattice, states, width, LENGTH_WEIGHT, self.value)
         beam.run(self.settings, self.settings.step_limit)
         self.steps, self.width = self.steps + beam.steps, width
         for blocks in beam.plans(TRIED):

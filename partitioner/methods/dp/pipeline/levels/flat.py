@@ -29,7 +29,7 @@ def without_levels(problem: Problem) -> Problem:
 
 
 class Remainders:
-    """The least values of stages that hold the supernodes outside an ideal, by the groups that are left.
+    """The source of the least values of stages outside an ideal, by the groups that are left.
 
     The stages are placed from the other end, on links as fast as inside a group, with the least memory.
 

@@ -8,7 +8,7 @@ from partitioner.methods.dp.pipeline.levels.prices import Prices
 
 
 class Stretch(NamedTuple):
-    """A part of the pipeline that lies in one group of a level.
+    """A part of the pipeline that is inside one group of a level.
 
     Parameters
     ----------

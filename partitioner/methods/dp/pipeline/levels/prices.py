@@ -46,9 +46,9 @@ def part_prices(nets: Nets, whole: Prices, within: Bools, share: Bools, slowdown
         The factor of links between parts of the group.
     """
     pins = nets.pins
-    beside = np.bincount(pins.owners(), (within & ~share)[pins.items], len(nets.cost)) > 0
+    outside = np.bincount(pins.owners(), (within & ~share)[pins.items], len(nets.cost)) > 0
     enter = np.where(within[nets.source], slowdown, whole.enter)
-    leave = np.where(beside, np.maximum(whole.leave, slowdown), whole.leave)
+    leave = np.where(outside, np.maximum(whole.leave, slowdown), whole.leave)
     return Prices(np.where(share[nets.source], 1.0, enter), leave)
 
 

@@ -36,7 +36,7 @@ UNENDING = 2**62
 
 
 class Segments:
-    """Sweeps over parts of a lattice on the devices of one group, or of several groups for one stage.
+    """The source of sweeps over parts of a lattice on one group of devices, or on several for one stage.
 
     Parameters
     ----------

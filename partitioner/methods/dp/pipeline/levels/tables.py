@@ -22,7 +22,7 @@ FEW_STATES = 64
 
 
 class LevelsTables:
-    """For devices in groups, the same as :class:`partitioner.methods.dp.pipeline.tables.PipelineTables`."""
+    """The source of tables, as :class:`partitioner.methods.dp.pipeline.tables.PipelineTables`, for levels."""
 
     def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
@@ -49,7 +49,7 @@ class LevelsTables:
 
 
 class LevelsFilling:
-    """Chains through all groups, extended from the empty ideal up.
+    """A search of chains through all groups, which are extended from the empty ideal up.
 
     Attributes
     ----------
