@@ -61,8 +61,8 @@ class Search(Generic[Solution]):
     def target(self) -> float:
         """The largest value to look for: a solution up to it closes the gap, and so does the lack of one.
 
-        Without a bound near the best value it is the best value less the gap. In both cases the solvers' margin
-        can be subtracted from a bound at this value, and the gap is still closed.
+        Without a bound near the best value it is the best value less the gap. In both cases the margin of the
+        solvers can be subtracted from a bound at this value, and the gap is still closed.
         """
         better = self.value * (1 - self.gap) / (1 - MARGIN)
         least = self.value * (1 - PRECISION) / (1 - MARGIN)
