@@ -71,7 +71,5 @@ def test_an_evaluation_bears_the_name_of_its_objective(name: str) -> None:
 
 
 def test_a_name_is_registered_once() -> None:
-    with pytest.raises(
-        pt.OptionError, match="objective 'latency' is refused: another objective has that name"
-    ):
+    with pytest.raises(pt.OptionError, match="objective 'latency' is refused: another objective has that name"):
         register_objective(OBJECTIVES["latency"])
