@@ -1,1 +1,1 @@
-"""The methods: each takes a problem and returns stages with a bound."""
+"""The methods: each takes a problem and returns parts with a lower bound."""

@@ -1,10 +1,10 @@
-"""Every method: where it is, what it can be asked for, what it guarantees."""
+"""The record of every method: where it is, what it can be called with, what it guarantees."""
 
 from __future__ import annotations
 
 from partitioner.methods.info import MethodInfo
 
-USERS_OWN = "list"  # made of parts that the user gives
+USERS_OWN = "list"  # a list scheduler made of rules that the user gives
 PARTITIONED = ("throughput", "gpipe", "makespan")
 PLACED = ("makespan", "throughput", "gpipe", "latency")
 PLANNERS = (
@@ -14,7 +14,7 @@ PLANNERS = (
         ("throughput",),
         ("chain",),
         ("numba",),
-        "optimal where the ideals fit the memory budget; else as dpl",
+        "optimal if the ideals fit in memory, else as dpl",
     ),
     MethodInfo(
         "ip",
@@ -31,7 +31,7 @@ PLANNERS = (
         ("throughput",),
         ("chain",),
         ("numba",),
-        "best over linear orders, with a lower bound",
+        "the best chain over many linear orders, with a lower bound",
         may_miss=True,
     ),
     MethodInfo(
@@ -40,7 +40,7 @@ PLANNERS = (
         ("throughput", "batch"),
         ("chain",),
         ("numba",),
-        "as dp, with replicas, levels of links, memory by stage and limits on stages",
+        "as dp, with replicas, levels, schedules and limits on stages",
         ("replicas", "levels", "schedule", "limits"),
     ),
     MethodInfo(
@@ -49,7 +49,7 @@ PLANNERS = (
         ("makespan",),
         ("chain",),
         ("numba",),
-        "the best plans of pipeline under a simulated schedule, then moved boundaries, with a lower bound",
+        "plans of pipeline, simulated; the best one improved by moving stage boundaries; with a lower bound",
         ("replicas", "levels", "schedule", "limits"),
     ),
     MethodInfo(
@@ -58,7 +58,7 @@ PLANNERS = (
         ("throughput", "gpipe"),
         ("convex", "free"),
         ("numba",),
-        "annealing with moves of nodes, nets and clusters, with a lower bound",
+        "simulated annealing with a lower bound; moves nodes, nets and clusters",
         may_miss=True,
     ),
     MethodInfo(
@@ -67,7 +67,7 @@ PLANNERS = (
         ("throughput", "gpipe"),
         ("free",),
         ("numba",),
-        "the paper's baseline: best single moves from ten random starts, with a lower bound",
+        "baseline: best single moves from ten random starts, with a lower bound",
         may_miss=True,
     ),
     MethodInfo(
@@ -76,7 +76,7 @@ PLANNERS = (
         ("throughput",),
         ("chain",),
         ("numba",),
-        "the paper's baseline: best chain that keeps branchings whole, with a lower bound",
+        "baseline: the best chain that cuts no branching, with a lower bound",
         may_miss=True,
     ),
     MethodInfo(
@@ -85,7 +85,7 @@ PLANNERS = (
         ("throughput",),
         ("chain",),
         ("numba",),
-        "PipeDream's planner: best for the time it predicts, on one kind of device; with a lower bound",
+        "PipeDream's released planner, on one kind of device; with a lower bound",
         ("replicas", "levels"),
         may_miss=True,
     ),
@@ -104,8 +104,7 @@ PLANNERS = (
         PARTITIONED,
         ("free",),
         ("scotch",),
-        "the paper's baseline: parts of equal work by the program Scotch, without regard to memory; "
-        "with a lower bound",
+        "baseline: parts of equal work by the program Scotch, which ignores memory; with a lower bound",
         ("operators",),
         may_miss=True,
     ),
@@ -115,7 +114,7 @@ PLANNERS = (
         PARTITIONED,
         ("free",),
         ("pymetis",),
-        "baseline: parts of equal work by METIS, without regard to memory; with a lower bound",
+        "baseline: parts of equal work by METIS, which ignores memory; with a lower bound",
         ("operators",),
         may_miss=True,
     ),
@@ -133,7 +132,7 @@ PLANNERS = (
         ("latency",),
         ("convex",),
         ("numba",),
-        "annealing on the exact time of a sample, with a lower bound",
+        "simulated annealing on the exact latency, with a lower bound",
         may_miss=True,
     ),
     MethodInfo(
@@ -142,7 +141,7 @@ PLANNERS = (
         ("latency",),
         ("convex",),
         ("numba",),
-        "least sum of blocks, then blocks that overlap; optimal where the graph is a path",
+        "optimal if the graph is a path; else the best sequence of blocks, then a beam search",
         may_miss=True,
     ),
     MethodInfo(
@@ -151,7 +150,7 @@ PLANNERS = (
         ("latency",),
         ("convex",),
         ("numpy",),
-        "the paper's baseline: one accelerator after another, with a lower bound",
+        "baseline: fills one accelerator after another, with a lower bound",
         may_miss=True,
     ),
     MethodInfo(
@@ -160,14 +159,14 @@ PLANNERS = (
         ("latency",),
         ("convex",),
         ("numba",),
-        "the paper's baseline: the best chain for throughput, with a lower bound",
+        "baseline: the best chain for throughput, with a lower bound",
         may_miss=True,
     ),
 )
 
 
 def _placer(name: str, place: str, guarantee: str) -> MethodInfo:
-    """A list scheduler."""
+    """Return the record of a list scheduler."""
     return MethodInfo(
         name,
         f"partitioner.methods.list_scheduling.{place}",
@@ -188,35 +187,35 @@ PLACERS = (
         "portfolio:solve_portfolio",
         "the best of all quick list schedulers, improved by local search",
     ),
-    _placer("heft", "heft:solve_heft", "HEFT: by upward rank, each operator where it ends first"),
-    _placer("etf", "baechi.etf:solve_etf", "ETF: of all ready operators and devices the earliest start"),
-    _placer("m-topo", "baechi.m_topo:solve_m_topo", "Baechi's m-TOPO: one device after another, filled"),
-    _placer(
-        "m-etf", "baechi.m_etf:solve_m_etf", "Baechi's m-ETF: idle devices run what they could start first"
-    ),
-    _placer(
-        "m-sct", "baechi.m_sct:solve_m_sct", "Baechi's m-SCT: as m-etf, devices wait for favourite children"
-    ),
+    _placer("heft", "heft:solve_heft", "HEFT: by upward rank, each where it ends first"),
+    _placer("etf", "baechi.etf:solve_etf", "ETF: next is the operator that can start first"),
+    _placer("m-topo", "baechi.m_topo:solve_m_topo", "Baechi's m-TOPO: fills one device after another"),
+    _placer("m-etf", "baechi.m_etf:solve_m_etf", "Baechi's m-ETF: idle devices run what can start first"),
+    _placer("m-sct", "baechi.m_sct:solve_m_sct", "Baechi's m-SCT: waits for favourite children"),
     _placer(
         "dpos",
         "fastt.dpos:solve_dpos",
-        "FastT's DPOS: the critical path on one device, all else where it ends first",
+        "FastT's DPOS: critical path on one device, the rest where it ends first",
     ),
     _placer(
-        "dfs-topo", "celeritas.placers:solve_dfs_topo", "Celeritas: depth first, one device after another"
+        "dfs-topo",
+        "celeritas.placers:solve_dfs_topo",
+        "Celeritas: depth first, fills one device after another",
     ),
     _placer(
         "cpd-topo",
         "celeritas.placers:solve_cpd_topo",
-        "Celeritas: depth first along the longest path, one device after another",
+        "Celeritas: along the longest path, fills one device after another",
     ),
     _placer(
         "order-place",
         "celeritas.placers:solve_order_place",
-        "Celeritas: fused clusters, one device after another",
+        "Celeritas: fused clusters, fills one device after another",
     ),
     _placer(
-        "celeritas", "celeritas.placers:solve_celeritas", "Celeritas: fused clusters by Adjusting Placement"
+        "celeritas",
+        "celeritas.placers:solve_celeritas",
+        "Celeritas: fused clusters by Adjusting Placement",
     ),
-    _placer(USERS_OWN, "heft:solve_composed", "a list scheduler of your own parts"),
+    _placer(USERS_OWN, "heft:solve_composed", "a list scheduler made of your own rules"),
 )

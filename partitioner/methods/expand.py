@@ -20,18 +20,18 @@ from partitioner.workload.graph import Graph, NodeId
 
 @dataclass(frozen=True)
 class Placement:
-    """What a method found, in the user's words.
+    """The plan that a method found, by the user's names of nodes and devices.
 
     Parameters
     ----------
     device
         For every node the device of its part, the first one if the part has several.
     replicas
-        For the first device of a part that has several the others.
+        The further devices of each part with several, by its first device.
     order
         The first devices of the parts, in the order of the parts.
     sequence
-        For makespans: all nodes in the order in which their devices run them.
+        Only for makespans: all nodes in the order in which their devices run them.
     """
 
     device: Mapping[NodeId, str]
@@ -41,7 +41,7 @@ class Placement:
 
 
 def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None:
-    """Give every part its devices and every node the device of its supernode; None without parts."""
+    """Return the placement that an outcome describes; None if the outcome has no parts."""
     if not outcome.parts:
         return None
     names = _device_names(devices, outcome.problem, outcome.parts)
@@ -62,7 +62,7 @@ def _sequence(graph: Graph, outcome: Outcome) -> tuple[NodeId, ...] | None:
 
 
 def _device_names(devices: Devices, problem: Problem, parts: Sequence[Part]) -> list[list[str]]:
-    """The names of the devices of every part: those that it asks for, then the lowest that are free."""
+    """Return the names of the devices of every part: those that it demands, then the lowest free ones."""
     chosen = [list(part.devices or _pinned(problem, part)) for part in parts]
     for kind in range(len(devices.kinds)):
         mine = [i for i, part in enumerate(parts) if part.kind == kind]
@@ -75,7 +75,7 @@ def _device_names(devices: Devices, problem: Problem, parts: Sequence[Part]) -> 
 
 
 def _pinned(problem: Problem, part: Part) -> list[int]:
-    """The indices of the devices that supernodes of the part are pinned to."""
+    """Return the indices of the devices that supernodes of the part are pinned to."""
     if problem.pipeline is None:
         return []
     pinned = problem.pipeline.pinned
@@ -83,7 +83,7 @@ def _pinned(problem: Problem, part: Part) -> list[int]:
 
 
 def expand_subgraphs(graph: Graph, outcome: Outcome) -> dict[NodeId, int] | None:
-    """The index of every node's subgraph among those of its device; None unless the method chose it."""
+    """Return the index of every node's subgraph on its device; None if the method chose no subgraphs."""
     if outcome.subgraph is None:
         return None
     index = outcome.subgraph[outcome.problem.member].tolist()
@@ -98,10 +98,10 @@ def parts_of(
     order: Sequence[str],
     replicas: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Part] | None:
-    """The parts of a user's placement, as a start for a method; None if they break a rule.
+    """Return the parts of a user's placement, as a start for a method; None if they break a rule.
 
-    A supernode goes where its last member that takes time is. Free nodes, which go with it, may have
-    been elsewhere; what results is checked.
+    A supernode goes to the device of its last member that takes time. Its free nodes may have been
+    elsewhere in the placement, so the parts that result are checked.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def parts_of(
     placement, order
         A feasible placement and the devices that it uses, for a chain in order.
     replicas
-        For a device of the placement the others that share its part.
+        The further devices of a part, by its device in the placement.
     """
     number = {name: place for place, name in enumerate(order)}
     takes_time = _takes_time(problem, graph, devices)
@@ -129,7 +129,7 @@ def parts_of(
 
 
 def _takes_time(problem: Problem, graph: Graph, devices: Devices) -> NDArray[np.bool_]:
-    """Shape (N,): does the node take time on a kind that may run its supernode?"""
+    """Return whether each node takes time on a kind that may run its supernode, shape (N,)."""
     takes = np.zeros(len(graph), dtype=bool)
     for k, kind in enumerate(devices.kinds):
         if kind.row in graph.kinds:

@@ -1,4 +1,4 @@
-"""Which limit or demand rules every plan out."""
+"""The reason why a workload has no plan: which limits or demands rule out every one."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.pipeline_settings import Regime
 
 SECONDS = 10.0  # for all attempts together
-LEAST = 0.1  # for one
+LEAST = 0.1  # seconds for one attempt
 
 
 def why_infeasible(
     graph: Graph, devices: Devices, problem: Problem, conflicting_constraints: tuple[str, ...] = ()
 ) -> str:
-    """Name what rules out every plan: demands, or the limit that simple sums can tell.
+    """Return a clause that names what rules out every plan: demands, or a limit found by adding up memory.
 
     Parameters
     ----------
     graph, devices
         The workload, fitted to the devices (:func:`partitioner.problem.fit.fit`).
     problem
-        Made of them, for the split asked for.
+        The contracted workload, for the requested split.
     conflicting_constraints
-        Constraints without each of which there is a plan, see :func:`conflicting_constraints_of`.
+        Constraints each of which, when left out, leaves a plan; see :func:`conflicting_constraints_of`.
     """
     what = "no chain of stages" if problem.ordered else f"no {problem.split} split"
     if conflicting_constraints:
         return f"{what} obeys the limits; without {' or without '.join(conflicting_constraints)} there is one"
-    room = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
+    limit = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
     total = float(graph.size.sum())
-    if total > room:
-        return f"memory: the nodes take {total:,.6g} together, all devices hold {room:,.6g}"
+    if total > limit:
+        return f"memory: the nodes take {total:,.6g} together, all devices hold {limit:,.6g}"
     for kind in devices.kinds:
         only = _only_on(graph, devices, kind.name)
         need = float(graph.size[only].sum())
@@ -60,18 +60,18 @@ def why_infeasible(
 def conflicting_constraints_of(
     regime: Regime, has_plan: Callable[[Regime, float], bool], seconds: float = SECONDS
 ) -> tuple[str, ...]:
-    """Return in words each constraint without which there is a plan, the schedule included.
+    """Return a text for each constraint, or schedule, that leaves a plan when it alone is left out.
 
-    If leaving out one is not enough but leaving out all is, the words say that.
+    If leaving out a single one is not enough, but leaving out all is, the text says that.
 
     Parameters
     ----------
     regime
-        Its constraints and schedule are met by no plan.
+        Constraints and a schedule that no plan obeys.
     has_plan
-        Says whether a plan is found under another regime within a number of seconds.
+        Function that says whether a plan is found under another regime within a number of seconds.
     seconds
-        For all attempts together.
+        Limit for all attempts together.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def conflicting_constraints_of(
 
 
 def _without_one(constraints: Constraints) -> Iterator[tuple[str, Constraints]]:
-    """Yield every constraint in words, with all constraints but that one."""
+    """Yield every constraint as a text, with the constraints that remain without it."""
     for name, value in constraints.as_dict().items():
         if name in ("pin", "forbid"):
             for pattern, target in value.items():

@@ -1,4 +1,4 @@
-"""Functions named in tables, imported when they are needed."""
+"""Import of functions that tables name, at the time when they are called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def imported(place: str) -> Any:
-    """Import a function, given as ``"module:function"``.
+    """Return the function of a text ``"module:function"``; import its module if need be.
 
     Examples
     --------

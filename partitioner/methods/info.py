@@ -1,4 +1,4 @@
-"""What is known of a method before it is loaded."""
+"""The record of a method, which is known before the method's module is imported."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from partitioner.problem.problem import Problem
 
 @dataclass(frozen=True)
 class MethodInfo:
-    """What is known of a method before it is loaded.
+    """The record of a method, which is known before the method's module is imported.
 
     Parameters
     ----------
     name
         As in ``solve(method=...)``.
     place
-        The method, or where it is: ``"module:function"``.
+        The method, or the text ``"module:function"`` that says where it is.
     objectives, splits, backends
-        What it can be asked for.
+        The objectives, splits and backends that it can be called with.
     guarantee
-        What its plans are worth, in words.
+        What its result is, in a line. ``partitioner methods`` shows about 50 characters of it on a narrow
+        terminal, so what matters comes first.
     features
-        What it knows beyond stages of one device each on equal links, see
+        What it takes account of in addition to stages of one device each on equal links, see
         :meth:`partitioner.workload.pipeline_settings.Regime.features`.
     features_for
-        The objectives for which it knows these; empty for all of its objectives.
+        The objectives for which it takes account of these; empty for all of its objectives.
     splits_of
         The splits for an objective, where they are not `splits`.
     may_miss
@@ -44,7 +45,7 @@ class MethodInfo:
     Raises
     ------
     OptionError
-        If a field is of another type, or a split does not exist.
+        If a field has a wrong type, or a split does not exist.
     """
 
     name: str
@@ -78,11 +79,11 @@ class MethodInfo:
 
     @property
     def places_operators(self) -> bool:
-        """Whether it is a list scheduler, or like one."""
+        """Whether it can place the user's nodes one by one, as a list scheduler does."""
         return "operators" in self.features
 
     def splits_for(self, objective: str) -> tuple[str, ...]:
-        """Return the splits that it can be asked for with that objective."""
+        """Return the splits that it can be called with for that objective."""
         return self.splits_of.get(objective, self.splits)
 
     def knows(self, feature: str, objective: str) -> bool:
@@ -90,7 +91,7 @@ class MethodInfo:
         return feature in self.features and (not self.features_for or objective in self.features_for)
 
     def load(self) -> Method:
-        """Return the method, whose module is imported first if only its place is known."""
+        """Return the method; import its module first if `place` is a text."""
         return cast(Method, imported(self.place) if isinstance(self.place, str) else self.place)
 
     def load_for(self, problem: Problem) -> Method:

@@ -1,4 +1,4 @@
-"""Whether parts keep to the user's limits on parts, and whether any can."""
+"""Checks of the user's limits on parts: whether given parts keep them, and whether any parts could."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partitioner.problem.problem import Problem
 
 
 def keeps_limits(problem: Problem, parts: Sequence[Part]) -> bool:
-    """Whether the parts keep to the limits of the problem's pipeline, and to pins to devices."""
+    """Whether the parts keep the limits of the problem's pipeline and the pins to devices."""
     pipeline = problem.pipeline
     if pipeline is None:
         return True
@@ -28,7 +28,7 @@ def keeps_limits(problem: Problem, parts: Sequence[Part]) -> bool:
 
 
 def _is_sized(pipeline: Pipeline, part: Part) -> bool:
-    """Whether its nodes and its layers are neither too few nor too many."""
+    """Whether the part has neither too few nor too many nodes and layers."""
     limits = pipeline.limits
     nodes = int(pipeline.nodes[part.nodes].sum())
     layers = len({layer for v in part.nodes.tolist() for layer in pipeline.layers.row(v).tolist()})
@@ -36,13 +36,13 @@ def _is_sized(pipeline: Pipeline, part: Part) -> bool:
 
 
 def _is_pinned(pipeline: Pipeline, part: Part) -> bool:
-    """Whether the part can have every device that one of its supernodes is pinned to."""
+    """Whether the part can include every device that one of its supernodes is pinned to."""
     wanted = {index for v in part.nodes.tolist() for index in pipeline.pinned.row(v).tolist()}
     return len(wanted) <= part.replicas and (not part.devices or wanted <= set(part.devices))
 
 
 def _is_line(problem: Problem, pipeline: Pipeline, number: Ints) -> bool:
-    """Whether only neighbours share edges: parts of a chain in their order, others in any lines."""
+    """Whether edges join only neighbouring parts: of a chain in its order, of other splits in some line."""
     ends = number[pipeline.adjacent.owners()], number[pipeline.adjacent.items]
     if problem.ordered:
         return bool((np.abs(ends[0] - ends[1]) <= 1).all())

@@ -1,4 +1,4 @@
-"""What parts cost on the contracted problem."""
+"""The loads of parts on the contracted problem, and the objective that follows from them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from partitioner.problem.problem import Problem
 
 
 def value_of(problem: Problem, parts: Sequence[Part]) -> float:
-    """The objective of parts that together hold every supernode; infinity if one may not run there.
+    """Return the objective of parts that together hold every supernode; infinity if one may not run there.
 
-    ``"throughput"``: the largest load; ``"gpipe"``: the largest forward plus the largest backward load.
-    Memory is not looked at.
+    That is the largest load, or the largest forward plus the largest backward load where the measure has
+    two passes. Memory is not checked.
     """
     loads = part_loads(problem, parts)
     return float(loads.max(axis=1).sum() if len(loads) else 0.0)
 
 
 def part_loads(problem: Problem, parts: Sequence[Part]) -> Floats:
-    """Shape (passes, parts): the load of every part; one pass for throughput, two for GPipe."""
+    """Return the load of every part in each pass of the measure, shape (passes, parts)."""
     kind = np.array([part.kind for part in parts], dtype=np.int64)
     number = part_numbers(parts, problem.n)
     busy = _processing(problem, kind, number)
@@ -34,7 +34,7 @@ def part_loads(problem: Problem, parts: Sequence[Part]) -> Floats:
 
 
 def _processing(problem: Problem, kind: Ints, number: Ints) -> Floats:
-    """Shape (2, parts): processing, forward and backward."""
+    """Return the forward and backward processing time of every part, shape (2, parts)."""
     each = np.arange(problem.n)
     time = problem.time[kind[number], :, each]
     time = np.where(problem.allowed[kind[number], each][:, None], time, np.inf)
@@ -42,7 +42,7 @@ def _processing(problem: Problem, kind: Ints, number: Ints) -> Floats:
 
 
 def _transfers(problem: Problem, number: Ints, count: int) -> Floats:
-    """Shape (2, 2, parts): cost of the cut nets that touch each part, in and out, by pass."""
+    """Return the cost of the cut nets of each part, into it and out of it, by pass, shape (2, 2, parts)."""
     nets = problem.nets
     touched = nets.pins.owners() * count + number[nets.pins.items]
     unique, first = np.unique(touched, return_inverse=True)

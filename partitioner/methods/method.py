@@ -20,15 +20,15 @@ Item = TypeVar("Item")
 
 ROUNDING = 1e-12
 COMPILING = "compiling"
-ANY_DEVICES = "bound_for_any_devices"  # of statistics: holds for plans of any choice of devices in levels
+ANY_DEVICES = "bound_for_any_devices"  # key of `statistics`: a bound for every choice of devices in levels
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one device holds: its kind and the supernodes that it runs. In a chain it is a stage.
+    """The supernodes that one device runs, and the kind of that device. In a chain a part is a stage.
 
-    Replicas hold the same; `devices` are the indices of their devices among those of the kind, the
-    first one first, or empty where any will do.
+    All replicas of a part run the same supernodes. `devices` are the indices of their devices among those
+    of the kind, that of the first replica first; it is empty if any devices of the kind will do.
     """
 
     kind: int
@@ -38,7 +38,7 @@ class Part:
 
 
 def part_numbers(parts: Sequence[Part], n: int) -> Ints:
-    """Shape (n,): the number of the part that holds each of the `n` supernodes."""
+    """Return the number of the part that holds each of the `n` supernodes, shape (n,)."""
     number = np.empty(n, dtype=np.int64)
     for i, part in enumerate(parts):
         number[part.nodes] = i
@@ -52,7 +52,7 @@ def meets(bound: float, value: float, gap: float = 0.0) -> bool:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come; `done` of `total` units of the named phase."""
+    """A report of progress: `done` of `total` units of a phase, the value, bound and seconds so far."""
 
     phase: str
     done: int
@@ -63,7 +63,7 @@ class Progress:
 
 
 class OutOfTimeError(Exception):
-    """Raised in the middle of a step by :meth:`Settings.watched`, and handled by the method that took it."""
+    """Raised by :meth:`Settings.watched` in the middle of a step; the method that runs it catches it."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Settings:
     gap
         Stop once the value is proven within this fraction of the optimum.
     clock
-        How much time the run has; compiling kernels takes none of it.
+        Says how much time the run has left; the time for compiling kernels does not count.
     seed
         Seed of everything random.
     memory_budget
@@ -85,19 +85,20 @@ class Settings:
     orders
         How many linear orders to try, and how many refinements of the best.
     incumbent, incumbent_subgraph
-        The parts of a known plan to start from, and for latency as in :class:`Outcome`.
+        The parts of a known plan to start from; for latency also its subgraphs, as in :class:`Outcome`.
     backend
-        The solver asked for, or ``"auto"``.
+        The requested solver, or ``"auto"``.
     workers
         How many cores may be used.
     interruption
         Says whether the user wants the run to end.
     report
-        Called with the progress from time to time.
+        Called with the progress several times during a run; None if nobody asks for it.
     patience
-        Seconds that a placer of operators may leave to a solver.
+        Seconds that a placer of operators may wait for a solver.
     deterministic
-        Whether work is counted in steps, moves and nodes, one task after another, instead of seconds.
+        Whether work is limited by counts of steps, moves and nodes instead of seconds, and done one task
+        after another, so that a run gives the same result every time.
     placing
         Options of the methods that place operators one by one.
     """
@@ -126,11 +127,11 @@ class Settings:
 
     @property
     def expired(self) -> bool:
-        """True once the deadline has passed or the user wants the run to end."""
+        """Whether the deadline has passed or the user wants the run to end."""
         return self.clock.expired or self.interruption.asked
 
     def watched(self, items: Iterable[Item], every: int = 1) -> Iterator[Item]:
-        """Yield the items, with a look at the clock before the first and each further `every` of them.
+        """Yield the items; check whether the run should end before the first and after each `every` items.
 
         Raises
         ------
@@ -153,7 +154,7 @@ class Settings:
         return None if self.deadline is None else self.clock.left
 
     def within(self, seconds: float) -> Settings:
-        """The settings with a deadline in so many seconds, if it is not sooner already."""
+        """Return the settings with a deadline at most `seconds` from now."""
         return replace(self, clock=self.clock.at_most(seconds))
 
     def on_compile(self) -> None:
@@ -170,19 +171,19 @@ class Settings:
 
     @property
     def stop_reason(self) -> str:
-        """Why a run ends that has not proven its plan."""
+        """Why a run ends whose plan is not proven to be optimal."""
         if self.interruption.asked:
             return "interrupted"
         return "time_limit" if self.expired else "heuristic"
 
     def ended(self, bound: float, value: float) -> str:
-        """Why a run ends with this bound and this value."""
+        """Return why a run ends with this bound and this value."""
         if meets(bound, value):
             return "optimal"
         return "gap" if meets(bound, value, self.gap) else self.stop_reason
 
     def report_progress(self, phase: str, done: int, total: int, value: float, bound: float) -> None:
-        """Report progress to whoever listens."""
+        """Call `report` with the progress, if one was given."""
         if self.report is not None:
             seconds = time.perf_counter() - self.started
             self.report(Progress(phase, done, total, value, bound, seconds))
@@ -190,32 +191,32 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a method found.
+    """The result of a method.
 
     Parameters
     ----------
     problem
         The problem whose supernodes the parts hold: the one given, or one contracted further.
     parts
-        What each device in use holds, for a chain in its order; None if nothing was found.
+        The part of each device in use, for a chain in the order of the stages; None if no plan was found.
     value
-        The method's own claim of the objective, to be checked by the evaluator.
+        The objective as the method computes it; the evaluator checks it.
     bound
-        No split of the shape asked for has a smaller value.
+        A lower bound: no split of the requested shape has a smaller value.
     stop_reason
         ``"optimal"``, ``"gap"``, ``"time_limit"``, ``"interrupted"`` or ``"heuristic"``.
     infeasible
-        True if it is proven that no split of that shape obeys the limits.
+        Whether it is proven that no split of that shape obeys the limits.
     notes
-        What a user should know of how the plan was found.
+        What a user should know about how the plan was found, each note a clause.
     statistics
-        Figures of the run.
+        Figures of the run by name.
     backend, native_status
-        The solver, where the method can choose, and its own words on why it stopped.
+        The solver, if the method has a choice of several, and the status that it reported when it stopped.
     subgraph
-        For latency: shape (n,), the index of every supernode's subgraph among those of its device.
+        Only for latency: shape (n,), the index of every supernode's subgraph among those of its device.
     order
-        For makespans: all supernodes in the order in which their devices run them.
+        Only for makespans: all supernodes in the order in which their devices run them.
     """
 
     problem: Problem
@@ -233,17 +234,17 @@ class Outcome:
 
 
 def no_split(problem: Problem) -> Outcome:
-    """The outcome where it is proven that no split obeys the limits."""
+    """Return the outcome where it is proven that no split obeys the limits."""
     return Outcome(problem, None, np.inf, np.inf, "optimal", infeasible=True)
 
 
 def out_of_time(problem: Problem, settings: Settings, bound: float) -> Outcome:
-    """The outcome of a run that had to end before it found a split."""
+    """Return the outcome of a run that had to end before it found a split."""
     return Outcome(problem, None, np.inf, bound, settings.stop_reason)
 
 
 class Method(Protocol):
-    """A method turns a problem, of the type that its annotation names, into an outcome."""
+    """A function that turns a problem, of the type that its annotation names, into an outcome."""
 
     def __call__(self, problem: Any, settings: Settings) -> Outcome:
         """Solve the problem within the settings' limits."""

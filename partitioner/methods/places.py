@@ -12,22 +12,25 @@ from partitioner.problem.problem import Problem
 
 
 def device_kinds(problem: Problem) -> Ints:
-    """Shape (devices,): the kind of each device."""
+    """Return the kind of each device, shape (devices,)."""
     return np.repeat(np.arange(len(problem.count)), problem.count)
 
 
 def parts_at(problem: Problem, place: Ints) -> list[Part]:
-    """The parts of the devices in use, given the device of every supernode."""
+    """Return the parts of the devices in use, given the device of every supernode."""
     return parts_on(device_kinds(problem), place)
 
 
 def parts_on(kind: Ints, place: Ints) -> list[Part]:
-    """As :func:`parts_at`, given the kinds of devices that need not be the problem's."""
+    """Return the same as :func:`parts_at`, given the kind of every device."""
     return [Part(int(kind[d]), np.flatnonzero(place == d)) for d in np.unique(place).tolist()]
 
 
 def places_of(problem: Problem, parts: Sequence[Part]) -> Ints:
-    """Shape (n,): a device of its kind for every part; the last one where there are too many parts."""
+    """Return the device of every supernode, shape (n,): parts take the devices of their kind one by one.
+
+    The parts in excess of the devices of a kind all get its last device.
+    """
     place = np.zeros(problem.n, dtype=np.int64)
     following = np.cumsum(problem.count) - problem.count
     last = np.cumsum(problem.count) - 1

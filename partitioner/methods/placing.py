@@ -1,4 +1,4 @@
-"""How operators are placed one by one: what list scheduling is asked for."""
+"""The options of methods that place operators one by one."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ GROUPERS = ("none", "coplace")
 
 @dataclass(frozen=True)
 class Placer:
-    """A list scheduler made of parts, for ``method="list"``.
+    """A list scheduler made of rules that the user chooses, for ``method="list"``.
 
     Parameters
     ----------
     priority
-        Of the tasks that are ready the one with the largest comes next, the first in topological order
-        among equals: a name of :data:`partitioner.methods.list_scheduling.ranks.PRIORITIES`, or a function
-        that is given the tasks and returns shape (n,).
+        The ready task with the largest priority is placed next, the first one in topological order among
+        equals: a name of :data:`partitioner.methods.list_scheduling.ranks.PRIORITIES`, or a function that is
+        given the tasks and returns the priority of each, shape (n,).
     choose
-        The device of the next task: a name of :data:`partitioner.methods.list_scheduling.choice.CHOOSERS`,
-        or a function that is given a :class:`partitioner.methods.list_scheduling.choice.Choice` and returns
-        the number of a device.
+        The rule for the device of that task: a name of
+        :data:`partitioner.methods.list_scheduling.choice.CHOOSERS`, or a function that is given a
+        :class:`partitioner.methods.list_scheduling.choice.Choice` and returns the number of a device.
     insertion
-        Whether a task may start in an idle slot between two others; else only after its device's last one.
+        Whether a task may start in an idle slot between two others; else it starts after the last task of
+        its device.
 
     Raises
     ------
     OptionError
-        If a part is of another type.
+        If a field has a wrong type.
     """
 
     priority: str | Callable[[Tasks], Floats] = "upward_rank"
@@ -53,7 +54,7 @@ class Placer:
             raise OptionError(f"insertion = {shown(self.insertion)}: must be True or False")
 
     def as_dict(self) -> dict[str, object]:
-        """The parts by name, for JSON."""
+        """Return the fields by name, for JSON."""
         return {
             "priority": getattr(self.priority, "__name__", self.priority),
             "choose": getattr(self.choose, "__name__", self.choose),
@@ -73,24 +74,27 @@ class Placing:
     transfers
         How tensors travel.
     refine
-        Improve the placement by local search?
+        Whether the placement is improved by local search.
     reserve_memory
-        Whether the first node of a colour class reserves memory for all of them; else each takes its own.
+        Whether the first node of a colour class reserves memory for the whole class; else every node takes
+        its own memory when it is placed.
     grouper
-        Baechi's: ``"coplace"`` keeps a node with its only successor; ``"none"``.
+        For Baechi's placers: ``"coplace"`` keeps a node with its only successor; ``"none"`` does not.
     fuse
-        Baechi's: contract edges inside groups?
+        For Baechi's placers: whether edges inside groups are contracted.
     uniform
-        Baechi's m-TOPO: fill no device beyond an even share and the largest colour class?
+        For Baechi's m-TOPO: whether the memory used on a device is limited to an even share plus the largest
+        colour class.
     sct_threshold
-        Edges up to this value in the linear program of m-SCT lead to a favourite child.
+        For Baechi's m-SCT: an edge whose variable in the linear program is at most this leads to a favourite
+        child.
     fusion_range, fusion_memory
-        Celeritas: the most nodes of a cluster (R), and the most memory as a fraction of the smallest
-        device's (M), or of what all nodes take if that is less.
+        For Celeritas: the largest number of nodes in a cluster (R), and its largest memory (M) as a fraction
+        of the smallest device's memory, or of the memory of all nodes if that is less.
     imbalance
-        By how much the largest part may exceed the mean, for graph partitioners.
+        For graph partitioners: by what fraction the largest part may exceed the mean.
     placer
-        The parts of method ``list``.
+        For method ``list``: its rules.
     """
 
     transfers: Transfers = DEFAULT_TRANSFERS

@@ -1,4 +1,4 @@
-"""The methods by name; their modules load when they are called."""
+"""The methods by name; a method's module is imported when the method is called."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def choose(
     method, objective, split, backend
         As in :func:`partitioner.solve`.
     features
-        What the method must know of, see :data:`FEATURES`.
+        What the method must take account of: keys of :data:`FEATURES`.
     automatic
         The method for ``"auto"``.
 
     Raises
     ------
     OptionError
-        If there is no such method, or it cannot do what is asked.
+        If there is no such method, or it lacks the objective, the split or a feature.
     BackendUnavailable
         If the method does not run on the backend.
     """
@@ -73,14 +73,14 @@ def choose(
 
 
 def backends_of(info: MethodInfo) -> tuple[str, ...]:
-    """Return the backends of a method; one that takes solvers of this package takes registered ones, too."""
+    """Return the backends of a method; a method with solvers of this package also takes registered ones."""
     if BACKENDS.own.keys().isdisjoint(info.backends):
         return info.backends
     return (*info.backends, *(name for name in BACKENDS if name not in BACKENDS.own))
 
 
 def _check_auto(info: MethodInfo, objective: str, split: str, features: Sequence[str]) -> None:
-    """Refuse what no automatic choice can do, in words that name the user's own options."""
+    """Raise an error that names the user's options if the method that ``"auto"`` takes cannot do them."""
     known = objective in info.objectives
     for feature in features:
         if not known or not info.knows(feature, objective):

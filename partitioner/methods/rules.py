@@ -1,4 +1,4 @@
-"""Whether parts obey the rules of the contracted problem."""
+"""Check of parts against the rules of the contracted problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partitioner.problem.variants import PartsProblem, SampleProblem
 
 
 def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
-    """Whether the parts keep to counts, memory, allowed kinds, limits and the shape of the split."""
+    """Whether the parts keep the device counts, memory, allowed kinds, limits and the shape of the split."""
     number = part_numbers(parts, problem.n)
     kind = np.array([part.kind for part in parts], dtype=np.int64)
     enough = (np.bincount(kind, minlength=len(problem.count)) <= problem.count).all()
@@ -29,7 +29,7 @@ def obeys(problem: Problem, parts: Sequence[Part]) -> bool:
 
 
 def _is_together(problem: SampleProblem, number: Ints) -> bool:
-    """Whether every group is in one part. The order in which its subgraphs run does not matter."""
+    """Whether every group is in one part; the order in which the subgraphs of a part run is not checked."""
     pairs = np.unique(np.stack((problem.group, number)), axis=1)
     return bool(pairs.shape[1] == problem.group.max(initial=-1) + 1)
 

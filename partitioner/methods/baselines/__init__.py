@@ -1,1 +1,1 @@
-"""Methods of others to compare with: PipeDream's planner, Scotch and METIS, simple ones."""
+"""Baselines to compare with: PipeDream's planner, Scotch, METIS, and those of the paper."""

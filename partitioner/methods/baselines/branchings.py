@@ -1,4 +1,4 @@
-"""Branchings: what a planner for linear graphs would have to keep together."""
+"""Branchings: the parts of a graph that a planner for linear graphs must keep on one device."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from partitioner.problem.arrays import Ints, Rows
 
 
 def branchings(successors: Rows, idle: NDArray[np.bool_]) -> Ints:
-    """Contract every branching to one block; what is left branches at most where a cut makes two parts.
+    """Return the block of every supernode, where every branching is contracted to one block.
 
-    A branching is a biconnected component of the graph, directions aside, of more than one edge. Its
-    block holds all nodes from which its edges lead; where it ends in one node, the next block begins
-    with that node. The tensors of :func:`side_layers` make no branching. Blocks that feed one another
-    for their sake become one.
+    A branching is a biconnected component of more than one edge of the undirected graph. Its block holds
+    all nodes from which its edges lead; if it ends in one node, the next block begins with that node. The
+    tensors of :func:`side_layers` make no branching. Blocks that would then form a cycle become one.
 
     Parameters
     ----------
@@ -49,10 +48,11 @@ def branchings(successors: Rows, idle: NDArray[np.bool_]) -> Ints:
 
 
 def side_layers(graph: nx.DiGraph[int], idle: NDArray[np.bool_]) -> set[int]:
-    """Layers that take no time and only hand something on beside the path to several others.
+    """Return the layers that take no time and only pass a tensor to several layers of the main path.
 
-    Either they read nothing, as inputs and masks do, or each of their readers reads from another layer
-    too, one that is not of this sort: so the context that an attention hands to all layers of a decoder.
+    Either they read nothing, as inputs and masks do, or each of their readers also reads from another layer
+    that takes time or has a single reader: an example is the context that an attention passes to all layers
+    of a decoder.
     """
     shared = {v for v in graph if idle[v] and graph.out_degree(v) > 1}
     return {
@@ -68,12 +68,12 @@ def _digraph(successors: Rows) -> nx.DiGraph[int]:
 
 
 def _tails(graph: nx.DiGraph[int], edges: list[tuple[int, int]]) -> list[int]:
-    """The nodes from which the undirected edges lead."""
+    """Return the nodes from which the undirected edges lead."""
     return sorted({u if graph.has_edge(u, v) else v for u, v in edges})
 
 
 def _numbered_components(graph: nx.DiGraph[int]) -> Ints:
-    """Shape (n,): the strongly connected component of every node, numbered in a topological order."""
+    """Return the strongly connected component of every node, numbered in a topological order, shape (n,)."""
     components = nx.condensation(graph)
     first = {c: min(members) for c, members in components.nodes(data="members")}
     number = np.empty(len(graph), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The paper's baseline: random placements, improved by the best single move until none improves."""
+"""The paper's local search (Section 6): random placements, improved by the best single move."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -10,7 +10,7 @@ from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.local_search.method import outcome_of
 from partitioner.methods.local_search.rounds import LocalSearch
-from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_debt
+from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_violation
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.problem.variants import PartsProblem
 
@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 
 def solve_baseline(problem: PartsProblem, settings: Settings) -> Outcome:
-    """Method ``local_search_baseline`` (paper, Section 6): ten random starts, single moves."""
+    """Improve ten random placements by single moves (paper, Section 6): method ``local_search_baseline``."""
     bound = relax(problem).bound
     if np.isinf(bound):
         return no_split(problem)
@@ -38,12 +38,12 @@ def solve_baseline(problem: PartsProblem, settings: Settings) -> Outcome:
 
 @njit(cache=True)
 def descend(model, state, budget):
-    """Make the best single move again and again; what breaks limits least is best, then what costs least.
+    """Make the best single move repeatedly: the one with the least violation of limits, then the least value.
 
     Returns
     -------
     bool
-        True if no single move improves; False if `budget` moves were tried before.
+        True if no single move improves; False if `budget` moves were tried before that.
     """
     refresh(model, state)
     time, size, violation_scale, allowed = model.time, model.size, model.violation_scale, model.allowed
@@ -53,7 +53,7 @@ def descend(model, state, budget):
     n, devices = len(place), len(ledger)
     for d in range(devices):
         rate(ledger, d, communication, passes, 1.0, violation_scale, 0)
-    (least, owed), tried = value_and_debt(ledger), 0
+    (least, least_violation), tried = value_and_violation(ledger), 0
     while tried < budget:
         best, to = -1, -1
         for v in range(n):
@@ -63,12 +63,12 @@ def descend(model, state, budget):
                 shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
                 rate(ledger, a, communication, passes, 1.0, violation_scale, 0)
                 rate(ledger, b, communication, passes, 1.0, violation_scale, 0)
-                value, violation = value_and_debt(ledger)
-                closer = violation < owed - ROUNDING or (
-                    violation < owed + ROUNDING and value < least * (1 - ROUNDING)
+                value, violation = value_and_violation(ledger)
+                closer = violation < least_violation - ROUNDING or (
+                    violation < least_violation + ROUNDING and value < least * (1 - ROUNDING)
                 )
                 if closer and b != home:
-                    least, owed, best, to = value, violation, v, b
+                    least, least_violation, best, to = value, violation, v, b
         tried += n * devices
         if best < 0:
             return True

@@ -1,4 +1,4 @@
-"""The paper's PipeDream baseline (Section 6): a planner for paths, so branchings become single nodes."""
+"""The paper's PipeDream baseline (Section 6): a planner for paths, for which branchings are single nodes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from partitioner.problem.variants import ChainProblem
 
 
 def solve_path(problem: ChainProblem, settings: Settings) -> Outcome:
-    """Method ``pipedream_path``: the best chain that keeps every branching on one device.
+    """Find the best chain that keeps every branching on one device: method ``pipedream_path``.
 
-    What :func:`partitioner.methods.baselines.branchings.branchings` contracts is solved by the exact dynamic
-    program; the bound holds for every split. PipeDream's own cost model, its replication and its
-    hierarchy of devices are no part of this baseline.
+    The graph that :func:`partitioner.methods.baselines.branchings.branchings` contracts is solved by the
+    exact dynamic program; the bound holds for every split. PipeDream's own cost model, its replication and
+    its hierarchy of devices are not part of this baseline.
     """
     bound = relax(problem).bound
     if np.isinf(bound):

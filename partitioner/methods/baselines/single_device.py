@@ -1,4 +1,4 @@
-"""The baseline that needs no method: everything on one device."""
+"""The baseline with everything on one device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partitioner.problem.problem import Problem
 
 
 def solve_single(problem: Problem, settings: Settings) -> Outcome:
-    """Method ``single_device``: the best device that can hold and run the whole graph, if any can."""
+    """Find the best device that can hold and run the whole graph: method ``single_device``."""
     bound = relax(problem).bound
     everything = np.arange(problem.n)
     fits = (problem.count > 0) & problem.allowed.all(axis=1) & (problem.size.sum() <= problem.memory)

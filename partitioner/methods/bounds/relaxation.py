@@ -7,7 +7,7 @@ memory, so for all multipliers a_k, b_k >= 0
         <=  sum over kinds k of  count_k (a_k T + b_k M_k).
 
 The left side is additive over supernodes, so the same multipliers also bound what any *part* of the
-graph needs of the devices that remain. The DP prunes with that.
+graph needs of the devices that remain. The dynamic program prunes with that.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ STEPS = [
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The bound and the multipliers that prove it.
+    """A lower bound on the largest load, and the multipliers that prove it.
 
     Parameters
     ----------
     bound
         No placement has a smaller largest load. Infinity: no placement fits the memory.
     weight
-        Shape (n,): what each supernode takes of the joint capacity of the devices.
+        Shape (n,): how much of the joint capacity of the devices each supernode takes.
     time_price, memory_price
         Shape (K,): the multipliers a and b.
     """
@@ -50,7 +50,7 @@ class Relaxation:
     memory_price: Floats
 
     def capacity(self, load: float, counts: Ints, memory: Floats) -> Floats:
-        """What sets of devices can take at a largest load; `counts` has shape (..., K)."""
+        """Return how much sets of devices can take at a largest load; `counts` has shape (..., K)."""
         room = np.where(self.memory_price > 0, memory, 0.0) * self.memory_price
         with np.errstate(over="ignore"):
             each = np.minimum(self.time_price * load + room, HUGE)
@@ -58,7 +58,7 @@ class Relaxation:
 
 
 class _Each(NamedTuple):
-    """Time on each kind, shape (K, n), size, shape (n,), and which kinds may run it, of each supernode."""
+    """Of each supernode: time on each kind (K, n), size (n,), and whether each kind may run it (K, n)."""
 
     time: Floats
     size: Floats
@@ -66,10 +66,11 @@ class _Each(NamedTuple):
 
 
 def relax(problem: Problem) -> Relaxation:
-    """Choose multipliers that make the bound large, by searching along one at a time.
+    """Return the relaxation for multipliers that are improved one at a time, so that the bound is large.
 
-    Any multipliers give a valid bound; with one kind without memory limit this is total work
-    over devices, with two it is the optimum of the fractional assignment up to the search's step.
+    Any multipliers give a valid bound. With one kind of device and no memory limit the bound is the total
+    work over the number of devices; with two kinds it is the optimum of the fractional assignment up to the
+    step of the search.
     """
     problem = problem.relaxed()
     each = _Each(problem.time.sum(axis=1), problem.size, problem.allowed & (problem.count > 0)[:, None])
@@ -90,7 +91,7 @@ def relax(problem: Problem) -> Relaxation:
 
 
 def _scales(problem: Problem) -> Floats:
-    """Unit prices: one over the mean time and one over the mean size."""
+    """Return the units of the prices, shape (2 K,): one over the mean time, and one over the mean size."""
     time = problem.time.sum(axis=1)[problem.allowed]
     mean_time = time.mean() if time.sum() > 0 else 1.0
     mean_size = problem.size.mean() if problem.size.sum() > 0 else 1.0
@@ -99,7 +100,7 @@ def _scales(problem: Problem) -> Floats:
 
 
 def _movable(problem: Problem) -> list[int]:
-    """The multipliers worth changing: times of present kinds, memories that can bind."""
+    """Return the multipliers whose change can raise the bound: times of present kinds, scarce memories."""
     present = problem.count > 0
     limited = present & (problem.memory < problem.size.sum())
     return np.flatnonzero(np.concatenate((present, limited))).tolist()
@@ -119,14 +120,14 @@ def _best_step(
 
 
 def _weight(each: _Each, price: Floats) -> Floats:
-    """Shape (n,): the cheapest way to run each supernode at these prices."""
+    """Return the least cost of each supernode on any kind at these prices, shape (n,)."""
     kinds = len(each.time)
     cost = each.time * price[:kinds, None] + each.size * price[kinds:, None]
     return reduce(np.minimum, np.where(each.usable, cost, np.inf))
 
 
 def _dual(problem: Problem, each: _Each, price: Floats, scale: Floats) -> float:
-    """The bound that these prices prove; infinity if they prove that memory is too small."""
+    """Return the bound that these prices prove; infinity if they prove that memory is too small."""
     kinds = len(problem.count)
     time_price, memory_price = (price * scale)[:kinds], (price * scale)[kinds:]
     need = float(_weight(each, price * scale).sum())

@@ -1,4 +1,4 @@
-"""The arrays that the compiled walk reads and writes, by name."""
+"""The named arrays that the compiled walk reads and writes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Ints32 = NDArray[np.int32]
 
 
 class StageModel(NamedTuple):
-    """What a stage costs: K kinds, n supernodes, E nets.
+    """The costs of stages: K kinds, n supernodes, E nets.
 
     Parameters
     ----------
     work
-        Shape (K, n): time, infinity where not allowed.
+        Shape (K, n): time, infinity where a kind may not run a supernode.
     size, memory
-        Shapes (n,) and (K,).
+        Shapes (n,) and (K,): memory that supernodes need, and that devices have.
     transfer_factor, communication
-        Shape (K,): what a kind pays for a transfer of cost 1; and the model's number.
+        Shape (K,): the time of a transfer of cost 1; and the number of the communication model.
     net_start, net
-        The nets of every supernode, as rows.
+        Rows over supernodes: the nets of each.
     pins, cost, source
-        Shape (E,): how many supernodes a net has, its cost, and which one makes the tensor.
+        Shape (E,): how many supernodes a net has, its cost, and the supernode that makes the tensor.
     """
 
     work: Floats
@@ -42,27 +42,27 @@ class StageModel(NamedTuple):
 
 
 class ChainSearchSpec(NamedTuple):
-    """What the sweep looks for: S states (vectors of used devices), I ideals.
+    """The chains that the sweep looks for: S states (vectors of used devices), I ideals.
 
     Parameters
     ----------
     threshold
         Only stages of at most this load count.
     floor
-        Largest loads up to here need not be told apart; at most the threshold.
+        Largest loads up to this one count as equal; at most the threshold.
     following
-        Shape (S, K): the state with one more device of a kind, -1 if there is none left.
+        Shape (S, K): the state with one more device of a kind, -1 if none is left.
     capacity
         Shape (S,): joint capacity of the devices that a state leaves.
     remaining
         Shape (I,): weight of the supernodes outside an ideal.
     above
-        Shape (n,): weight that stays outside for good once a supernode is passed over.
+        Shape (n,): weight that a walk can no longer add once it has skipped a supernode.
     growth
-        Shape (K, n): by how much a supernode may raise the load of a stage that takes it from the
-        stages after it without harm to them; infinity if it may do them harm.
+        Shape (K, n): by how much a supernode may raise the load of a stage that takes it from later stages;
+        infinity if that may raise the load of a later stage.
     easiest
-        Shape (K, I): of the supernodes that can follow an ideal, the one of least growth, or -1.
+        Shape (K, I): the supernode of least growth among those that can follow an ideal, or -1.
     """
 
     threshold: float
@@ -81,7 +81,7 @@ class ChainTable(NamedTuple):
     Parameters
     ----------
     value
-        Smallest largest load, infinity if there is no chain.
+        The smallest possible largest load, infinity if there is no chain.
     origin, kind
         The ideal before the last stage, and the kind of device of that stage.
     """

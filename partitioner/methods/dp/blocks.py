@@ -1,4 +1,4 @@
-"""Long linear orders in blocks: cuts only where they are cheap, or near the cuts of a known chain."""
+"""Blocks of long linear orders, which are cut only where that is cheap, or near cuts of a known chain."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from partitioner.problem.problem import Nets, Problem
 from partitioner.problem.variants import ChainProblem, PipelineProblem
 
 MOST_BLOCKS = 3000
-LATE_BLOCKS = 500  # where no time is left
+LATE_BLOCKS = 500  # if no time is left
 Chain = TypeVar("Chain", bound=ChainProblem)
 
 
 def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int], late: bool = False) -> Ints | None:
-    """Split a linear order into at most about `MOST_BLOCKS` runs of supernodes.
+    """Return a division of a linear order into at most about `MOST_BLOCKS` runs of supernodes.
 
     Parameters
     ----------
     problem, order
         The supernodes and their order.
     cuts
-        Places at which a known chain is cut; half of the blocks are single supernodes near them.
+        Places at which a known chain is cut; half of the blocks are single supernodes near these.
     late
         True for at most about `LATE_BLOCKS` instead.
 
     Returns
     -------
     Ints or None
-        Shape (n,): the number of each supernode's block; None if the order is short enough as it is.
+        Shape (n,): the number of each supernode's block; None if the order is short enough without blocks.
     """
     n, most = problem.n, LATE_BLOCKS if late else MOST_BLOCKS
     if n <= most:
@@ -57,7 +57,7 @@ def blocks_of(problem: Problem, order: Ints, cuts: Sequence[int], late: bool = F
 
 
 def merged(problem: Chain, block: Ints) -> Chain:
-    """The problem with each block as one supernode, numbered in the order of the blocks."""
+    """Return the problem with each block as one supernode, numbered in the order of the blocks."""
     count = int(block.max()) + 1
     time = np.array([[np.bincount(block, row, count) for row in rows] for rows in problem.time])
     allowed = np.array([np.bincount(block, ~row, count) == 0 for row in problem.allowed])
@@ -83,14 +83,14 @@ def merged(problem: Chain, block: Ints) -> Chain:
 
 
 def split_blocks(stages: Sequence[Part], block: Ints) -> list[Part]:
-    """The stages of blocks as stages of supernodes."""
+    """Return the stages of blocks as stages of supernodes."""
     stage = part_numbers(stages, int(block.max()) + 1)
     members = rows_of(stage[block], np.arange(len(block)), len(stages))
     return [replace(part, nodes=members.row(number)) for number, part in enumerate(stages)]
 
 
 def _open_cost(problem: Problem, order: Ints) -> Floats:
-    """Shape (n + 1,): total cost of the nets that a cut before each place of the order cuts."""
+    """Return the total cost of the nets that a cut before each place of the order cuts, shape (n + 1,)."""
     place = np.empty(problem.n, dtype=np.int64)
     place[order] = np.arange(problem.n)
     nets = problem.nets

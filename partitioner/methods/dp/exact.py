@@ -1,4 +1,4 @@
-"""The exact dynamic program (paper, Section 5.1.1), with the linear one as its first incumbent."""
+"""The exact dynamic program (paper, Section 5.1.1), whose first incumbent is the best linear chain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ NEAR = 1.15
 
 
 def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
-    """Method ``dp``: the best chain, proven, where the ideals fit the memory budget; DPL elsewhere."""
+    """Find the best chain by the exact dynamic program if the ideals fit in memory: method ``dp``.
+
+    Else the result is that of DPL (:mod:`partitioner.methods.dp.linear`), with a note.
+    """
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
@@ -81,30 +84,30 @@ def _stop_reason(proven: bool, bracket: Bracket) -> str:
 def _notes(problem: ChainProblem, bracket: Bracket, bound: float) -> tuple[str, ...]:
     notes = []
     if not bracket.complete and bracket.steps > bracket.settings.step_limit:
-        notes.append(f"the exact search was stopped after {bracket.steps:,} steps, its limit")
+        notes.append(f"the exact search was stopped by its limit after {bracket.steps:,} steps")
     if not problem.lossless and not meets(bound, bracket.value):
-        notes.append("free nodes were merged although memory is tight, to keep the ideals few")
+        notes.append("free nodes were merged, which keeps the ideals few but may lose the optimum")
     return tuple(notes)
 
 
 def lattice_within(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> Lattice | None:
-    """The lattice of all ideals; None if it does not fit the memory budget."""
+    """Return the lattice of all ideals; None if it does not fit the memory budget."""
     limit = _max_ideals(problem, settings, model)
     return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
 
 
 def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> str:
-    """A note for users that the lattice does not fit the memory budget, or that the run was ended before."""
+    """Return a note that the lattice does not fit the memory budget, or that the run ended before."""
     if settings.expired:
-        return "the run was ended before all ideals were enumerated: linear orders only"
+        return "the run ended before all ideals were enumerated: only linear orders were searched"
     return (
         f"more than {_max_ideals(problem, settings, model):,} ideals, which is what the memory budget of "
-        f"{settings.memory_budget / 2**30:.3g} GiB holds: linear orders only"
+        f"{settings.memory_budget / 2**30:.3g} GiB holds: only linear orders were searched"
     )
 
 
 def _max_ideals(problem: Chain, settings: Settings, model: ChainModel[Chain]) -> int:
-    """How many ideals the budget holds: for each its states, its covers and 50 bytes beside."""
+    """Return how many ideals the budget holds: each takes its states, its covers and 50 more bytes."""
     each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
     limit = settings.memory_budget // each
     if settings.deadline is not None:

@@ -1,4 +1,4 @@
-"""All ideals of the precedence (paper, Definition 5.1) as a lattice that can be walked upward."""
+"""The lattice of all ideals of the precedence (paper, Definition 5.1), in a form to walk upwards."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 
 Ints32 = NDArray[np.int32]
-ROOM = 1024  # ideals for which there is room at first
-SLICE = 100_000  # ideals after which the run may end
+ROOM = 1024  # ideals that the arrays hold at first
+SLICE = 100_000  # ideals between two checks whether the run should end
 COMPLETE, PAUSED, OVER = range(3)
 
 
@@ -27,8 +27,8 @@ class Lattice(NamedTuple):
         The covers as rows: ideal i with supernode ``node[e]`` added is ideal ``to[e]``, for e from
         ``start[i]`` to ``start[i + 1]``, by ascending rank of the supernode.
     parent, added
-        Shape (I,): the ideal without its supernode of highest rank, and that supernode (-1 for
-        ideal 0). The parents make a tree, in which every ideal is met once.
+        Shape (I,): the ideal without its supernode of highest rank, and that supernode (-1 for ideal 0).
+        The parents form a tree that holds every ideal once.
     rank
         Shape (n,): the place of every supernode in the order that numbers the lattice.
     """
@@ -47,15 +47,15 @@ class Lattice(NamedTuple):
 
     @property
     def linear(self) -> bool:
-        """True if the ideals are the prefixes of one order."""
+        """Whether the ideals are the prefixes of one order."""
         return self.size == len(self.rank) + 1
 
     def difference(self, ideal: int, smaller: int) -> Ints:
-        """The supernodes of an ideal that a smaller one does not have, ascending."""
+        """Return the supernodes of an ideal that a smaller one does not hold, ascending."""
         return np.setdiff1d(self.members(ideal), self.members(smaller))
 
     def members(self, ideal: int) -> Ints:
-        """The supernodes of an ideal."""
+        """Return the supernodes of an ideal."""
         found = []
         while ideal:
             found.append(self.added[ideal])
@@ -69,7 +69,7 @@ class Lattice(NamedTuple):
 
 
 def chain_lattice(order: Ints) -> Lattice:
-    """The lattice of one linear order: its ideals are the prefixes (paper, Section 5.1.2).
+    """Return the lattice of one linear order: its ideals are the prefixes (paper, Section 5.1.2).
 
     Examples
     --------
@@ -93,20 +93,20 @@ def chain_lattice(order: Ints) -> Lattice:
 def ideal_lattice(
     problem: Problem, max_ideals: int, max_covers: int, ended: Callable[[], bool] = lambda: False
 ) -> Lattice | None:
-    """Enumerate the ideals of a problem; None once there are more than the limits allow, or the run ended.
+    """Return the lattice of a problem's ideals; None if they exceed a limit, or the run should end.
 
     Ideals are made level by level, each once, from the one without its highest supernode. The
     other covers follow from the level below: with m the highest supernode of I and v < m, I + v is
-    (I - m + v) + m. So neither sets nor hashes of sets are kept.
+    (I - m + v) + m. So neither sets nor hashes of sets are stored.
 
     Parameters
     ----------
     problem
-        Its supernodes are numbered in a topological order, which ranks them here.
+        A problem whose supernodes are numbered in a topological order, which is their rank.
     max_ideals, max_covers
-        Where to give up, at most 2**31 - 1 each.
+        Limits, at most 2**31 - 1 each.
     ended
-        Whether to give up, asked after every :data:`SLICE` ideals.
+        Function called after every :data:`SLICE` ideals: whether to give up.
     """
     before, after = problem.predecessors, problem.successors
     entries = np.flatnonzero(np.diff(before.start) == 0)
@@ -143,16 +143,16 @@ def _enumerate(  # type: ignore[no-untyped-def]
     before_start, before, after_start, after,
     start, node, to, parent, added, inside, at, pause, max_ideals, max_covers,
 ):  # fmt: skip
-    """Go on where `at` says, to `pause` ideals, or all of them, or full arrays, or more than a limit.
+    """Continue from `at` until there are `pause` ideals, or all of them, or arrays are full, or over a limit.
 
     An array that a kernel returns is made by Python code, in which an exception of a signal handler is lost.
-    So they are given, and `at` holds the number of ideals, where the level begins and ends, the ideal to go
-    on with, and its cover.
+    So the arrays are arguments, and `at` holds the number of ideals, the begin and end of the level, the
+    ideal to continue with, and its cover.
     """
     n = len(before_start) - 1
     count, level, level_end, ideal, e = at[0], at[1], at[2], at[3], at[4]
     while level < count:
-        while ideal < level_end:  # make the ideals that this one is the parent of
+        while ideal < level_end:  # make the ideals whose parent this one is
             mark(ideal, True, parent, added, inside)
             while e < start[ideal + 1]:
                 v = node[e]
@@ -175,7 +175,7 @@ def _enumerate(  # type: ignore[no-untyped-def]
                 e += 1
             mark(ideal, False, parent, added, inside)
             ideal += 1
-        for other in range(level, level_end):  # the other covers, through the level below
+        for other in range(level, level_end):  # find the other covers by the level below
             for c in range(start[other], start[other + 1]):
                 v = node[c]
                 if v > added[other]:
@@ -191,7 +191,7 @@ def _enumerate(  # type: ignore[no-untyped-def]
 def _covers_of_child(  # type: ignore[no-untyped-def]
     ideal, v, start, node, end, inside, before_start, before, after_start, after
 ):
-    """Write the supernodes that can follow `ideal` + `v`, ascending; return where they end."""
+    """Write the supernodes that can follow `ideal` + `v`, ascending; return the end of their list."""
     first = end
     for e in range(start[ideal], start[ideal + 1]):
         if node[e] != v:
@@ -228,7 +228,7 @@ def first_later_cover(start, node, rank, ideal, v):  # type: ignore[no-untyped-d
 
 @njit(cache=True)
 def mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
-    """Set `inside` to a value for the supernodes of an ideal."""
+    """Set `inside`, shape (n,), to a value for the supernodes of an ideal."""
     while ideal > 0:
         inside[added[ideal]] = value
         ideal = parent[ideal]
@@ -236,7 +236,7 @@ def mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _find(node, start, ideal, v):  # type: ignore[no-untyped-def]
-    """Position of the cover of `ideal` that adds `v`."""
+    """Return the position of the cover of `ideal` that adds `v`."""
     low, high = start[ideal], start[ideal + 1] - 1
     while low < high:
         middle = (low + high) // 2

@@ -2,10 +2,10 @@
 
 ``value[I, c]`` is the smallest largest load of a chain that covers ideal I with c devices, c a vector
 of counts by kind in mixed radix. From every ideal the walk adds one supernode at a time, and so meets
-every larger ideal once, with the load of the difference at hand.
+every larger ideal once and knows the load of the difference.
 
-The helpers take plain arrays and are inlined: a tuple of arrays passed to a compiled function costs
-more than all that the function does.
+The helpers take plain arrays and are inlined, because passing a tuple of arrays to a compiled function
+takes more time than the function itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     Parameters
     ----------
     lattice, model, search, table
-        See the classes; the table is written.
+        See :mod:`partitioner.methods.dp.ideals` and :mod:`partitioner.methods.dp.arrays`; the table is
+        written.
     first
         The ideal to start with.
     budget
@@ -56,7 +57,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     blocked = np.empty(nodes + 2, np.float64)
     compute = np.zeros((nodes + 2, kinds), np.float64)
     size = np.zeros(nodes + 2, np.float64)
-    transfer = np.zeros((nodes + 2, 3), np.float64)  # in, out, and what is cut for good
+    transfer = np.zeros((nodes + 2, 3), np.float64)  # in, out, and nets that stay cut
     inside = np.zeros(len(pins), np.int64)
     before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
     place, steps = 0, 0
@@ -120,10 +121,10 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
 
 @njit(cache=True, inline="always")
 def list_moves(value, threshold, floor, following, capacity, reached, moves, least, useful):  # type: ignore[no-untyped-def]
-    """List the moves (kind, next state) worth trying from an ideal, and their `least` largest load.
+    """List the useful moves (kind, next state) from an ideal, and the `least` largest load that each has.
 
-    A state is not worth it if another one reaches the same ideal with fewer devices and no larger
-    load, or none above the floor. Returns how many moves there are, and the weight they may leave.
+    A state is useless if another one reaches the same ideal with fewer devices and no larger load, or no
+    load above the floor. Returned are the number of moves, and the largest weight that they may leave.
     """
     states, kinds = following.shape
     count, target = 0, -1.0
@@ -149,10 +150,10 @@ def list_moves(value, threshold, floor, following, capacity, reached, moves, lea
 def offer(  # type: ignore[no-untyped-def]
     start, end, k, load, room, threshold, remains, capacity, moves, count, least, value, origin, kind
 ):
-    """Offer the stage from ideal `start` to ideal `end` on kind `k` to every move that can take it.
+    """Write the stage from ideal `start` to ideal `end` on kind `k` to the table for the moves that allow it.
 
-    A stage that can take one more supernode without harm to any other, and without a load above
-    the `least` that its chain has anyway (its load would then be `room` at most), is left out.
+    A stage is left out if it can take one more supernode without a larger load of any later stage and
+    without a load above the `least` of its chain (with that supernode its load is at most `room`).
     """
     if load <= threshold:
         for m in range(count):
@@ -167,10 +168,10 @@ def offer(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, inline="always")
 def relocate(parent, added, row_start, item, count, place, start):  # type: ignore[no-untyped-def]
-    """Make `count` tell how often each item is in the rows of ideal `start`, not `place`.
+    """Change `count` from ideal `place` to `start`: the number of times that each item is in an ideal's rows.
 
-    The way leads along the tree of parents. With the nets of every supernode as rows, `count` is the pins
-    that each net has inside the ideal.
+    The steps follow the tree of parents. If the rows are the nets of every supernode, `count` is the number
+    of pins that each net has inside the ideal.
     """
     old, new = place, start
     while old != new:
@@ -186,7 +187,7 @@ def relocate(parent, added, row_start, item, count, place, start):  # type: igno
 
 @njit(cache=True, inline="always")
 def _add(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer):  # type: ignore[no-untyped-def]
-    """Add `v` to the stage; its transfers then stand at `depth` + 1."""
+    """Add `v` to the stage and write the transfers of the stage at `depth` + 1."""
     into, out, stay = transfer[depth, 0], transfer[depth, 1], transfer[depth, 2]
     for i in range(net_start[v], net_start[v + 1]):
         net = net_of[i]

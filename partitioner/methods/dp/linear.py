@@ -1,7 +1,8 @@
 """The dynamic program over linear orders (paper, Section 5.1.2): DPL, over many orders.
 
-An order's quality hangs on how its ties fall, so several are tried; then the best chain found is
-refined: orders that keep its stages apart but shuffle the inside of each can only do better.
+The quality of an order depends on how ties are broken, so several orders are tried. Then the best chain
+is refined: an order that keeps its stages one after another, but shuffles each inside, holds this chain
+and can only hold better ones.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ Judged = TypeVar("Judged", bound=ChainProblem, contravariant=True)
 
 @dataclass(frozen=True)
 class ChainModel(Generic[Judged]):
-    """What chains of one type of problem are judged by.
+    """The functions that define the cost of chains of one type of problem, and the search for the best one.
 
     Parameters
     ----------
     tables
-        What tables over a lattice are filled on.
+        Makes the source of tables over a lattice.
     bracket
-        The search for the best chain of a lattice.
+        Makes the search for the best chain of a lattice.
     value
-        The objective of stages that hold every supernode.
+        Returns the objective of stages that hold every supernode.
     bound
-        What no chain goes below, by the relaxation.
+        Returns a lower bound on the objective of all chains, by the relaxation.
     state_bytes
-        Bytes that a table takes for each ideal.
+        Returns the bytes that a table takes for each ideal.
     """
 
     tables: Callable[[Judged, Relaxation, Lattice], Any]
@@ -64,7 +65,7 @@ PLAIN: ChainModel[ChainProblem] = ChainModel(
 
 
 def solve_linear(problem: ChainProblem, settings: Settings) -> Outcome:
-    """Method ``dpl``: the best chain over linear orders, with a bound that holds for every split."""
+    """Find the best chain over linear orders, with a bound that holds for every split: method ``dpl``."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
@@ -77,18 +78,18 @@ class LinearSearch(Generic[Chain]):
     Parameters
     ----------
     problem, relaxation, settings
-        The relaxation is the problem's.
+        The problem, its relaxation and the settings of the run.
     model
-        What chains are judged by.
+        The cost of chains.
 
     Attributes
     ----------
     bound
-        What no chain goes below.
+        A lower bound on the objective of all chains.
     value, stages
-        The best chain; infinity and None if there is none.
+        The best chain and its value; None and infinity if there is none.
     orders, steps
-        How many orders were tried, and the steps walked.
+        How many orders were tried, and how many steps were walked up the lattices.
     """
 
     def __init__(
@@ -103,16 +104,16 @@ class LinearSearch(Generic[Chain]):
 
     @property
     def closed(self) -> bool:
-        """True if the value meets the lower bound, within the gap asked for."""
+        """Whether the value meets the lower bound within the requested gap."""
         return np.isfinite(self.value) and meets(self.bound, self.value, self.settings.gap)
 
     @property
     def done(self) -> bool:
-        """True if nothing can be gained any more, or a limit is reached."""
+        """Whether the gap is closed or a limit is reached."""
         return self.closed or self.settings.expired or self.steps > STEP_BUDGET
 
     def attempt(self, order: Ints, cuts: Sequence[int] = ()) -> bool:
-        """Solve one linear order, in which a known chain has its `cuts`; True if it improves on the best."""
+        """Solve one linear order, in which a known chain has its `cuts`; return whether the best improves."""
         block = blocks_of(self.problem, order, cuts, late=self.settings.expired)
         problem, relaxation = self.affordable, self.relaxation
         if block is not None:
@@ -132,7 +133,7 @@ class LinearSearch(Generic[Chain]):
         return True
 
     def outcome(self, note: str = "") -> Outcome:
-        """The best chain as the answer, with `note` on why there is no better one."""
+        """Return the outcome with the best chain; `note` says why no others were searched."""
         bound, used = self.bound, self.affordable.count
         stop = self.settings.stop_reason
         if meets(bound, self.value):
@@ -142,7 +143,7 @@ class LinearSearch(Generic[Chain]):
         notes = [note] if note else []
         if not np.array_equal(used, self.problem.count):
             counts = ", ".join(map(str, used))
-            notes.append(f"no more devices of each kind were considered than {counts}")
+            notes.append(f"at most {counts} devices of each kind were considered, to fit the memory budget")
         statistics = {"orders": self.orders, "steps": self.steps}
         return Outcome(
             self.problem, self.stages, self.value, bound, stop,
@@ -153,7 +154,7 @@ class LinearSearch(Generic[Chain]):
 def best_linear(
     problem: Chain, relaxation: Relaxation, settings: Settings, model: ChainModel[Chain] = PLAIN
 ) -> LinearSearch[Chain]:
-    """Try the starting orders, then refine until as many attempts in a row have failed."""
+    """Try the starting orders, then refine until as many attempts in a row fail; return the search."""
     search = LinearSearch(problem, relaxation, settings, model)
     rng = np.random.default_rng(settings.seed)
     for order in starting_orders(search.problem, settings.orders, rng):
@@ -169,7 +170,7 @@ def best_linear(
 
 
 def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Up to `count` topological orders, the first ones not random."""
+    """Yield up to `count` topological orders, of which the first ones are not random."""
     after, before = problem.successors, problem.predecessors
     number = np.arange(problem.n, dtype=np.float64)
     first: tuple[Callable[[], Ints], ...] = (
@@ -187,7 +188,7 @@ def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> I
 
 
 def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) -> Ints:
-    """A random order in which the stages still follow one another."""
+    """Return a random topological order in which the stages still follow one another."""
     stage = part_numbers(stages, problem.n)
     priority = rng.random(problem.n)
     if rng.random() < 0.5:
@@ -198,9 +199,9 @@ def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) 
 
 
 def _affordable(problem: Chain, relaxation: Relaxation, budget: int, model: ChainModel[Chain]) -> Chain:
-    """The problem with so few devices that a table over one order fits the budget, slow ones first.
+    """Return the problem with fewer devices, so that a table over one order fits the memory budget.
 
-    Where every device must be used, none is left out.
+    Slow devices are left out first; none is left out if every device must be used.
     """
     if problem.limits.all_devices:
         return problem

@@ -1,9 +1,9 @@
-"""The best chain through a lattice of ideals (paper, Section 5.1.1), by narrowing a bracket.
+"""The search for the best chain through a lattice of ideals (paper, Section 5.1.1).
 
-One filling of the table (:mod:`partitioner.methods.dp.table`) answers: is there a chain in which no
-load exceeds a threshold? A low threshold leaves little to walk, so thresholds rise from the lower
-bound; one that no chain meets is a better bound, one that a chain meets a better incumbent. The last
-filling, in a narrow bracket, finds the optimum itself.
+One filling of the table (:mod:`partitioner.methods.dp.table`) decides whether there is a chain in which
+no load exceeds a threshold. A low threshold takes few steps, so thresholds rise from the lower bound; a
+threshold that no chain meets is a better bound, and a chain that meets one is a better incumbent. Bound
+and incumbent are a bracket of the optimum. The last filling, in a narrow bracket, finds the optimum.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ HIGHEST = 20
 NARROW = 0.01
 BISECTIONS = 12
 LEAST_COST = 100_000
-FIRST_SLICE, SLICE = 50_000, 5_000_000  # steps between two looks at the clock, at first and at most
-LOOK, LEAST, GROWTH = 0.05, 1e-4, 8.0  # seconds between two looks, and how fast the steps become more
-HURRY = 600_000  # steps that may be taken after the deadline where no chain is known
+FIRST_SLICE, SLICE = 50_000, 5_000_000  # steps between two readings of the clock, at first and at most
+LOOK, LEAST, GROWTH = 0.05, 1e-4, 8.0  # seconds between two readings, and how fast the steps may grow
+HURRY = 600_000  # steps that are allowed after the deadline if no chain is known
 
 
 class Filling(Protocol):
@@ -35,16 +35,16 @@ class Filling(Protocol):
     steps: int
 
     def advance(self, budget: int) -> None:
-        """Walk on for about `budget` steps."""
+        """Fill the table for about `budget` further steps."""
         ...
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The best chain that covers all, and its stages in order."""
+        """Return the value and the stages of the best chain that holds all; None if there is none."""
         ...
 
 
 class LatticeTables(Protocol):
-    """A lattice on which tables can be filled."""
+    """The source of tables over one lattice."""
 
     @property
     def lattice(self) -> Lattice:
@@ -52,32 +52,32 @@ class LatticeTables(Protocol):
         ...
 
     def filling(self, threshold: float, floor: float) -> Filling:
-        """An empty table for a threshold; values up to the floor need not be told apart."""
+        """Return an empty table for a threshold, in which values up to the floor count as equal."""
         ...
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """A limit of the settings was reached."""
+    """Raised when a limit of the settings is reached."""
 
 
 class _Costly(Exception):  # noqa: N818 - not an error
-    """A filling takes more steps than it may."""
+    """Raised when a filling takes more steps than its limit."""
 
 
 @dataclass(eq=False)
 class Bracket:
-    """What is known of the best chain of a lattice, narrowed by one filling after the other.
+    """A bracket of the best chain of a lattice, which one filling after the other narrows.
 
     Parameters
     ----------
     tables
         The problem and the lattice.
     settings
-        Deadline, step limit and listener.
+        Say the deadline, the step limit and whom to report to.
     bound
-        No chain of the lattice has a smaller largest load.
+        A lower bound on the value of the chains of the lattice.
     value, stages
-        The incumbent: only chains with smaller loads are looked for; the best one found.
+        The value of the incumbent, below which chains are looked for; and the best chain found, if any.
     steps
         Steps walked up the lattice.
     """
@@ -93,10 +93,10 @@ class Bracket:
     piece: int = field(default=FIRST_SLICE, init=False)
 
     def narrow(self, from_top: bool = False) -> None:
-        """Find the best chain; on return `complete` says whether no limit stopped the search.
+        """Find the best chain; then `complete` says whether the search ended without reaching a limit.
 
-        With `from_top` the first question is whether the incumbent can be beaten at all; else
-        thresholds rise from the bound, which costs less while they are low.
+        With `from_top` the first threshold is just below the incumbent, to decide whether there is a better
+        chain at all; else thresholds rise from the bound, which takes fewer steps while they are low.
         """
         try:
             if from_top:
@@ -112,11 +112,11 @@ class Bracket:
 
     @property
     def closed(self) -> bool:
-        """True once nothing is left between bound and value, or within the gap asked for."""
+        """Whether the bound meets the value within the requested gap, or there is no chain."""
         return np.isinf(self.bound) or meets(self.bound, self.value, self.settings.gap)
 
     def ask(self, threshold: float) -> None:
-        """Narrow the bracket: is there a chain with no load above the threshold?"""
+        """Narrow the bracket by deciding whether there is a chain with no load above the threshold."""
         if self.closed:
             return
         before = self.steps
@@ -132,7 +132,7 @@ class Bracket:
             self.bound = max(self.bound, threshold)
 
     def _settle(self) -> None:
-        """Find the optimum in the bracket, halving it first as long as that is the lesser cost."""
+        """Find the optimum in the bracket, which is halved first while that takes fewer steps."""
         for halving in range(BISECTIONS + 1):
             wide = self.value - self.bound > NARROW * self.value and halving < BISECTIONS
             if self.closed or self._finish(3 * self.last_cost + LEAST_COST if wide else None):
@@ -140,9 +140,9 @@ class Bracket:
             self.ask((self.bound + self.value) / 2)
 
     def _finish(self, limit: int | None) -> bool:
-        """Fill the table that tells all loads above the bound apart; False if it costs too much.
+        """Fill the table that distinguishes all loads above the bound; return False if that exceeds `limit`.
 
-        It holds the optimum, so that the bracket has no width any more.
+        That table holds the optimum, so that bound and value are equal afterwards. `limit` is in steps.
         """
         try:
             found = self._fill(self.value * (1 - ROUNDING), self.bound, limit)
@@ -155,10 +155,10 @@ class Bracket:
 
     def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Part]] | None:
         found = self._filled(self.tables.filling(threshold, floor), limit)
-        return found if found is not None and found[0] < self.value else None  # not by rounding
+        return found if found is not None and found[0] < self.value else None  # better by more than rounding
 
     def _filled(self, filling: Filling, limit: int | None = None) -> tuple[float, list[Part]] | None:
-        """Fill the table, in no more than `limit` steps."""
+        """Fill the table in at most `limit` steps and return its best chain."""
         before, last = self.steps, self.tables.lattice.size - 1
         while filling.ideal < last:
             if self.settings.expired:
@@ -169,12 +169,12 @@ class Bracket:
                 raise Stopped
             if limit is not None and filling.ideal < last and filling.steps > limit:
                 raise _Costly
-            done = min(filling.ideal, last)  # nothing goes on from the last ideal
+            done = min(filling.ideal, last)  # no chain is extended from the last ideal
             self.settings.report_progress("ideals", done, last, self.value, self.bound)
         return filling.best()
 
     def _advance(self, filling: Filling, most: int) -> None:
-        """Walk on for at most so many steps, and about as many as take the time between two looks."""
+        """Take at most `most` further steps, about as many as take `LOOK` seconds."""
         began, walked = time.perf_counter(), filling.steps
         filling.advance(max(0, min(self.piece, most)))
         spent = max(time.perf_counter() - began, LEAST)
@@ -182,7 +182,7 @@ class Bracket:
             self.piece = int(min(max(self.piece * min(LOOK / spent, GROWTH), 1), SLICE))
 
     def _hurry(self) -> None:
-        """Where the time is over and no chain is known, take what one filling of few steps finds."""
+        """Take the best chain of one filling with few steps if the deadline has passed and none is known."""
         if not self.settings.expired or np.isfinite(self.value):
             return
         filling = self.tables.filling(UNLIMITED, 0.0)

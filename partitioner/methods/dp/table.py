@@ -1,4 +1,4 @@
-"""One filling of the table of the dynamic program, for one threshold."""
+"""The table of the dynamic program for one threshold, and how it is filled."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ SLACK = 1e-9
 
 
 def state_count(problem: Problem) -> int:
-    """How many vectors of used devices there are."""
+    """Return the number of vectors of used devices."""
     return int(np.prod(problem.count + 1, dtype=object))
 
 
 def state_bytes(problem: Problem) -> int:
-    """Bytes that the table takes for each ideal."""
+    """Return the bytes that the table takes for each ideal."""
     return BYTES_PER_STATE * state_count(problem)
 
 
 class ChainTables:
-    """All that the fillings over one lattice have in common.
+    """The data that all fillings over one lattice share.
 
     Parameters
     ----------
     problem, lattice
-        The lattice is over the problem's supernodes.
+        A problem, and a lattice over its supernodes.
     relaxation
-        The problem's; its weights bound what the supernodes outside an ideal need.
+        The relaxation of the problem, whose weights bound what the supernodes outside an ideal need.
     """
 
     def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
@@ -56,20 +56,20 @@ class ChainTables:
         self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
 
     def filling(self, threshold: float, floor: float) -> ChainFilling:
-        """An empty table for a threshold, in which largest loads up to the floor are not told apart."""
+        """Return an empty table for a threshold, in which largest loads up to the floor count as equal."""
         return ChainFilling(self, threshold, floor)
 
     def clipped(self, threshold: float) -> StageModel:
-        """The model for a threshold: a cost that is too large for any stage is as good as twice it.
+        """Return the model for a threshold, with costs clipped to twice the threshold.
 
-        A cost of many orders of magnitude, such as one that stands for "never", would leave its
-        rounding behind when it is taken away again.
+        A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
+        subtracted again.
         """
         cheapest = self.problem.transfer_factor[self.problem.pays].min(initial=1.0)
         return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold / cheapest))
 
     def search(self, threshold: float, floor: float) -> ChainSearchSpec:
-        """What a filling looks for."""
+        """Return the arguments of the sweep for a threshold and a floor."""
         capacity = self.relaxation.capacity(threshold, self.left, self.problem.memory)
         return ChainSearchSpec(
             threshold=threshold,
@@ -91,14 +91,14 @@ class ChainFilling:
     tables
         The problem and the lattice.
     threshold
-        Only chains in which no load exceeds it are found.
+        Only chains in which no load exceeds this are found.
     floor
-        Largest loads up to here are not told apart.
+        Largest loads up to this one count as equal.
 
     Attributes
     ----------
     ideal
-        The next ideal to extend; done at the last one.
+        The next ideal to extend; at the last one the table is filled.
     steps
         Steps walked up the lattice so far.
     """
@@ -114,14 +114,14 @@ class ChainFilling:
         self.steps = 0
 
     def advance(self, budget: int) -> None:
-        """Walk on for about `budget` steps."""
+        """Fill the table for about `budget` further steps."""
         self.ideal, steps = sweep(
             self.tables.lattice, self.model, self.search, self.table, self.ideal, budget
         )
         self.steps += steps
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The smallest largest load of a chain that covers all, and its stages in order."""
+        """Return the value and the stages of the best chain that holds all; None if there is none."""
         state = int(self.table.value[-1].argmin())
         if np.isinf(self.table.value[-1, state]):
             return None
@@ -152,11 +152,11 @@ def _model(problem: Problem) -> StageModel:
 
 
 def growth_of(problem: Problem) -> Floats:
-    """Shape (K, n): by how much a supernode may raise the load of a stage that takes it.
+    """Return by how much a supernode may raise the load of a stage that takes it, shape (K, n).
 
-    Finite only if the stages after it cannot suffer. They lose its time; of its nets, those with a
-    pin among its predecessors are cut for them anyway, the others perhaps only now. So on every
-    kind that pays, its time must cover what these cost there.
+    It is finite only if no load of a later stage can grow. The later stages lose the supernode's time. Of its
+    nets, those with a pin among its predecessors are cut for them already, the others perhaps only now. So on
+    every kind that pays, the supernode's time must be at least the cost of these others.
     """
     nets = problem.nets
     owner = nets.of_node.owners()
@@ -172,11 +172,11 @@ def growth_of(problem: Problem) -> Floats:
 
 
 def _has_earlier_pin(problem: Problem, owner: Ints) -> NDArray[np.bool_]:
-    """For each pair (supernode, net of it): is a predecessor of the supernode in the net?"""
+    """Return for each pair of a supernode and a net of it whether the net holds a predecessor of it."""
     pins, before, net = problem.nets.pins, problem.predecessors, problem.nets.of_node.items
     n = problem.n
     key = before.owners() * n + before.items
-    found = np.isin(owner * n + problem.nets.source[net], key)  # the maker, as a rule
+    found = np.isin(owner * n + problem.nets.source[net], key)  # usually the maker
     left = np.flatnonzero(~found)
     members, earlier = [set(row) for row in pins.lists()], before.lists()
     pairs = zip(left.tolist(), owner[left].tolist(), net[left].tolist(), strict=True)

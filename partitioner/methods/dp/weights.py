@@ -1,7 +1,7 @@
-"""Compiled sums over the lattice that the walk prunes with.
+"""Sums over the lattice with which the walk prunes, compiled.
 
-The kernels fill arrays that they are given: to return one calls Python code, in which an exception of a
-signal handler is lost.
+The kernels fill arrays that they are given, because returning an array calls Python code, in which an
+exception of a signal handler is lost.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 def remaining_weights(lattice: Lattice, weight: Floats) -> Floats:
-    """Shape (I,): total weight of the supernodes outside each ideal."""
+    """Return the total weight of the supernodes outside each ideal, shape (I,)."""
     remaining = np.empty(len(lattice.parent))
     _fill_remaining(lattice, weight, remaining)
     return remaining
 
 
 def weights_above(start: Ints, after: Ints, weight: Floats, linear: bool) -> Floats:
-    """Shape (n,): total weight of each supernode and all its descendants; 0 in a linear lattice.
+    """Return the total weight of each supernode and all its descendants, shape (n,).
 
-    There nothing is ever passed over, so that nobody asks.
+    It is 0 in a linear lattice, where a walk never skips a supernode, so that it is not needed.
     """
     above = np.zeros(len(weight))
     if not linear:
@@ -36,7 +36,7 @@ def weights_above(start: Ints, after: Ints, weight: Floats, linear: bool) -> Flo
 
 
 def easiest_followers(lattice: Lattice, growth: Floats) -> Ints32:
-    """Shape (K, I): of the supernodes that can follow each ideal, the one of least growth, or -1."""
+    """Return the supernode of least growth among those that can follow each ideal, or -1, shape (K, I)."""
     easiest = np.full((len(growth), len(lattice.parent)), -1, np.int32)
     _find_easiest(lattice, growth, easiest)
     return easiest

@@ -1,1 +1,1 @@
-"""Plans that need neither compiled code nor a solver: something to return however little time there is."""
+"""Plans made without compiled code and solvers, so that there is one however short the time limit."""

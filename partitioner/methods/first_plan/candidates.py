@@ -1,4 +1,4 @@
-"""Plans to choose a first one from, the most promising first."""
+"""Candidates for the first plan, those of the smallest estimated value first."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from partitioner.problem.problem import Problem
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes, PartsProblem, PipelineProblem, SampleProblem
 
-SECONDS = 0.3  # after which no further number of stages and no further order is begun
-FEW = 10_000  # supernodes times devices for which more than one order is tried
+SECONDS = 0.3  # after which no further number of stages and no further order is tried
+FEW = 10_000  # largest product of supernodes and devices for which more than one order is tried
 Parts = Sequence[Part]
 
 
 def candidates(problem: Problem) -> Iterator[Outcome]:
-    """Everything on one device, chains over some orders, and what fits where no chain does.
+    """Yield everything on one device, chains over some orders, and a packing if the split need be no chain.
 
-    The value of each is an estimate. Whether they obey every rule, the caller must see.
+    The value of each is an estimate. The caller must check whether it obeys every rule.
     """
     if isinstance(problem, OperatorNodes):
         yield from _of_tasks(problem, problem.tasks)
@@ -48,14 +48,14 @@ def candidates(problem: Problem) -> Iterator[Outcome]:
 
 
 def _single(problem: Problem) -> Iterator[Parts]:
-    """Everything on one device of a kind."""
+    """Yield, for each kind of which one device can hold and run everything, that placement."""
     able = (problem.count > 0) & problem.allowed.all(axis=1) & (problem.size.sum() <= problem.memory)
     for k in np.flatnonzero(able).tolist():
         yield [Part(k, np.arange(problem.n), devices=(0,))]
 
 
 def _cut(problem: Problem) -> Iterator[Parts]:
-    """Chains over some orders: balanced, and with as few devices as memory allows."""
+    """Yield chains over some orders: balanced ones, and one with as few devices as memory allows."""
     if not problem.n:
         return
     number = np.arange(problem.n)
@@ -80,9 +80,10 @@ def _cut(problem: Problem) -> Iterator[Parts]:
 
 
 def _file_order(problem: Problem) -> list[Ints]:
-    """The supernodes in the order of their first nodes, which users' files often have good reasons for.
+    """Return the order of the supernodes by their first nodes in the user's file, in a list.
 
-    Empty if it is no topological order of the supernodes, or the order of their numbers.
+    The list is empty if that is no topological order, or the same as the order of the numbers. Files often
+    list nodes in the order of execution, which makes good chains.
     """
     first = np.full(problem.n, len(problem.member))
     np.minimum.at(first, problem.member, np.arange(len(problem.member)))
@@ -93,7 +94,7 @@ def _file_order(problem: Problem) -> list[Ints]:
 
 
 def _stages(line: Line, cuts: Sequence[Cut], rules: StageRules | None) -> Parts:
-    """The parts that the cuts make, on the devices that they are pinned to or else the lowest free ones."""
+    """Return the parts between the cuts, each on the device that it is pinned to or the lowest free one."""
     pinned = [set() if rules is None else rules.devices(*cut) for cut in cuts]
     taken = set().union(*pinned)
     parts = []
@@ -106,7 +107,7 @@ def _stages(line: Line, cuts: Sequence[Cut], rules: StageRules | None) -> Parts:
 
 
 def _outcome(problem: Problem, chain: Problem, parts: Parts) -> Outcome:
-    """The parts of a contraction of the problem, with their value where it is known without a simulation."""
+    """Return the outcome of parts of a contraction of the problem; its value is 0 for one sample."""
     if problem.measure is Measure.ONE_SAMPLE:
         node = part_numbers(parts, chain.n)[chain.member]
         place = np.empty(problem.n, dtype=np.int64)
@@ -123,7 +124,7 @@ def _found(problem: Problem, parts: Parts, value: float, order: Ints | None = No
 
 
 def _of_tasks(problem: Problem, tasks: Tasks) -> Iterator[Outcome]:
-    """Everything on one device of a class, the groups in order over a number of devices, and what fits."""
+    """Yield everything on one device of a class, groups in order over several devices, and a packing."""
     classes = _classes(tasks)
     line = line_of_tasks(tasks, classes)
     cutter = Cutter(line)
@@ -147,7 +148,7 @@ def _of_tasks(problem: Problem, tasks: Tasks) -> Iterator[Outcome]:
 
 
 def _classes(tasks: Tasks) -> list[Ints]:
-    """The devices of each kind, or each by itself where tasks take another time on some."""
+    """Return the devices of each kind, or each device alone if tasks take different times on them."""
     kinds = [np.flatnonzero(tasks.kind == k) for k in np.unique(tasks.kind)]
     return [
         each
@@ -161,7 +162,7 @@ def _classes(tasks: Tasks) -> list[Ints]:
 
 
 def _task_parts(tasks: Tasks, device: Ints) -> Parts:
-    """The tasks of every device in use."""
+    """Return a part for every device in use, given the device of every task."""
     return [
         Part(int(tasks.kind[d]), np.flatnonzero(device == d), devices=(int(tasks.index[d]),))
         for d in np.unique(device).tolist()

@@ -1,4 +1,4 @@
-"""Cuts of a line into intervals whose largest load is small, by bisection."""
+"""Cuts of a line into intervals with a small largest load, by bisection over that load."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from partitioner.methods.first_plan.line import Line
 from partitioner.methods.first_plan.stages import StageRules
 
-ROWS = 1000  # intervals to look at
+ROWS = 1000  # intervals to evaluate in one bisection
 FEWEST, MOST = 4, 12  # halvings of the bracket
-FIRST_STEP = 0.05
+FIRST_STEP = 0.05  # of the lower bound, above which the first load is tried
 
 
 class Cut(NamedTuple):
@@ -23,23 +23,23 @@ class Cut(NamedTuple):
 
 
 class Cutter:
-    """Cuts one line.
+    """A line with methods that cut it into intervals, one for each device in use.
 
     Parameters
     ----------
     line
-        What to cut.
+        The line to cut.
     rules
-        What intervals must obey beyond memory; None if there is nothing.
+        The rules for intervals in addition to memory; None if there are none.
     exact
-        Whether there must be as many intervals as asked for, rather than at most as many.
+        Whether the number of intervals is exactly the one given to a method, instead of at most that.
     """
 
     def __init__(self, line: Line, rules: StageRules | None = None, exact: bool = False) -> None:
         self.line, self.rules, self.exact = line, rules, exact
 
     def balanced(self, most: int) -> list[Cut] | None:
-        """At most so many intervals with a small largest load; None if no cut is found at any load."""
+        """Return at most `most` intervals with a small largest load; None if no cut is found at any load."""
         best = self.filled(np.inf, most)
         low = self.line.least()
         if best is None or low <= 0:
@@ -56,7 +56,10 @@ class Cutter:
         return best
 
     def filled(self, target: float, most: int) -> list[Cut] | None:
-        """Give each device as much as it takes at a load of `target`, first those that take most."""
+        """Return intervals with loads of at most `target`, or None if the line is not covered.
+
+        Each interval is the widest one that any free device can take.
+        """
         left = self.line.count.copy()
         cuts: list[Cut] = []
         taken: set[tuple[int, int]] = set()
@@ -76,7 +79,7 @@ class Cutter:
     def _widest(
         self, classes: list[int], begin: int, target: float, behind: int, taken: set[tuple[int, int]]
     ) -> Cut:
-        """The widest interval that a device of some class can take; empty if none can take anything."""
+        """Return the widest interval from `begin` on that a device of some class can take, perhaps empty."""
         best = Cut(0, begin, begin)
         ends = {k: self._limit(k, begin, target, behind) for k in classes}
         for k in sorted(classes, key=lambda k: -ends[k]):
@@ -86,7 +89,7 @@ class Cutter:
         return best
 
     def _limit(self, k: int, begin: int, target: float, behind: int) -> int:
-        """Where the interval of a device of class `k` ends at the latest, by times and sizes alone."""
+        """Return the last possible end of an interval of class `k` by times and sizes, without transfers."""
         line = self.line
         return min(
             int(line.barred[k, begin]),
@@ -98,7 +101,7 @@ class Cutter:
     def _end(
         self, k: int, begin: int, end: int, target: float, behind: int, taken: set[tuple[int, int]]
     ) -> int:
-        """The last place up to `end` where the interval can end; `begin` if there is none."""
+        """Return the last place up to `end` where the interval can end; `begin` if there is none."""
         line = self.line
         fits = line.loads(k, begin, end) <= target
         if self.rules is not None:
@@ -108,5 +111,5 @@ class Cutter:
 
 
 def _last(sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]], limit: float) -> int:
-    """The last place whose sum is within the limit."""
+    """Return the last place whose sum is at most the limit."""
     return int(np.searchsorted(sums, limit, side="right")) - 1

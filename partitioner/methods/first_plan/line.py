@@ -13,16 +13,16 @@ from partitioner.problem.tasks import Tasks
 
 @dataclass(frozen=True, eq=False)
 class Pins:
-    """What lies at each of `n` places, with another place that it refers to, and a cost.
+    """Entries at `n` places of a line; each has another place that it refers to, and a cost.
 
     Parameters
     ----------
     start
-        Shape (n + 1,): those at place v are numbers ``start[v]`` to ``start[v + 1] - 1``.
+        Shape (n + 1,): the entries at place v have the numbers ``start[v]`` to ``start[v + 1] - 1``.
     other
-        The place that each refers to.
+        Shape (entries,): the place that each refers to.
     cost
-        Of each.
+        Shape (entries,): the cost of each.
     """
 
     start: Ints
@@ -30,7 +30,10 @@ class Pins:
     cost: Floats
 
     def sums(self, begin: int, end: int, before: bool) -> Floats:
-        """Shape (end - begin,): cost from `begin` up to each place of what refers to before it, or not."""
+        """Return the summed cost of entries from `begin` up to each place, shape (end - begin,).
+
+        Only those count that refer to a place before `begin`, or, if `before` is False, to one from it on.
+        """
         these = slice(self.start[begin], self.start[end])
         chosen = (self.other[these] < begin) == before
         at = np.repeat(np.arange(end - begin), np.diff(self.start[begin : end + 1]))
@@ -39,26 +42,27 @@ class Pins:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """`n` items in an order, to be cut into intervals for devices of K classes.
+    """A sequence of `n` items that is to be cut into intervals for devices of K classes.
 
     Parameters
     ----------
     order
         Shape (n,): the item at each place.
     elapsed
-        Shape (K, n + 1): time of the items before each place.
+        Shape (K, n + 1): summed time of the items before each place.
     held
-        Shape (n + 1,): memory of the items before each place.
+        Shape (n + 1,): summed memory of the items before each place.
     barred
-        Shape (K, n + 1): the first place from each on that the class may not run, n if there is none.
+        Shape (K, n + 1): the first place, from each one on, whose item the class may not run; n if there is
+        none.
     count, memory, transfer_factor
-        Shape (K,): devices of each class, memory of each, and what a transfer of cost 1 costs it.
+        Shape (K,): devices of each class, memory of a device, and the time of a transfer of cost 1.
     overlapped
-        Whether transfers run beside the processing, so that a load is the larger of both.
+        Whether transfers run at the same time as the processing, so that a load is the larger of both.
     touching
-        The pins of all nets, each with the place of the net's pin before it, -1 if there is none.
+        The pins of all nets; each refers to the net's previous pin, or to -1 if it is the first.
     ending
-        The last pin of each net, with the place of its first pin.
+        The last pin of each net, which refers to the net's first pin.
     """
 
     order: Ints
@@ -78,13 +82,13 @@ class Line:
         return len(self.order)
 
     def least(self) -> float:
-        """No cut has a smaller largest load: the heaviest item, and the work shared by all devices."""
+        """Return a lower bound on the largest load: the heaviest item, or the work shared by all devices."""
         each = np.diff(self.elapsed)[self.count > 0].min(axis=0, initial=np.inf)
         shared = float(each.sum()) / max(1, int(self.count.sum()))
         return max(float(each.max(initial=0.0)), shared)
 
     def loads(self, k: int, begin: int, end: int) -> Floats:
-        """Shape (end - begin,): the load of a device of class `k` from `begin` up to each place."""
+        """Return the load of a device of class `k` from `begin` up to each place, shape (end - begin,)."""
         busy: Floats = self.elapsed[k, begin + 1 : end + 1] - self.elapsed[k, begin]
         if not self.transfer_factor[k]:
             return busy
@@ -94,7 +98,7 @@ class Line:
 
 
 def line_of(problem: Problem, order: Ints) -> Line:
-    """The supernodes of a problem in a topological order."""
+    """Return the line of a problem's supernodes in a given topological order."""
     pins = problem.nets.pins
     touching, ending = visits(np.argsort(order)[pins.items], pins.owners(), problem.n, problem.nets.cost)
     overlapped = problem.communication == "overlapped"
@@ -103,16 +107,16 @@ def line_of(problem: Problem, order: Ints) -> Line:
 
 
 def visits(at: Ints, owner: Ints, n: int, cost: Floats) -> tuple[Pins, Pins]:
-    """The pins of sets, with the pin before each; and the last pin of each set, with its first.
+    """Return the pins of sets, each referring to the previous pin; and each set's last pin, to its first.
 
     Parameters
     ----------
     at, owner
-        The place and the set of each pin.
+        Shape (pins,): the place and the set of each pin.
     n
         How many places there are.
     cost
-        Of each set.
+        Shape (sets,): the cost of each set.
     """
     by_owner = np.lexsort((at, owner))
     owner, at = owner[by_owner], at[by_owner]
@@ -124,14 +128,14 @@ def visits(at: Ints, owner: Ints, n: int, cost: Floats) -> tuple[Pins, Pins]:
 
 
 def line_of_tasks(tasks: Tasks, kinds: list[Ints]) -> Line:
-    """The groups of tasks in the order of their first tasks, without transfers.
+    """Return the line of the groups of tasks in the order of their first tasks, without transfers.
 
     Parameters
     ----------
     tasks
-        Operators one by one.
+        The tasks.
     kinds
-        The devices of each class, whose tasks take the same time on all of them.
+        The devices of each class; a task takes the same time on all devices of a class.
     """
     groups = len(tasks.group_size)
     _, first = np.unique(tasks.group, return_index=True)
@@ -164,7 +168,7 @@ def _line(
 
 
 def pins_at(at: Ints, other: Ints, cost: Floats, n: int) -> Pins:
-    """Sort what lies `at` places, see :class:`Pins`."""
+    """Return entries sorted by the place `at` which each is, see :class:`Pins`."""
     by_place = np.argsort(at, kind="stable")
     start = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(at, minlength=n), out=start[1:])

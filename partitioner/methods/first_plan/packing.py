@@ -1,4 +1,4 @@
-"""Items packed where memory is tight, whatever their order."""
+"""Packing of items into the devices' memory, without regard to precedence."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from partitioner.problem.arrays import Floats, Ints
 
 
 def packed(time: Floats, size: Floats, memory: Floats) -> Ints | None:
-    """Put items on devices by decreasing size, each where the load ends lowest of all that have room.
+    """Return devices for items by decreasing size, each where the load stays lowest among those it fits on.
 
     Parameters
     ----------
     time
-        Shape (D, n): of each item on each device, infinity where it may not run.
+        Shape (D, n): time of each item on each device, infinity where it may not run.
     size
         Shape (n,): memory of each item.
     memory
-        Shape (D,): of each device.
+        Shape (D,): memory of each device.
 
     Returns
     -------
     Ints or None
-        Shape (n,): the device of each item; None if an item finds no room.
+        Shape (n,): the device of each item; None if some item fits on no device.
 
     Examples
     --------

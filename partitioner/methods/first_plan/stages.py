@@ -1,4 +1,4 @@
-"""What the user demands of stages, for intervals of a line."""
+"""The user's limits on stages, as rules for intervals of a line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from partitioner.problem.problem import Problem
 from partitioner.workload.graph import Bools
 from partitioner.workload.in_flight import samples_in_flight
 
-FEWER = 0.7  # of the devices that were tried before
+FEWER = 0.7  # the next number of stages to try, as a fraction of the last one
 
 
 class StageRules:
-    """Says which intervals of a line of supernodes can be stages.
+    """A check of which intervals of a line of supernodes can be stages.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ class StageRules:
         self.layers, self.pins = _distinct(pipeline.layers, place), _distinct(pipeline.pinned, place)
 
     def allow(self, k: int, begin: int, end: int, behind: int, taken: set[tuple[int, int]]) -> Bools:
-        """Shape (end - begin,): whether the items from `begin` up to each place can be a stage.
+        """Return whether the items from `begin` up to each place can be a stage, shape (end - begin,).
 
         Parameters
         ----------
         k, begin, end
-            The kind of device, and the widest interval to look at.
+            The kind of device, and the widest interval to check.
         behind
-            How many stages follow at most.
+            The largest number of stages that can follow.
         taken
-            The devices, by kind and index, that stages before are pinned to.
+            The devices, by kind and index, that earlier stages are pinned to.
         """
         limits = self.pipeline.limits
         allowed = self._fits(k, begin, end, behind)
@@ -64,7 +64,7 @@ class StageRules:
         return allowed
 
     def devices(self, k: int, begin: int, end: int) -> set[tuple[int, int]]:
-        """The devices that items of an interval are pinned to."""
+        """Return the devices, by kind and index, that items of an interval are pinned to."""
         return {(k, i) for v in range(begin, end) for i in self.pinned[v]} if len(self.pins.other) else set()
 
     def _fits(self, k: int, begin: int, end: int, behind: int) -> Bools:
@@ -79,18 +79,18 @@ class StageRules:
 
 
 def _before(values: Floats) -> Floats:
-    """Shape (n + 1,): the sum of what comes before each place."""
+    """Return the sum of the values before each place, shape (n + 1,)."""
     return np.pad(np.cumsum(values), (1, 0))
 
 
 def _distinct(rows: Rows, place: Ints) -> Pins:
-    """Pins that count the distinct items of the rows at consecutive places."""
+    """Return pins of cost 1 that count the distinct items of the rows at consecutive places."""
     items = np.asarray(rows.items)
     return visits(place[rows.owners()], items, len(place), np.ones(int(items.max(initial=-1)) + 1))[0]
 
 
 def stage_counts(problem: Problem, devices: int) -> Sequence[int]:
-    """How many stages to try: as many as demanded; else all devices, and fewer and fewer."""
+    """Return the numbers of stages to try: the one demanded; else all devices, then fewer and fewer."""
     if problem.limits.stages or problem.limits.all_devices:
         return [problem.limits.stages or devices]
     counts = [min(devices, problem.n)]

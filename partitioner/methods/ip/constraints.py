@@ -1,4 +1,4 @@
-"""The constraints of the program, one function a family (paper, Figure 7)."""
+"""The constraints of the program, one function for each family (paper, Figure 7)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from partitioner.problem.problem import Region
 
 
 def assignment(builder: Builder, v: Variables) -> None:
-    """Every supernode is on exactly one device (15)."""
+    """Add rows: every supernode is on exactly one device (15)."""
     rows = builder.new_rows(len(v.x), 1.0, 1.0)
     node, device = np.nonzero(v.x != ABSENT)
     builder.add(rows[node], v.x[node, device], 1.0)
 
 
 def memory(builder: Builder, v: Variables) -> None:
-    """The sizes on a device keep to its memory (17), as fractions of it."""
+    """Add rows: the sizes on a device, as fractions of its memory, add up to at most 1 (17)."""
     limit = v.problem.memory[v.device_kind]
     for device in np.flatnonzero(limit < v.problem.size.sum()).tolist():
         node = np.flatnonzero((v.x[:, device] != ABSENT) & (v.problem.size > 0))
@@ -31,7 +31,7 @@ def memory(builder: Builder, v: Variables) -> None:
 
 
 def covers(builder: Builder, v: Variables, task: Task) -> None:
-    """Supernodes that break the memory by less than a solver's tolerance are not all on one device."""
+    """Add rows: supernodes that exceed the memory by less than a solver's tolerance are not on one device."""
     for kind, nodes in task.covers:
         for device in np.flatnonzero(v.device_kind == kind).tolist():
             column, factor = terms(v.x[nodes, device])
@@ -39,10 +39,11 @@ def covers(builder: Builder, v: Variables, task: Task) -> None:
 
 
 def touched_nets(builder: Builder, v: Variables) -> None:
-    """For every pin p, net e and device i: ``low_ei <= x_pi <= high_ei``.
+    """Add rows: ``low_ei <= x_pi <= high_ei`` for every pin p, net e and device i.
 
-    With ``CommIn = high - x_source`` and ``CommOut = x_source - low`` these are (18) and (19). Where
-    passes differ, `early` is also at most the sum of its x: no transfer moves to the forward pass.
+    With ``CommIn = high - x_source`` and ``CommOut = x_source - low`` these are (18) and (19). Where the
+    passes have loads of their own, `early` is also at most the sum of its x, so that no transfer is moved to
+    the forward pass.
     """
     pair, pin = _pins_of_pairs(v, v.touch.net)
     x = v.x[v.problem.nets.pins.items[pin], v.touch.device[pair]]
@@ -68,7 +69,7 @@ def _is_early(v: Variables, pin: Ints) -> np.ndarray:
 
 
 def _pins_of_pairs(v: Variables, net: Ints) -> tuple[Ints, Ints]:
-    """For every pair (net, device) and pin of the net: the pair's number and the pin's position."""
+    """Return, for every pair (net, device) and pin of the net, the pair's number and the pin's position."""
     start = v.problem.nets.pins.start
     length = np.diff(start)[net]
     pair = np.repeat(np.arange(len(net)), length)
@@ -77,7 +78,7 @@ def _pins_of_pairs(v: Variables, net: Ints) -> tuple[Ints, Ints]:
 
 
 def whole_nets(builder: Builder, v: Variables, task: Task) -> None:
-    """A net that costs a device more than the cutoff has all pins there, or none."""
+    """Add rows: a net that costs a device more than the cutoff has all pins there, or none."""
     for e, device in np.argwhere(task.whole()[:, v.device_kind]).tolist():
         x = v.x[v.problem.nets.pins.row(e), device]
         if x[0] != ABSENT:
@@ -87,7 +88,7 @@ def whole_nets(builder: Builder, v: Variables, task: Task) -> None:
 
 
 class _Terms(NamedTuple):
-    """Terms of loads: the pass and the device that pay, the column, the time."""
+    """Terms of loads: the pass and the device that each belongs to, its column, its time."""
 
     when: Ints
     device: Ints
@@ -96,7 +97,7 @@ class _Terms(NamedTuple):
 
 
 def loads(builder: Builder, v: Variables) -> None:
-    """No load of a pass exceeds its largest one (20, 21; Appendix H.1)."""
+    """Add rows: no load of a pass exceeds the variable for the largest one (20, 21; Appendix H.1)."""
     devices = len(v.device_kind)
     for family in joint_terms(v.problem.communication, [_processing(v)], _into(v), _out(v)):
         rows = builder.new_rows(len(v.load) * devices, -np.inf, 0.0)
@@ -123,7 +124,7 @@ def _source(v: Variables) -> Ints:
 
 
 def _into(v: Variables) -> list[_Terms]:
-    """``early - x_source`` is paid in the forward pass, ``high - early`` in the backward pass."""
+    """Return the terms of transfers in: ``early - x_source`` forward, ``high - early`` backward."""
     touch, cost = v.touch, v.touch.cost
     forward, backward = np.zeros_like(touch.net), np.ones_like(touch.net)
     return [
@@ -135,21 +136,21 @@ def _into(v: Variables) -> list[_Terms]:
 
 
 def _out(v: Variables) -> list[_Terms]:
-    """``x_source - low`` is paid in the pass in which the tensor is made."""
+    """Return the terms of transfers out: ``x_source - low`` in the pass in which the tensor is made."""
     touch, cost = v.touch, v.touch.cost
     made = v.problem.nets.made[touch.net]
     return [_Terms(made, touch.device, _source(v), cost), _Terms(made, touch.device, touch.low, -cost)]
 
 
 def range_of_sum(builder: Builder, v: Variables, task: Task) -> None:
-    """The largest loads of the passes add up to something between bound and cutoff (Appendix D)."""
+    """Add a row: the sum of the largest loads of both passes is between bound and cutoff (Appendix D)."""
     if len(v.load) > 1:
         row = builder.new_rows(1, task.bound / task.scale * (1 - 1e-9), task.cutoff / task.scale)
         builder.add(row, v.load, 1.0)
 
 
 def contiguity(builder: Builder, v: Variables) -> None:
-    """The share of a device is contiguous (16), by Lemma A.1 (11) to (13)."""
+    """Add rows: the share of a device is contiguous (16), by Lemma A.1 (11) to (13)."""
     for region, before in zip(v.problem.regions, v.before, strict=True):
         for device in np.flatnonzero(v.problem.contiguous[v.device_kind]).tolist():
             _contiguous(builder, region, before[device], v.x[region.owner, device])

@@ -1,4 +1,4 @@
-"""From a task to its program, and from a solver's values back to parts."""
+"""The integer program of a task, and the parts that a solver's values describe."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from partitioner.problem.arrays import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class PlacementProgram:
-    """A task as a program, with the columns that say where supernodes are.
+    """The integer program of a task, with the columns that say where supernodes are.
 
     Parameters
     ----------
     task
-        What was asked.
+        The task.
     program
-        Its unit of time is ``task.scale``.
+        The program, in which a time of ``task.scale`` is 1.
     x
         Shape (n, devices): columns, -1 where a supernode may not be.
     """
@@ -36,7 +36,7 @@ class PlacementProgram:
 
     @property
     def payload(self) -> Program:
-        """What a solver is given."""
+        """The program, which a solver is given."""
         return self.program
 
     @property
@@ -46,17 +46,17 @@ class PlacementProgram:
 
     @property
     def cutoff(self) -> float:
-        """The program has no solution above this value."""
+        """The largest value of a solution of the program."""
         return self.task.cutoff
 
     def solution(self, values: Floats) -> list[Part]:
-        """The parts that a solution describes, each supernode where its variable is largest."""
+        """Return the parts that a solution describes, each supernode where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])
         return parts_on(self.task.device_kinds, there.argmax(axis=1))
 
 
 def formulate(task: Task) -> PlacementProgram:
-    """State the integer program (paper, Figure 7, with nets in place of edges)."""
+    """Return the integer program of a task (paper, Figure 7, with nets in place of edges)."""
     builder = Builder()
     v = add_variables(builder, task)
     constraints.assignment(builder, v)

@@ -1,7 +1,8 @@
 """The user's limits on parts, and pins to devices, as constraints of the program.
 
-The variable `used` of a device is the largest x on it. Where only neighbours may share edges, a device of
-the program is a place in a line: at every position there is one of each kind, and one of these is used.
+The variable `used` of a device is the largest x on it. Where edges may only join neighbouring parts, the
+devices of the program stand in a line: at every position there is one of each kind, and at most one of
+these is used.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from partitioner.problem.pipeline import UNLIMITED, Pipeline
 
 
 def limits(builder: Builder, v: Variables) -> None:
-    """Every limit of the problem's pipeline; none if it has no pipeline."""
+    """Add rows for every limit of the problem's pipeline; none if it has no pipeline."""
     pipeline = v.problem.pipeline
     if pipeline is None:
         return
@@ -33,7 +34,7 @@ def limits(builder: Builder, v: Variables) -> None:
 
 
 def _used(builder: Builder, v: Variables) -> Ints:
-    """Shape (devices,): the largest x on each device."""
+    """Add the variables of the largest x on each device and return their columns, shape (devices,)."""
     used = builder.variables(len(v.device_kind), 1.0)
     node, device = np.nonzero(v.x != ABSENT)
     builder.at_most(v.x[node, device], used[device])
@@ -44,14 +45,14 @@ def _used(builder: Builder, v: Variables) -> Ints:
 
 
 def _pins(builder: Builder, v: Variables, pipeline: Pipeline) -> None:
-    """Supernodes that are pinned to different devices of a kind do not share one."""
+    """Add rows: supernodes that are pinned to different devices of a kind do not share a device."""
     node, device = np.nonzero((v.x != ABSENT) & (np.diff(pipeline.pinned.start) > 0)[:, None])
     rows = builder.new_rows(len(v.device_kind), -np.inf, 1.0)
     builder.add(rows[device], v.x[node, device], 1.0)
 
 
 def _counts(builder: Builder, v: Variables, pipeline: Pipeline, used: Ints) -> None:
-    """So many parts as demanded; of each kind no more devices than there are, or all of them."""
+    """Add rows: as many parts as demanded; of each kind at most all devices, or exactly all if demanded."""
     count = v.problem.count.astype(np.float64)
     rows = builder.new_rows(len(count), count if pipeline.limits.all_devices else 0.0, count)
     builder.add(rows[v.device_kind], used, 1.0)
@@ -62,7 +63,7 @@ def _counts(builder: Builder, v: Variables, pipeline: Pipeline, used: Ints) -> N
 def _within(
     builder: Builder, limit: tuple[int, int], used: Ints, device: Ints, column: Ints, amount: Floats | Ints
 ) -> None:
-    """What the columns hold on a device in use is within the limit."""
+    """Add rows: the amounts of the columns on each device in use add up to a sum within the limit."""
     least, most = limit
     for factor, sign, asked in ((least, -1.0, least > 0), (most, 1.0, most < UNLIMITED)):
         if asked:
@@ -72,7 +73,10 @@ def _within(
 
 
 def _layers(builder: Builder, v: Variables, pipeline: Pipeline) -> tuple[Ints, Ints]:
-    """For pairs of a device and a layer: the device, and the column of the largest x of the layer there."""
+    """Add variables for pairs of a device and a layer: the largest x of the layer there.
+
+    Returned are the device and the column of each pair.
+    """
     owner, layer = pipeline.layers.owners(), pipeline.layers.items
     pin, device = np.nonzero(v.x[owner] != ABSENT)
     pairs, which = np.unique(np.stack((device, layer[pin])), axis=1, return_inverse=True)
@@ -86,7 +90,7 @@ def _layers(builder: Builder, v: Variables, pipeline: Pipeline) -> tuple[Ints, I
 
 
 def _neighbours(builder: Builder, v: Variables, pipeline: Pipeline, used: Ints) -> None:
-    """Supernodes that share an edge are at one position or at two that follow each other."""
+    """Add rows: supernodes that share an edge are at one position, or at two successive ones."""
     line = v.x.reshape(len(v.x), -1, int((v.problem.count > 0).sum()))
     positions = line.shape[1]
     rows = builder.new_rows(positions, -np.inf, 1.0)
@@ -103,6 +107,6 @@ def _neighbours(builder: Builder, v: Variables, pipeline: Pipeline, used: Ints) 
 
 
 def _add(builder: Builder, rows: Ints, x: Ints, factor: float) -> None:
-    """Add the variables that are not absent; `x` has one axis more than the rows."""
+    """Add the variables that are not absent to rows; `x` has one axis more than the rows."""
     present = x != ABSENT
     builder.add(np.broadcast_to(rows[:, :, None], x.shape)[present], x[present], factor)

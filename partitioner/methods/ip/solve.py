@@ -9,7 +9,7 @@ from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.ip.formulate import PlacementProgram, formulate
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.start import find_start
-from partitioner.methods.ip.steps import squeeze_in_turns
+from partitioner.methods.ip.steps import tighten_in_turns
 from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.tighten import cover, tighten
 from partitioner.methods.ip.turns import Turns
@@ -21,19 +21,19 @@ from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, is_wort
 from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.variants import PartsProblem
 
-HURRY = 10.0  # seconds: with less the first plan comes before all else
-STATING = 3e-6  # seconds at most for each pin and device to state a program and hand it over
-SHARE = 0.1  # of the time that is left, which that may take
-UNSTATED = "no solver was asked: in the time that was left the integer program cannot be stated and solved"
+HURRY = 10.0  # seconds: with less time a first plan is found before solvers start
+STATING = 3e-6  # seconds for each pin and device, at most, to formulate a program and send it to a solver
+SHARE = 0.1  # of the time that is left, which formulating may take
+UNSTATED = "no solver was started: too little time was left to formulate and solve the integer program"
 
 
 def solve_ip(problem: PartsProblem, settings: Settings) -> Outcome:
-    """Method ``ip``: a first plan, then solvers that prove it or find better ones.
+    """Find a first plan, then let solvers prove it or find better ones: method ``ip``.
 
     Raises
     ------
     BackendUnavailable
-        If the backend that was named is missing or not licensed for a program of this size.
+        If the named backend is not installed, or its licence does not cover a program of this size.
     """
     if is_hopeless(problem):
         return no_split(problem)
@@ -62,7 +62,7 @@ def solve_ip(problem: PartsProblem, settings: Settings) -> Outcome:
 
 
 def _slots(search: SplitSearch) -> list[Slot]:
-    """Return slots for the backends; none where there is no time to state the program."""
+    """Return slots for the backends; none if there is no time to formulate the program."""
     settings, problem = search.settings, search.problem
     left = settings.clock.left
     pins = len(problem.nets.pins.items) * int(problem.count.sum())
@@ -78,12 +78,12 @@ def _slots(search: SplitSearch) -> list[Slot]:
 
 
 def _solve_in_turns(search: SplitSearch, relaxation: Relaxation) -> Outcome:
-    """Return what one task after another finds, none of which ends by the clock."""
+    """Return the outcome of a deterministic run: one task after another, none limited by time."""
     task = search.task()
     backends, note = pick(search.settings.backend, formulate(task).program)
     search.notes += [note] if note else []
     find_start(search)
-    (squeeze_in_turns if search.problem.pipeline is None else cover)(search, relaxation)
+    (tighten_in_turns if search.problem.pipeline is None else cover)(search, relaxation)
     with closing(WorkerPool()) as pool:
         Turns(search, pool, list(backends), _stated, not task.in_line).run()
     return search.outcome("+".join(search.words) or backends[0].name)

@@ -1,4 +1,4 @@
-"""A run that looks for the parts of a convex or free split."""
+"""The state of a run for a convex or free split."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from partitioner.problem.variants import PartsProblem
 
 @dataclass(eq=False)
 class SplitSearch(Search[Sequence[Part]]):
-    """A search for parts.
+    """A search whose solutions are the parts of a convex or free split.
 
     Parameters
     ----------
@@ -32,21 +32,21 @@ class SplitSearch(Search[Sequence[Part]]):
     covers: tuple[tuple[int, Ints], ...] = ()
 
     def plan_value(self, solution: Sequence[Part]) -> float:
-        """The objective; infinity if the parts break a rule. What is no improvement need not be checked."""
+        """Return the objective; infinity if the parts are better than the best ones but break a rule."""
         value = value_of(self.problem, solution)
         return value if value >= self.value or obeys(self.problem, solution) else np.inf
 
     def refuse(self, solution: Sequence[Part]) -> None:
-        """Remember which parts of a solver's solution do not fit their memory."""
+        """Record which parts of a solver's solution exceed their device's memory, for new constraints."""
         size, memory = self.problem.size, self.problem.memory
         heavy = [part for part in solution if size[part.nodes].sum() > memory[part.kind]]
         self.covers += tuple((part.kind, part.nodes) for part in heavy)
         self.refused += bool(heavy)
 
     def task(self) -> Task:
-        """The parts that are still of interest."""
+        """Return the task of finding parts with a value of at most `target`."""
         return Task(self.problem, self.target, self.bound, self.covers)
 
     def found(self, stop_reason: str) -> Outcome:
-        """The parts."""
+        """Return the outcome with the best parts, their value and the bound."""
         return Outcome(self.problem, self.best, self.value, min(self.bound, self.value), stop_reason)

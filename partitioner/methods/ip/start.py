@@ -1,4 +1,4 @@
-"""First parts: what the user gave, and the best chain."""
+"""The first parts of a search: those that the user gave, and the best chain."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from partitioner.problem.variants import PartsProblem
 
 PLAIN = "partitioner.methods.dp.exact:solve_exact"
 EXTENDED = "partitioner.methods.dp.pipeline.solve:solve_pipeline"
-CHAIN_STEPS = 100_000_000  # in a deterministic run
-CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0
-SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # the chain may take that share of the time that is left if it is short
+CHAIN_STEPS = 100_000_000  # limit for the chain in a deterministic run
+CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0  # limits for the chain: share of the time left, and seconds
+SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # a larger share of the time left, up to this many seconds
 
 
 def find_start(search: SplitSearch) -> None:
-    """Offer the search what can be had quickly, until it is over."""
+    """Offer the first parts to the search, until it is over."""
     for parts in _starts(search):
         search.offer(parts)
         search.look()
@@ -42,9 +42,9 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
 
 
 def within(settings: Settings, share: float, seconds: float) -> Settings:
-    """The settings with a deadline of `seconds`, or of a share of the time that is left.
+    """Return the settings with a deadline of `seconds`, or of a share of the time left if that is less.
 
-    In a deterministic run they have fewer steps instead.
+    In a deterministic run the limit on steps is lowered instead.
     """
     if settings.deterministic:
         return replace(settings, step_limit=min(settings.step_limit, CHAIN_STEPS))
@@ -52,9 +52,9 @@ def within(settings: Settings, share: float, seconds: float) -> Settings:
 
 
 def lifted(problem: PartsProblem, chain: Outcome) -> list[Part] | None:
-    """The parts of a chain as parts of a problem contracted otherwise; None if there is no chain.
+    """Return the parts of a chain as parts of a problem with another contraction; None without a chain.
 
-    A supernode goes where its heaviest share is; whether the parts obey the rules is for the caller to see.
+    A supernode goes to the part with the heaviest of its nodes. The parts may break rules of the problem.
     """
     if chain.parts is None:
         return None

@@ -1,4 +1,4 @@
-"""Local search and the covering bound in turn, counted in moves and steps: the same run on every machine."""
+"""Local search and covering bound in turn, limited by moves and steps: the same run on every machine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from partitioner.methods.ip.tighten import PROGRESS
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch
 
 STEPS = 40  # of the covering bound in a turn
-ROUNDS = 2  # first rounds of annealing in a turn
-PATIENCE = 3  # turns without progress
+ROUNDS = 2  # of annealing in a turn, of the length of the first ones
+PATIENCE = 3  # turns without progress before the end
 
 
-def squeeze_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
-    """Improve parts and bound in turn until they meet, or neither has moved for some turns."""
+def tighten_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
+    """Improve parts and bound in turn until they meet, or neither has improved for some turns."""
     problem = search.problem
     covering = Covering(problem, relaxation)
     annealing = LocalSearch(problem, search.settings.seed)

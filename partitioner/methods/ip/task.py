@@ -1,4 +1,4 @@
-"""What one integer program is asked, and which supernode may be on which device in it."""
+"""The task of one integer program, and which supernode may be on which device in it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ HUGE = 1e5
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Find parts with a value of at most `cutoff`, or show that there are none.
+    """The task to find parts with a value of at most `cutoff`, or to prove that there are none.
 
     Parameters
     ----------
     problem
         The contracted graph.
     cutoff
-        Largest value of interest; infinity where nothing is known yet.
+        Largest value to look for; infinity if no parts are known yet.
     bound
-        No parts have a smaller value.
+        A lower bound on the value of all parts.
     covers
-        Pairs of a kind and supernodes that do not fit one device of it together, although a solver
-        thought so within its tolerance.
+        Pairs of a kind and supernodes that together exceed the memory of a device of it, but only by less
+        than a solver's tolerance.
     home
         Shape (n,): the device of every supernode in a plan to improve; None for the whole program.
     loose
-        Shape (n, devices): where a supernode may be, besides its home.
+        Shape (n, devices): where a supernode may be in addition to its home.
     """
 
     problem: PartsProblem
@@ -45,12 +45,12 @@ class Task:
 
     @property
     def in_line(self) -> bool:
-        """True if devices are places in a line, whose neighbours alone may share edges."""
+        """Whether the devices stand in a line, because edges may only join neighbouring parts."""
         return self.problem.limits.neighbours
 
     @property
     def device_kinds(self) -> Ints:
-        """Shape (devices,): the kind of each device; in a line one of each kind at every position."""
+        """Shape (devices,): the kind of each device; in a line, one of each kind at every position."""
         if not self.in_line:
             return device_kinds(self.problem)
         present = np.flatnonzero(self.problem.count > 0)
@@ -58,33 +58,33 @@ class Task:
 
     @property
     def scale(self) -> float:
-        """The time that becomes 1 in the program: solvers have absolute tolerances."""
+        """The time that is 1 in the program, because solvers have absolute tolerances."""
         times = self.problem.time.max(initial=0.0), self.transfer_times().max(initial=0.0)
         known = (self.cutoff, self.bound, *times)
         return next((float(each) for each in known if 0 < each < np.inf), 1.0)
 
     def scaled(self) -> PartsProblem:
-        """The problem with times in the program's unit; what exceeds every sum of interest is cut off."""
+        """Return the problem with times in the program's unit, clipped to `HUGE`."""
         time = np.minimum(self.problem.time, self.scale * HUGE) / self.scale
         return replace(self.problem, time=time)
 
     def transfer_times(self) -> Floats:
-        """Shape (nets, K): what the transfer of a net costs a device of each kind."""
+        """Return the time that the transfer of each net takes a device of each kind, shape (nets, K)."""
         return np.asarray(self.problem.nets.cost[:, None] * self.problem.transfer_factor)
 
     def scaled_transfer_times(self) -> Floats:
-        """As :meth:`transfer_times`, in the program's unit."""
+        """Return :meth:`transfer_times` in the program's unit, clipped to `HUGE`."""
         return np.minimum(self.transfer_times(), self.scale * HUGE) / self.scale
 
     def whole(self) -> Mask:
-        """Shape (nets, K): the nets that a kind may not cut, as one transfer exceeds the cutoff."""
+        """Return which nets a kind may not cut because one transfer exceeds the cutoff, shape (nets, K)."""
         return np.asarray(self.transfer_times() > self.cutoff)
 
     def open(self) -> Mask:
-        """Shape (n, devices): may the supernode be on the device?
+        """Return whether each supernode may be on each device, shape (n, devices).
 
-        It may not where it must not run, where its time alone exceeds the cutoff, or where equal
-        devices can be exchanged so that it is elsewhere: of the supernodes that a kind may run, the
+        It may not be where it may not run, or where its time alone exceeds the cutoff. Of solutions that
+        differ only by an exchange of equal devices one is kept: of the supernodes that a kind may run, the
         j-th in :func:`rank` is on one of its first j devices.
         """
         kind = self.device_kinds
@@ -104,7 +104,7 @@ class Task:
         return np.asarray(index <= before)
 
     def _closed(self, may: Mask, whole: Mask) -> Mask:
-        """A device that may not cut a net takes all of its pins or none."""
+        """Return `may` without the pins of nets that a device may neither cut nor hold completely."""
         pins = self.problem.nets.pins
         for e in np.flatnonzero(whole.any(axis=1)).tolist():
             may[pins.row(e)] &= may[pins.row(e)].all(axis=0) | ~whole[e]
@@ -112,12 +112,12 @@ class Task:
 
 
 def device_indices(problem: PartsProblem) -> Ints:
-    """Shape (devices,): the index of each device among its equals."""
+    """Return the index of each device among those of its kind, shape (devices,)."""
     return np.concatenate([np.arange(count) for count in problem.count.tolist()])
 
 
 def rank(problem: PartsProblem) -> Ints:
-    """Shape (n,): the supernodes, heaviest first."""
+    """Return the supernodes in order of decreasing work, shape (n,)."""
     work = np.where(problem.allowed, problem.work(), 0.0)
     heaviest = work[problem.count > 0].max(axis=0)
     return np.argsort(-heaviest, kind="stable")

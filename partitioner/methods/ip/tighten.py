@@ -1,4 +1,4 @@
-"""Local search from above and the covering bound from below, side by side, until they meet."""
+"""Local search, which lowers the value, and the covering bound, at the same time until they meet."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
 from partitioner.methods.solvers.portfolio import is_worth_while
 
-SHARE = 0.85  # of the time that is left, where solvers can use the rest
+SHARE = 0.85  # of the time that is left, if solvers can use the rest
 POLISH = 1e-2  # seconds for each supernode of local search from the first parts
-PATIENCE = 5e-2  # seconds for each supernode without progress
-SMALL = 100  # supernodes; of fewer each takes less
-PROGRESS = 1e-3  # of the value: what counts as progress, and lets the covering bound begin anew
-LOOK = 0.05  # seconds between looks when only the local search is at work
-SLICE = 0.2  # seconds in turn where one core has to do
+PATIENCE = 5e-2  # seconds for each supernode without progress before the end
+SMALL = 100  # supernodes: with fewer, the seconds for each are reduced in proportion
+PROGRESS = 1e-3  # fall of the value, as a fraction, that counts as progress and restarts the covering bound
+LOOK = 0.05  # seconds between two readings of the clock while only the local search runs
+SLICE = 0.2  # seconds that each of the two runs in turn if there is only one core
 
 
 def tighten(search: SplitSearch, relaxation: Relaxation) -> None:
-    """Improve parts and bound until they meet, or neither moves any more."""
+    """Improve parts and bound until they meet, or neither makes progress."""
     descent = Descent(search)
     covering = Covering(search.problem, relaxation, descent.left)
     with ThreadPoolExecutor(1) as pool:
@@ -45,7 +45,7 @@ def tighten(search: SplitSearch, relaxation: Relaxation) -> None:
 
 
 def cover(search: SplitSearch, relaxation: Relaxation) -> None:
-    """Improve the bound alone; it holds for any limits on parts, which local search knows nothing of."""
+    """Improve only the bound, which holds for any limits on parts; local search does not obey such limits."""
     descent = Descent(search)
 
     def stop() -> bool:
@@ -57,7 +57,7 @@ def cover(search: SplitSearch, relaxation: Relaxation) -> None:
 
 
 def _stop(search: SplitSearch, descent: Descent) -> Callable[[], bool]:
-    """Whether the covering bound should begin anew, or end."""
+    """Return a function that says whether the covering bound should start again, or end."""
     value = search.value
 
     def stop() -> bool:
@@ -75,20 +75,21 @@ def _take(search: SplitSearch, descent: Descent) -> None:
 
 
 class Descent:
-    """Local search in a thread: from the parts known, then from nothing, as these may be far from the best.
+    """A local search that runs in a thread: from the known parts, then from random ones.
 
     Attributes
     ----------
     value, parts
-        The best found so far; the value is never less than that of the parts.
+        The best parts so far and their value; another thread may read a value that is larger than that of
+        the parts, never a smaller one.
     leaving
-        Set to end the run.
+        Set to True to end the run.
     """
 
     def __init__(self, search: SplitSearch) -> None:
         self.search = search
         self.value, self.parts = search.value, search.best
-        self.landmark = self.value
+        self.milestone = self.value
         self.leaving = False
         self.size = search.problem.n * min(1.0, search.problem.n / SMALL)
         self.began = self.moved = time.perf_counter()
@@ -98,22 +99,22 @@ class Descent:
 
     @property
     def late(self) -> bool:
-        """True once its share of the time is over."""
+        """Whether its share of the time is over."""
         return self.left() <= 0
 
     def left(self) -> float:
-        """Return the seconds that are left of its share, at most 0 for none; none to a run that is to end."""
+        """Return the seconds that are left of its share of the time; 0 if the run should end."""
         return 0.0 if self.search.settings.expired else self.clock.left
 
     @property
     def idle(self) -> bool:
-        """True once it has made no progress for long."""
+        """Whether it has made no progress for long."""
         now = time.perf_counter()
         patience = max(PATIENCE * self.size, (self.moved - self.began) / 2)
         return now - self.moved > patience
 
     def run(self) -> None:
-        """Search until told to leave, also where kernels are still to be compiled."""
+        """Search until `leaving` is set, which also stops the compilation of kernels."""
         with METER.watched(self._on_compile), suppress(CompilationStopped):
             self._run()
 
@@ -132,7 +133,7 @@ class Descent:
         self._keep(annealing.value, annealing.parts)
 
     def give_way(self, turn: int) -> None:
-        """Wait for a turn, where one core has to do."""
+        """Wait for a turn (0 for the local search, 1 for the bound) if there is only one core."""
         while self.search.settings.workers == 1 and not (self.leaving or self.late):
             if int(time.perf_counter() / SLICE) % 2 == turn:
                 return
@@ -149,8 +150,8 @@ class Descent:
         return not ends and self.value > self._floor
 
     def _keep(self, value: float, parts: Sequence[Part] | None) -> None:
-        if value < self.landmark * (1 - PROGRESS):
-            self.landmark, self.moved = value, time.perf_counter()
+        if value < self.milestone * (1 - PROGRESS):
+            self.milestone, self.moved = value, time.perf_counter()
         if value < self.value:
             self.parts = parts
             self.value = value

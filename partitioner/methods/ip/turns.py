@@ -1,7 +1,7 @@
-"""Solvers one after another, each ended by its own count of work: the same run on every machine.
+"""Solvers one after another, each limited by a count of its work: the same run on every machine.
 
-What :mod:`partitioner.methods.solvers.portfolio` does by the clock and side by side is done here in a fixed
-order. Only the answer of a solve counts, not what it tells on its way.
+What :mod:`partitioner.methods.solvers.portfolio` does at the same time, limited by the clock, is done here in
+a fixed order. Only the answer of a solve counts, not what the solver reports before.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from partitioner.methods.solvers.portfolio import LOOK, SEARCH_GAP, Statement, u
 from partitioner.methods.solvers.search import PRECISION, Search
 from partitioner.methods.solvers.worker_pool import Worker, WorkerPool
 
-FIRST_EFFORT = 200  # nodes of the first proof; each further round has twice as many
-SEARCH_EFFORT = 200  # nodes of a neighbourhood
+FIRST_EFFORT = 200  # limit on the nodes of the first proof; each further round has twice as many
+SEARCH_EFFORT = 200  # limit on the nodes of a neighbourhood
 NEIGHBOURHOODS = 4  # between two proofs
 ENDED = ("optimal", "gap", "infeasible")
 
 
 @dataclass(eq=False)
 class Turns:
-    """Proofs and neighbourhoods in turn, until the gap is closed or nothing more can be proven.
+    """A run of proofs and neighbourhoods in turn, until the gap is closed or no solver can prove more.
 
     Parameters
     ----------
     search, pool, state
         As for :class:`partitioner.methods.solvers.portfolio.SolverPortfolio`.
     backends
-        Taken in turn.
+        The solvers, used in turn.
     searches
         Whether neighbourhoods are searched, too.
     between
-        Called after every proof: other work that counts its steps.
+        Function called after every proof, for other work that is limited by steps.
     """
 
     search: Search[Any]
@@ -54,7 +54,7 @@ class Turns:
         self.near = Neighbourhoods(np.random.default_rng(self.search.settings.seed))
 
     def run(self) -> None:
-        """Work until the search is over or no backend can prove anything more."""
+        """Run solves until the search is over or no backend can prove anything more."""
         effort = FIRST_EFFORT
         while not self.search.over and self.backends:
             for backend in tuple(self.backends):
@@ -65,7 +65,7 @@ class Turns:
             effort *= 2
 
     def _proof(self, backend: Capability, effort: int) -> bool:
-        """Solve the whole program within an effort; True if nothing more can come of it."""
+        """Solve the whole program within an effort; return True if further proofs cannot achieve more."""
         search = self.search
         known = search.value, search.bound, search.refused
         gap = max(0.0, search.settings.gap - 2 * PRECISION)
@@ -90,7 +90,7 @@ class Turns:
             self.near.learn(answer is not None and answer.stop in ENDED)
 
     def _answer(self, statement: Statement, backend: Capability, gap: float, effort: int) -> Answer | None:
-        """What a solver finds, offered to the search; None if the run must end before that."""
+        """Return the answer of a solver after offering its solution; None if the run must end before."""
         limits = SolverLimits(None, gap, self.search.settings.seed, 1, effort)
         if self.worker is None or not self.worker.alive:
             self.worker = self.pool.start()

@@ -1,4 +1,4 @@
-"""The variables of the program, and where each is found."""
+"""The variables of the program, and the columns of each."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ ABSENT = -1
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """One net on one device that pays for transfers and may cut it, a row for each such pair.
+    """Pairs of a net and a device that pays for transfers and may cut the net.
 
-    The largest x of the net's pins on the device (`high`) says whether the device touches the net,
-    the smallest (`low`) whether it holds all of it.
+    The largest x of the net's pins on the device (`high`) says whether the device holds any of them, the
+    smallest (`low`) whether it holds all of them.
 
     Parameters
     ----------
     net, device
-        Shape (m,).
+        Shape (m,): the net and the device of each pair.
     cost
-        Shape (m,): what the device pays for the net, in the program's unit.
+        Shape (m,): the time of the net's transfer on the device, in the program's unit.
     high
         Shape (m,): the column of the largest x.
     early
-        Shape (m,): that of the largest x of the source and what reads in the forward pass; `high`
-        where all readers do or the passes are not told apart.
+        Shape (m,): the column of the largest x of the source and the readers of the forward pass; it is
+        `high` if all readers are, or if the passes have no loads of their own.
     low
-        Shape (m,): the column of the smallest x; absent where it can only be zero.
+        Shape (m,): the column of the smallest x; absent if it can only be zero.
     """
 
     net: Ints
@@ -51,17 +51,18 @@ class Variables:
     Parameters
     ----------
     problem
-        In the program's unit of time.
+        The problem with times in the program's unit.
     device_kind
-        Shape (devices,).
+        Shape (devices,): the kind of each device.
     x
-        Shape (n, devices): whether the supernode is on the device (binary).
+        Shape (n, devices): columns of the binary variables that say whether a supernode is on a device.
     load
-        Shape (passes,): the largest load, or the largest of each pass.
+        Shape (passes,): columns of the largest load, or of the largest load of each pass.
     touch
         The nets that may be cut.
     before
-        For each region, shape (devices, m): Lemma A.1's z; empty where the kind need not be contiguous.
+        For each region, shape (devices, m): columns of z in Lemma A.1; absent if the device's share need not
+        be contiguous.
     """
 
     problem: PartsProblem
@@ -73,7 +74,7 @@ class Variables:
 
 
 def add_variables(builder: Builder, task: Task) -> Variables:
-    """Lay out all variables of a task."""
+    """Add all variables of a task and return their columns."""
     problem = task.scaled()
     kind = task.device_kinds
     may = task.open()
@@ -111,7 +112,7 @@ def _touches(builder: Builder, problem: PartsProblem, may: Mask, cost: Floats) -
 
 
 def _reads_late(problem: PartsProblem) -> Mask:
-    """Shape (nets,): does a supernode other than the source read it in the backward pass first?"""
+    """Return which nets a supernode other than the source reads only in the backward pass, (nets,)."""
     nets = problem.nets
     owner = nets.pins.owners()
     late = np.zeros(len(nets.cost), dtype=bool)
@@ -121,6 +122,6 @@ def _reads_late(problem: PartsProblem) -> Mask:
 
 
 def terms(column: Ints) -> tuple[Ints, Floats]:
-    """Columns and factors of variables that may be absent."""
+    """Return columns and factors of variables; absent ones have the factor 0."""
     there = column != ABSENT
     return np.where(there, column, 0), there.astype(np.float64)

@@ -1,1 +1,1 @@
-"""The time of a single sample (paper, Section 4, Appendices A and F)."""
+"""Methods for the latency, the time of a single sample (paper, Section 4, Appendices A and F)."""

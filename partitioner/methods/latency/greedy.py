@@ -1,4 +1,4 @@
-"""The paper's greedy split: fill one accelerator after another (Appendix F)."""
+"""Method ``greedy``: the paper's greedy split, which fills one accelerator after another (Appendix F)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partitioner.problem.variants import SampleProblem
 
 
 def solve_greedy(problem: SampleProblem, settings: Settings) -> Outcome:
-    """Method ``greedy``: supernodes in a topological order, as many to each accelerator as fit."""
+    """Place supernodes in a topological order, as many on each accelerator as fit: method ``greedy``."""
     bound = longest_path(problem)
     if np.isinf(bound):
         return no_split(problem)
@@ -29,14 +29,14 @@ def solve_greedy(problem: SampleProblem, settings: Settings) -> Outcome:
 
 
 def supernodes(problem: SampleProblem) -> Ints:
-    """Shape (n,): the supernode of the contraction for chains that holds each node."""
+    """Return the supernode of the contraction for chains that holds each node, shape (n,)."""
     return np.asarray(problem.chain.member[np.argsort(problem.member)])
 
 
 def file_order(problem: SampleProblem) -> list[int]:
-    """A topological order of the supernodes.
+    """Return a topological order of the supernodes.
 
-    Of those that may come next, the one comes first whose last node comes last in the user's graph.
+    Of the supernodes that may come next, the one whose last node is latest in the user's graph comes first.
     """
     chain = problem.chain
     last = np.zeros(chain.n, dtype=np.int64)
@@ -57,15 +57,15 @@ def file_order(problem: SampleProblem) -> list[int]:
 
 
 def fill(problem: SampleProblem, order: Sequence[int]) -> SubgraphLayout | None:
-    """Place supernodes in a topological order; None if some fit nowhere.
+    """Place supernodes in a topological order; return None if some fit nowhere.
 
-    Where a supernode is beyond the accelerators left, or may not run on them, it goes to a CPU. What
-    comes after one on a CPU goes behind all accelerators that this one depends on.
+    A supernode that fits on no accelerator that is left, or may not run there, goes to a CPU. Successors of
+    a supernode on a CPU go to accelerators behind all those that it depends on.
 
     Parameters
     ----------
     problem
-        For latency.
+        A problem for latency.
     order
         All supernodes of the contraction for chains.
     """
@@ -79,7 +79,7 @@ def fill(problem: SampleProblem, order: Sequence[int]) -> SubgraphLayout | None:
 
 
 class _Stages:
-    """Accelerators in a row, each with the room that is left."""
+    """A row of accelerators that is being filled, with the memory that is left on each device."""
 
     def __init__(self, problem: SampleProblem) -> None:
         self.chain, kind = problem.chain, device_kinds(problem)
@@ -95,7 +95,7 @@ class _Stages:
         self.current = 0
 
     def add(self, s: int) -> bool:
-        """Place a supernode; False if there is no room for it."""
+        """Place a supernode; return False if it fits nowhere."""
         earliest = int(self.after[self.chain.predecessors.row(s)].max(initial=0))
         now = max(self.current, earliest)
         for stage in range(now, len(self.row)):

@@ -1,4 +1,4 @@
-"""What a run for latency knows so far."""
+"""The state of a run for latency: its best layout and its bound."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from partitioner.problem.variants import SampleProblem
 
 @dataclass(eq=False)
 class LayoutSearch(Search[SubgraphLayout]):
-    """A search for a layout."""
+    """A search whose solutions are layouts."""
 
     problem: SampleProblem
 
     def plan_value(self, solution: SubgraphLayout) -> float:
-        """The latency; infinity if the layout breaks a rule."""
+        """Return the latency; infinity if the layout breaks a rule."""
         return latency(self.problem, solution) if obeys(self.problem, solution) else float("inf")
 
     def task(self) -> ScheduleTask:
-        """The layouts that are still of interest."""
+        """Return the task of finding a layout with a latency of at most `target`."""
         return ScheduleTask(self.problem, self.target, self.bound, self.best)
 
     def found(self, stop_reason: str) -> Outcome:
-        """The layout."""
+        """Return the outcome with the best layout, its latency and the bound."""
         return outcome_of(self.problem, self.best, self.value, self.bound, stop_reason)

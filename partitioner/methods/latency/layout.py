@@ -1,4 +1,4 @@
-"""Where every node runs, and in which of its device's subgraphs."""
+"""Layouts: the device of every node, and its subgraph on the device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partitioner.problem.variants import SampleProblem
 
 @dataclass(frozen=True, eq=False)
 class SubgraphLayout:
-    """A split for latency.
+    """A split for latency: where every node runs, and in which subgraph.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class SubgraphLayout:
         Shape (n,): the device of every node, numbered kind by kind.
     slot
         Shape (n,): the index of the node's subgraph among those of its device and pass, which run in that
-        order; 0 on devices that do not pay for transfers, where every node runs by itself.
+        order; 0 on devices that do not pay for transfers, where every node runs alone.
     """
 
     place: Ints
@@ -31,7 +31,7 @@ class SubgraphLayout:
 
 
 def one_subgraph_each(place: Ints) -> SubgraphLayout:
-    """The layout in which every device holds a single subgraph of each pass."""
+    """Return the layout in which every device holds a single subgraph of each pass."""
     return SubgraphLayout(place, np.zeros_like(place))
 
 
@@ -43,7 +43,7 @@ def outcome_of(
     stop_reason: str,
     **words: Any,
 ) -> Outcome:
-    """What a method for latency returns; `words` are further fields of the outcome."""
+    """Return the outcome of a method for latency; `words` are further fields of the outcome."""
     if layout is None:
         return Outcome(problem, None, np.inf, bound, stop_reason, **words)
     slot = np.where(problem.pays[device_kinds(problem)[layout.place]], layout.slot, 0)

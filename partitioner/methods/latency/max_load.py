@@ -1,4 +1,4 @@
-"""The split for the largest throughput, run one sample at a time (paper, Appendix F)."""
+"""Method ``max_load``: the chain for the largest throughput, run one sample at a time (paper, Appendix F)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partitioner.problem.variants import SampleProblem
 
 
 def solve_max_load(problem: SampleProblem, settings: Settings) -> Outcome:
-    """Method ``max_load``: the chain with the least largest load, one subgraph of each pass a device."""
+    """Find the chain with the least largest load, with a subgraph of each pass per device: ``max_load``."""
     bound = longest_path(problem)
     chain = solve_exact(problem.chain, settings)
     layout = None if chain.parts is None else layout_of_chain(problem, chain)
@@ -24,7 +24,7 @@ def solve_max_load(problem: SampleProblem, settings: Settings) -> Outcome:
 
 
 def layout_of_chain(problem: SampleProblem, chain: Outcome) -> SubgraphLayout | None:
-    """The stages of a chain as subgraphs; None if they break a rule of the problem."""
+    """Return the stages of a chain as subgraphs; None if they break a rule of the problem."""
     assert chain.parts is not None
     member = chain.problem.member[np.argsort(problem.member)]
     parts = [Part(part.kind, np.flatnonzero(np.isin(member, part.nodes))) for part in chain.parts]

@@ -9,7 +9,7 @@ from partitioner.problem.variants import NodesProblem
 
 
 def best_times(problem: NodesProblem) -> Floats:
-    """Shape (n,): the least time of every node where its whole group may run and fits, or infinity."""
+    """Return the least time of each node on kinds where its group may run and fits, or infinity, (n,)."""
     groups = int(problem.group.max(initial=-1)) + 1
     time = np.full(problem.n, np.inf)
     for k in np.flatnonzero(problem.count).tolist():
@@ -20,7 +20,7 @@ def best_times(problem: NodesProblem) -> Floats:
 
 
 def heads(problem: NodesProblem) -> Floats:
-    """Shape (n,): the longest path in best times that ends with each node."""
+    """Return the longest path in best times that ends with each node, shape (n,)."""
     head: list[float] = best_times(problem).tolist()
     for v in range(problem.n):
         before = problem.predecessors.row(v).tolist()
@@ -29,5 +29,5 @@ def heads(problem: NodesProblem) -> Floats:
 
 
 def longest_path(problem: NodesProblem) -> float:
-    """No layout takes less: nodes on a path run one after another. Infinity if a node may run nowhere."""
+    """Return the longest path in best times, a lower bound; infinity if a node may run nowhere."""
     return float(heads(problem).max(initial=0.0))

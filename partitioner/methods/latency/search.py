@@ -1,4 +1,4 @@
-"""Local search for latency: annealing on the exact time of one sample, in rounds."""
+"""Local search for latency: simulated annealing on the exact time of one sample, in rounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from partitioner.problem.variants import SampleProblem
 
 MOVES_PER_NODE = 100
 CHUNK = 5_000
-VISITS = 20_000_000  # of nodes and edges between two looks at the clock, in about a fifth of a second
+VISITS = 20_000_000  # of nodes and edges between two readings of the clock, about a fifth of a second
 HOT, COLD = 0.05, 0.0002
 WARM = (0.003, 0.01, 0.03)
 TIES = (0.003, 0.01, 0.03, 0.1)
@@ -30,21 +30,21 @@ MIXES = np.cumsum([[0.3, 0.2, 0.2, 0.15, 0.05], [0.15, 0.3, 0.3, 0.15, 0.05]], a
 
 
 class LatencySearch:
-    """A search in progress.
+    """A local search in progress.
 
     Parameters
     ----------
     problem
-        For latency.
+        A problem for latency.
     seed
-        Of everything random.
+        Seed of everything random.
 
     Attributes
     ----------
     value, layout
-        The best that obeys the limits; the layout is None as long as there is none.
+        The best layout that obeys the limits and its latency; None and infinity if there is none yet.
     moves, rounds
-        Moves tried, and rounds, so far.
+        The number of moves tried, and of rounds, so far.
     """
 
     def __init__(self, problem: SampleProblem, seed: int) -> None:
@@ -59,14 +59,14 @@ class LatencySearch:
         self.chunk = min(CHUNK, max(1, VISITS // max(1, visits)))
 
     def offer(self, layout: SubgraphLayout) -> None:
-        """Keep a layout if it obeys the rules and is best so far."""
+        """Keep a layout if it obeys the rules and is the best so far."""
         if obeys(self.problem, layout):
             value = latency(self.problem, layout)
             if value < self.value:
                 self.value, self.layout = value, SubgraphLayout(layout.place, ranked(self.problem, layout))
 
     def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
-        """Round after round while `go_on` says so, up to a limit on the moves."""
+        """Run rounds while `go_on` returns True, up to a limit on the moves."""
         limit = sys.maxsize if limit is None else limit
         while self.moves < limit and self.problem.n and go_on():
             fresh = self.layout is None or self.rounds % 3 != FROM_BEST
@@ -80,7 +80,7 @@ class LatencySearch:
             self._length.learn(self.value < before)
 
     def _round(self, start: SubgraphLayout, warm: float, limit: int, go_on: Callable[[], bool]) -> None:
-        """Cool down from `warm` to `COLD`, with an energy and a mix of moves at random."""
+        """Anneal from temperature `warm` to `COLD`, with a random energy and mix of moves."""
         self.offer(start)
         model, state, scratch = self.model, state_of(self.model, start), scratch_of(self.model)
         begin, end = self.moves, min(self.moves + self._length.moves, limit)
@@ -93,14 +93,14 @@ class LatencySearch:
             budget = min(self.chunk, end - self.moves)
             anneal(model, state, scratch, control, mix, self.bits, best, value, budget)
             self.moves += budget
-            owes = (state.held > model.room).any()
-            strict = min(strict * 1.3, 1e6) if owes else max(strict * 0.9, STRICT)
+            violated = (state.held > model.room).any()
+            strict = min(strict * 1.3, 1e6) if violated else max(strict * 0.9, STRICT)
             if value[0] < self.value:
                 self.offer(layout_of(model, best[0], best[1]))
                 value[0] = self.value
 
     def _fresh(self) -> SubgraphLayout | None:
-        """A greedy split along an order at random; with too much memory if there is no other."""
+        """Return a greedy split along a random order; it may exceed the memory if none obeys it."""
         chain = self.problem.chain
         order = depth_first(chain.successors, chain.predecessors, self.random.random(chain.n)).tolist()
         if self.layout is None and self.rounds == 0:

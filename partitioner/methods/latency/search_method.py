@@ -1,4 +1,4 @@
-"""Local search as a method of its own, for latency."""
+"""Method ``latency_search``, with the critical path as lower bound."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDS = 60
 
 
 def solve_latency_search(problem: SampleProblem, settings: Settings) -> Outcome:
-    """Method ``latency_search``: annealing from greedy splits or a given plan; bound: the critical path."""
+    """Anneal from greedy splits, and from the given plan if there is one: method ``latency_search``."""
     bound = longest_path(problem)
     if np.isinf(bound):
         return no_split(problem)

@@ -1,4 +1,4 @@
-"""The best that can be done for latency: quick plans and bounds, then search and solvers side by side."""
+"""Method ``latency_ip``: quick plans and bounds, then local search and solvers at the same time."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ CPSAT = "cpsat"
 SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"
 MOVES = 1_000  # for each node of a local search in a deterministic run
 POLISH = 1e-2  # seconds for each node of the first local search
-STATED = 400_000  # coefficients of the integer program in a second
-STATING = 0.25  # the largest share of the time that is left for stating it
-SHARE, LONGEST = 0.4, 120.0  # of the time that is left, and seconds, for sequences
+STATED = 400_000  # coefficients of the integer program that are formulated in a second
+STATING = 0.25  # the largest share of the time that is left which formulating may take
+SHARE, LONGEST = 0.4, 120.0  # limits for sequences: share of the time that is left, and seconds
 
 
 def solve_latency(problem: SampleProblem, settings: Settings) -> Outcome:
-    """Method ``latency_ip``: plans and bounds that take seconds, then solvers and local search.
+    """Find plans and bounds that take seconds, then run solvers and local search: method ``latency_ip``.
 
     Raises
     ------
     BackendUnavailable
-        If the backend that was named is missing or not licensed for a program of this size.
+        If the named backend is not installed, or its licence does not cover a program of this size.
     """
     candidates(settings.backend)
     quick = settings.backend.replace("auto", "numba")
@@ -63,7 +63,7 @@ def solve_latency(problem: SampleProblem, settings: Settings) -> Outcome:
 
 
 def _starts(search: LayoutSearch, annealing: LatencySearch) -> Iterator[SubgraphLayout]:
-    """What was given, the greedy split, a local search, and the best sequence of blocks."""
+    """Yield the given layout, the greedy split, that of a local search, and the best sequence of blocks."""
     problem, settings = search.problem, search.settings
     if settings.incumbent is not None and settings.incumbent_subgraph is not None:
         yield SubgraphLayout(places_of(problem, settings.incumbent), settings.incumbent_subgraph)
@@ -90,7 +90,7 @@ def _goes_on(search: LayoutSearch, annealing: LatencySearch) -> bool:
 
 
 def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
-    """Solvers prove or find, while a thread goes on with the local search if there is a core for it."""
+    """Run solvers, while a thread continues the local search if there is a core for it."""
     settings = search.settings
     if _seconds_to_state(search.problem) > STATING * settings.clock.left:
         search.cut_short = True
@@ -102,15 +102,15 @@ def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
     if settings.deterministic:
         _in_turns(search, annealing, backends)
         return
-    beside = settings.workers > 1
-    threads = max(1, settings.workers - beside) if backends[0].parallel else 1
+    anneals = settings.workers > 1
+    threads = max(1, settings.workers - anneals) if backends[0].parallel else 1
     slots = [Slot(backends, threads, SLICE, settings.seed, searches=False)]
     if search.best is not None:
         annealing.offer(search.best)
     done: list[bool] = []
     with closing(WorkerPool()) as pool, ThreadPoolExecutor(1) as executor:
         portfolio = SolverPortfolio(search, pool, slots, _stated)
-        if beside:
+        if anneals:
             executor.submit(annealing.run, lambda: not done and _goes_on(search, annealing))
         try:
             while not search.over and portfolio.step():
@@ -122,13 +122,13 @@ def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
 
 
 def _seconds_to_state(problem: SampleProblem) -> float:
-    """About how long it takes to state the integer program."""
+    """Return approximately how long it takes to formulate the integer program."""
     places = problem.count.sum() * problem.subgraphs * (1 + problem.backward.any())
     return float(places * (problem.n + len(problem.successors.items) + len(problem.nets.pins.items)) / STATED)
 
 
 def _in_turns(search: LayoutSearch, annealing: LatencySearch, backends: list[Capability]) -> None:
-    """Solvers and local search one after another, none of which ends by the clock."""
+    """Run solvers and local search one after another, none of them limited by time."""
 
     def anneal() -> None:
         for layout in _annealed(search, annealing, 0.0):
@@ -144,7 +144,7 @@ def _take(search: LayoutSearch, annealing: LatencySearch) -> None:
 
 
 def _backends(search: LayoutSearch) -> tuple[list[Capability], str]:
-    """The solvers in turn: without a wish CP-SAT comes in too, as a scheduler."""
+    """Return the solvers and a note; for backend ``"auto"`` CP-SAT with a model of its own is added."""
     name = search.settings.backend
     scheduler = replace(BACKENDS[CPSAT], place=SCHEDULER)
     if name == CPSAT:

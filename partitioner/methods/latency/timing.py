@@ -1,4 +1,4 @@
-"""How long one sample takes with a layout, and whether the layout obeys (paper, Appendix A)."""
+"""The latency of a layout, and the check of its rules (paper, Appendix A)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from partitioner.problem.variants import SampleProblem
 
 
 def latency(problem: SampleProblem, layout: SubgraphLayout) -> float:
-    """The last finish if everything starts as early as it can; infinity if units wait in a circle.
+    """Return the last finish when everything starts as early as possible; infinity if units form a cycle.
 
-    Limits are not looked at: any number of subgraphs has a latency.
+    Limits are not checked: layouts with any number of subgraphs have a latency.
     """
     slot = ranked(problem, layout)
     model = model_of(problem, int(slot.max(initial=0)) + 1)
@@ -24,7 +24,7 @@ def latency(problem: SampleProblem, layout: SubgraphLayout) -> float:
 
 
 def obeys(problem: SampleProblem, layout: SubgraphLayout) -> bool:
-    """Whether the layout keeps to memory, allowed kinds, groups and the number of subgraphs."""
+    """Whether the layout obeys memory, allowed kinds, groups and the number of subgraphs."""
     kind = device_kinds(problem)
     if layout.place.min(initial=0) < 0 or layout.place.max(initial=-1) >= len(kind):
         return False
@@ -33,7 +33,7 @@ def obeys(problem: SampleProblem, layout: SubgraphLayout) -> bool:
 
 
 def ranked(problem: SampleProblem, layout: SubgraphLayout) -> Ints:
-    """Shape (n,): the slots numbered without holes on every device and pass; 0 on CPUs."""
+    """Return the slots numbered without gaps on every device and pass, shape (n,); 0 on CPUs."""
     pays = problem.pays[device_kinds(problem)[layout.place]]
     keys = np.stack([layout.place, problem.backward, np.where(pays, layout.slot, 0)], axis=1)
     unique, at = np.unique(keys.astype(np.int64), axis=0, return_inverse=True)

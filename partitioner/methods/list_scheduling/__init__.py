@@ -1,1 +1,1 @@
-"""Operators placed one by one: one engine, the rules of several papers."""
+"""Placement of operators one by one: one engine, and the rules of several papers."""

@@ -1,4 +1,4 @@
-"""How early the last task can end at best."""
+"""A lower bound on the end of the last task."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ROUNDING = 1 - 1e-12
 
 
 def makespan_bound(problem: OperatorNodes) -> float:
-    """No placement and no order has a smaller makespan; transfers are left out.
+    """Return a lower bound on the makespan of every placement and order; transfers are left out.
 
-    The largest of three: the work that the devices share
-    (:func:`partitioner.methods.bounds.relaxation.relax`); the longest path, on which a group
-    counts that must run on one device; and, for thresholds a and b, a + b + the work of all tasks that cannot
-    start before a and must end b before the end, shared by all devices (after Fernandez and Bussell, 1973).
-    Infinity if some task may run nowhere, or memory is too small.
+    It is the largest of three: the work shared by all devices
+    (:func:`partitioner.methods.bounds.relaxation.relax`); the longest path, where the tasks of a group run
+    one after another; and, for thresholds a and b, a + b + the work of all tasks that cannot start before
+    a and must end b before the end, shared by all devices (after Fernandez and Bussell, 1973). The bound is
+    infinity if some task may run nowhere, or the memory is too small.
     """
     tasks = problem.tasks
     least = best_times(problem)
@@ -37,13 +37,13 @@ def makespan_bound(problem: OperatorNodes) -> float:
 
 
 def _around(tasks: Tasks, least: Floats) -> tuple[Floats, Floats]:
-    """What must run before each task and after it, shape (n,) each."""
+    """Return the least time before each task starts and after it ends, shape (n,) each."""
     free = np.zeros(len(tasks.cost))
     return top_level(tasks, least, free), bottom_level(tasks, least, free) - least
 
 
 def _shared(problem: OperatorNodes, price: Floats) -> tuple[Floats, float]:
-    """What each task takes of the joint capacity, shape (n,), and that capacity per unit of time."""
+    """Return the share of each task in the joint capacity, shape (n,), and the capacity per unit of time."""
     present = problem.count > 0
     usable = problem.allowed & present[:, None]
     work = np.where(usable, problem.time.sum(axis=1) * price[:, None], np.inf).min(axis=0)
@@ -52,7 +52,7 @@ def _shared(problem: OperatorNodes, price: Floats) -> tuple[Floats, float]:
 
 
 def _sweep(head: Floats, tail: Floats, share: Floats) -> float:
-    """The largest a + b + the shares of the tasks with heads of at least a and tails of at least b."""
+    """Return the largest a + b + the shares of the tasks with heads of at least a and tails of at least b."""
     order = np.argsort(-tail, kind="stable")
     head, tail, share = head[order], tail[order], share[order]
     levels = np.unique(head)
@@ -64,7 +64,7 @@ def _sweep(head: Floats, tail: Floats, share: Floats) -> float:
 
 
 def _grouped(tasks: Tasks, head: Floats, tail: Floats) -> float:
-    """The longest time of a group on the best device for it, its first head and last tail included."""
+    """Return the longest time of a group on its best device, plus its least head and least tail."""
     count = len(tasks.group_size)
     distinct = {row.tobytes(): row for row in tasks.time}.values()  # np.unique of long rows takes seconds
     time = np.array([np.bincount(tasks.group, row, count) for row in distinct])

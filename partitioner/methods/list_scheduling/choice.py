@@ -1,4 +1,4 @@
-"""Where the next task goes."""
+"""The rules for the device of the next task, and what a rule of the user's is given."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ CHOOSERS = {"earliest_finish": EARLIEST_FINISH, "earliest_start": EARLIEST_START
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What a chooser of the user's is given.
+    """The argument of a user's function that chooses the device of a task.
 
     Parameters
     ----------
     tasks
         All tasks and devices.
     task
-        The number of the one to be placed.
+        The number of the task to be placed.
     fits
-        Shape (D,): whether it may go there, by its group, the memory that is left and its kinds; one is True.
+        Shape (D,): whether the task may go to each device, by its group, the memory left and its kinds; at
+        least one is True.
     start, finish
-        Shape (D,): when it would start and finish there; infinity where it does not fit.
+        Shape (D,): when the task would start and finish on each device; infinity where it does not fit.
     previous
         The device of the task placed before; 0 for the first one.
     """

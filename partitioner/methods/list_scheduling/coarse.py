@@ -1,4 +1,4 @@
-"""Coarser tasks: clusters that run as one, and the way back to their members."""
+"""Clusters of tasks as single tasks, and the expansion of their placement to the members."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partitioner.problem.tasks import Tasks
 
 
 def merged(tasks: Tasks, cluster: Ints) -> Tasks:
-    """Each cluster as one task.
+    """Return tasks of which each is a cluster of the given ones.
 
     Times and sizes add up. An output that other clusters read stays a tensor of its own, read once by each
     of them. Clusters that hold members of one group share a device.
@@ -35,7 +35,7 @@ def merged(tasks: Tasks, cluster: Ints) -> Tasks:
     Raises
     ------
     ValueError
-        If an edge leads from a cluster to one of a smaller number.
+        If an edge leads from a cluster to another with a smaller number.
     """
     count = int(cluster.max(initial=-1)) + 1
     in_edges = cluster[tasks.before.items], cluster[tasks.before.owners()]
@@ -62,12 +62,12 @@ def merged(tasks: Tasks, cluster: Ints) -> Tasks:
 
 
 def expanded(found: Found, cluster: Ints, tasks: Tasks) -> Found:
-    """What was found for clusters, for their members: all where the cluster is, in topological order.
+    """Return the placement of clusters as one of their members, which run in topological order.
 
     Parameters
     ----------
     found
-        For ``merged(tasks, cluster)``.
+        The placement of ``merged(tasks, cluster)``.
     cluster, tasks
         As given to :func:`merged`.
     """
@@ -77,7 +77,7 @@ def expanded(found: Found, cluster: Ints, tasks: Tasks) -> Found:
 
 
 def numbered(tasks: Tasks, label: Ints) -> Ints:
-    """Clusters of any labels, numbered as :func:`merged` needs them: by their first members if edges allow.
+    """Return clusters renumbered for :func:`merged`: by their first members, as far as edges allow, (n,).
 
     Raises
     ------
@@ -99,7 +99,7 @@ def numbered(tasks: Tasks, label: Ints) -> Ints:
 
 
 def _rows(owner: Ints, item: Ints, tensor: Ints, count: int) -> tuple[Rows, Ints]:
-    """The edges between clusters, the first of those with one tensor, and their tensors."""
+    """Return the edges between clusters, once for each tensor, and their tensors."""
     apart = np.flatnonzero(owner != item)
     triples = np.column_stack((owner, item, tensor))[apart]
     kept = apart[np.sort(np.unique(triples, axis=0, return_index=True)[1])]
@@ -108,14 +108,14 @@ def _rows(owner: Ints, item: Ints, tensor: Ints, count: int) -> tuple[Rows, Ints
 
 
 def _sums(values: Floats, cluster: Ints, count: int) -> Floats:
-    """The last axis added up by cluster."""
+    """Return the sums over the last axis for each cluster."""
     total = np.zeros((count, len(values)))
     np.add.at(total, cluster, values.T)
     return np.ascontiguousarray(total.T)
 
 
 def _united(group: Ints, cluster: Ints, count: int) -> Ints:
-    """Shape (count,): groups of clusters, where clusters that touch one group are in one."""
+    """Return the group of each cluster, shape (count,); clusters with members of one group are in one."""
     label, least = np.arange(count), np.full(int(group.max(initial=-1)) + 1, count)
     while True:
         np.minimum.at(least, group, label[cluster])

@@ -1,4 +1,4 @@
-"""Tasks in a fixed order, each to the device that a rule chooses."""
+"""Placement of tasks in a fixed order, each on the device that a rule chooses."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def place_in_order(
     reserve: bool = True,
     settings: Settings = UNLIMITED,
 ) -> Found | None:
-    """Place the tasks one by one.
+    """Place the tasks one by one and return the placement.
 
     Parameters
     ----------
     tasks
         The tasks.
     order
-        All of them, producers before consumers.
+        Shape (n,): all tasks, producers before consumers.
     choose
         A name of :data:`partitioner.methods.list_scheduling.choice.CHOOSERS`: ``"earliest_finish"``,
-        ``"earliest_start"`` or ``"fill"`` (one device after another, never back), the lowest device among
-        equals; or a function of a :class:`partitioner.methods.list_scheduling.choice.Choice`.
+        ``"earliest_start"`` or ``"fill"`` (one device after another, none of them again), the lowest device
+        among equals; or a function of a :class:`partitioner.methods.list_scheduling.choice.Choice`.
     insertion, reserve
         See :class:`partitioner.methods.list_scheduling.task_arrays.TaskArrays`.
     settings
-        Say how much time there is.
+        Say when the run must end.
 
     Returns
     -------
@@ -79,9 +79,9 @@ def place_in_order(
 
 
 def found(state: PartialSchedule) -> Found:
-    """What a state in which everything is placed amounts to.
+    """Return the placement of a state in which all tasks are placed.
 
-    A task without time comes before one that starts at the same moment.
+    A task that takes no time comes before one that starts at the same moment.
     """
     order = np.lexsort((np.arange(len(state.start)), state.finish, state.start))
     return Found(state.device, order, float(state.finish.max(initial=0.0)))
@@ -95,7 +95,7 @@ def _place_by(
     choose: Callable[[Choice], int],
     previous: int,
 ) -> int:
-    """Ask a function of the user's for every device: the last one; ``NOWHERE`` if some task fits nowhere."""
+    """Place tasks by a user's function; return the last device, ``NOWHERE`` if some task fits nowhere."""
     previous = int(previous)
     for v in order.tolist():
         start = np.empty(len(tasks.limit))
@@ -119,7 +119,7 @@ def _place_by(
 
 @njit(cache=True, nogil=True)
 def _place_all(arrays: TaskArrays, state: PartialSchedule, order: Ints, rule: int, previous: int) -> int:
-    """Place tasks by a rule of the engine's: the highest device so far; ``NOWHERE`` if some fits nowhere."""
+    """Place tasks by one of `CHOOSERS`; return the highest device so far, ``NOWHERE`` if one fits nowhere."""
     start = np.empty(len(state.room))
     for v in order:
         d = (
@@ -136,7 +136,7 @@ def _place_all(arrays: TaskArrays, state: PartialSchedule, order: Ints, rule: in
 
 @njit(cache=True, nogil=True)
 def _earliest(arrays: TaskArrays, state: PartialSchedule, v: int, rule: int, start: Floats) -> int:
-    """The device on which the task finishes, or starts, first; `start` has shape (D,) and is overwritten."""
+    """Return the device on which the task finishes, or starts, first; `start`, shape (D,), is overwritten."""
     start_times(arrays, state, v, start)
     best, chosen = np.inf, NOWHERE
     for d in range(len(start)):
@@ -148,7 +148,7 @@ def _earliest(arrays: TaskArrays, state: PartialSchedule, v: int, rule: int, sta
 
 @njit(cache=True, nogil=True)
 def _next_fit(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> int:
-    """The device of its group, or the first one from the current one on that it fits on."""
+    """Return the device of the task's group, or the first one, from `current` on, that the task fits on."""
     home = state.home[arrays.group[v]]
     if home != NOWHERE:
         return home if fits(arrays, state, v, home) else NOWHERE

@@ -1,4 +1,4 @@
-"""Groups by decreasing size, each to the first device with room: for memory that is tight."""
+"""Placement by memory alone, for when the rules of a placer find none: first fit by decreasing size."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
 FALLBACK = (
-    "the placer's own rules found no placement within the memory: the groups were packed into the devices by "
-    "their sizes instead, in the order of the upward rank"
+    "the rules of the placer found no placement within the memory: the groups were packed into the devices "
+    "by their sizes instead, and run in the order of the upward rank"
 )
 
 
@@ -35,9 +35,10 @@ def place_within_memory(tasks: Tasks, settings: Settings) -> tuple[Found | None,
 
 
 def place_first_fit(tasks: Tasks, settings: Settings) -> Found | None:
-    """First fit by decreasing size; then best fit, and groups of few devices first; by upward rank in time.
+    """Return a placement by size, whose tasks run by upward rank; None if every rule leaves a group over.
 
-    None if none of them finds room for all; `settings` are not needed.
+    The rules are first fit and best fit, by decreasing size and then with the groups first that may run on
+    the fewest devices. `settings` are not used.
     """
     few = tasks.group_allowed.sum(axis=0)
     by_size = np.argsort(-tasks.group_size, kind="stable")
@@ -51,7 +52,7 @@ def place_first_fit(tasks: Tasks, settings: Settings) -> Found | None:
 
 
 def _packed(size: Floats, allowed: Bools, limit: Floats, order: Ints, tightest: bool) -> Ints | None:
-    """Shape (groups,): the device of each: the first with room, or the one that it fills most."""
+    """Return the device of each group, shape (groups,): the first, or the fullest, that it fits on."""
     home, room = np.zeros(len(size), dtype=np.int64), limit.copy()
     for group in order.tolist():
         fitting = np.flatnonzero(allowed[:, group] & (size[group] <= room))

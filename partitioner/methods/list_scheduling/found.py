@@ -1,4 +1,4 @@
-"""What a list scheduler returns, and how a method is made of one."""
+"""What a list scheduler returns, and the type of its function."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
 
-PORTION = 5000  # tasks that kernels place between two looks at the clock, in a tenth of a second
+PORTION = 5000  # tasks that kernels place, in a tenth of a second, between two readings of the clock
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A placement with an order.
+    """A placement of tasks with the order in which they run.
 
     Parameters
     ----------
     device
         Shape (n,): the device of every task.
     order
-        All tasks in a topological order; every device runs its own in this order.
+        Shape (n,): all tasks in a topological order; every device runs its tasks in this order.
     estimate
-        The makespan that the rules of the placer count on; infinity if they know no time.
+        The makespan as the placer computes it; infinity if the placer does not compute times.
     notes
-        What a user should know.
+        What a user should know about the placement, each note a clause.
     statistics
-        Figures of the run.
+        Figures of the run by name.
     """
 
     device: Ints
@@ -37,11 +37,11 @@ class Found:
     statistics: Mapping[str, float] = field(default_factory=dict)
 
 
-PlaceTasks = Callable[[Tasks, Settings], Found | None]  # None where the memory is full too early
+PlaceTasks = Callable[[Tasks, Settings], Found | None]  # None: a task fitted nowhere at its turn
 
 
 def portions(n: int, settings: Settings) -> Iterator[slice]:
-    """Yield slices that cover `n` tasks in order, with a look at the clock between them.
+    """Yield slices that cover `n` tasks in order; check between them whether the run should end.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""HEFT (Topcuoglu, Hariri and Wu, 2002), and list schedulers that users compose."""
+"""HEFT (Topcuoglu, Hariri and Wu, 2002), and the list scheduler made of rules that the user chooses."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from partitioner.problem.tasks import Tasks
 
 
 def place_heft(tasks: Tasks, settings: Settings) -> Found | None:
-    """Heterogeneous Earliest Finish Time: by decreasing upward rank, each task where it finishes first.
+    """Place the tasks by decreasing upward rank, each on the device on which it finishes first.
 
-    Idle slots between tasks are used; devices that are full, or may not run a task, are passed over.
+    A task may start in an idle slot between two others. Devices that are full, or may not run the task, are
+    left out.
     """
     order = ordered(tasks, upward_rank(tasks))
     reserve = settings.placing.reserve_memory
@@ -26,12 +27,12 @@ def place_heft(tasks: Tasks, settings: Settings) -> Found | None:
 
 
 def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
-    """The parts that the user chose, :class:`partitioner.Placer`.
+    """Place the tasks by the rules that the user chose, see :class:`partitioner.Placer`.
 
     Raises
     ------
     OptionError
-        If a part has an unknown name, or a function does not return what it should.
+        If a rule has an unknown name, or a function does not return what it should.
     """
     placer = settings.placing.placer
     for name, value, known in (
@@ -39,7 +40,7 @@ def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
         ("choose", placer.choose, CHOOSERS),
     ):
         if not callable(value) and not (isinstance(value, str) and value in known):
-            raise OptionError(f"{name} {shown(value)} of placer is unknown: must be {one_of(value, known)}")
+            raise OptionError(f"{name} of placer = {shown(value)}: must be {one_of(value, known)}")
     rank = PRIORITIES[placer.priority] if isinstance(placer.priority, str) else placer.priority
     priority = _numbers(rank(tasks))
     if priority is None or priority.shape != (tasks.n,) or np.isnan(priority).any():
@@ -55,7 +56,7 @@ def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
 
 
 def _numbers(given: object) -> Floats | None:
-    """What a function returned as an array; None if it cannot be one."""
+    """Return a value as an array of numbers; None if it cannot be one."""
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

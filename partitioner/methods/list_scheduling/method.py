@@ -1,4 +1,4 @@
-"""List schedulers as methods, for every objective."""
+"""Methods made of list schedulers, for every objective."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partitioner.methods.list_scheduling.plan_value import bound_of, improved, p
 from partitioner.methods.method import Method, Outcome, OutOfTimeError, Settings, no_split, out_of_time
 from partitioner.problem.variants import AnyOperators
 
-FULL = "a task fitted on no device any more when its turn came"
+FULL = "the rules of the placer and a packing by size found no placement within the memory"
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class ListMethod:
     place: PlaceTasks
 
     def __call__(self, problem: AnyOperators, settings: Settings) -> Outcome:
-        """Place the tasks; value the placement, or improve it if that is asked for.
+        """Place the tasks, and return the value of the placement, or of a better one if `refine` is set.
 
-        Where the placer's own rules find no room for all, any placement that fits is taken.
+        If the rules of the placer leave a task over, any placement that fits in memory is taken.
         """
         bound = bound_of(problem)
         if np.isinf(bound):
@@ -42,12 +42,12 @@ class ListMethod:
 
 
 def no_room(problem: AnyOperators, settings: Settings, bound: float, impossible: bool) -> Outcome:
-    """Return the outcome where no placement was found, proven impossible or not."""
+    """Return the outcome of a run without a placement; `impossible` says that there is provably none."""
     if impossible:
         return no_split(problem)
     return Outcome(problem, None, np.inf, bound, settings.stop_reason, notes=(FULL,))
 
 
 def as_method(place: PlaceTasks) -> Method:
-    """The method that runs a list scheduler and values what it finds."""
+    """Return the method that runs a list scheduler and computes the value of its placement."""
     return ListMethod(place)

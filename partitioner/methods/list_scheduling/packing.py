@@ -1,4 +1,4 @@
-"""Groups packed into devices by a solver, for memory that is too tight for simple rules."""
+"""Packing of groups into devices by CP-SAT, for when memory is too scarce for simple rules."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from partitioner.methods.solvers.backends.guard import guarded
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 
-UNITS = 2.0**40  # of memory, in the largest that counts
-EFFORT = 5.0  # CP-SAT's deterministic seconds
-LARGEST = 200_000  # pairs of a group and a device that the model may have
+UNITS = 2.0**40  # units of memory in the largest finite limit
+EFFORT = 5.0  # limit in CP-SAT's deterministic seconds
+LARGEST = 200_000  # limit on the pairs of a group and a device in the model
 
 
 def packed(tasks: Tasks, settings: Settings) -> tuple[Ints | None, bool]:
     """Return the device of every group, shape (groups,), or None, and whether it is proven that none fits.
 
-    Sizes are rounded down to whole units, so what CP-SAT refutes is refuted; what it finds is checked.
+    Sizes are rounded down to whole units: if CP-SAT finds no packing, there is none; a packing that it finds
+    is checked with the true sizes.
     """
     pairs = int(tasks.group_allowed.sum())
     if settings.expired or pairs > LARGEST:
@@ -57,8 +58,8 @@ def _solved(tasks: Tasks, limits: SolverLimits) -> Answer:
 
 
 def _whole(tasks: Tasks) -> tuple[Floats, Floats]:
-    """Sizes of the groups rounded down, and limits rounded up, in units of the largest finite limit."""
+    """Return sizes of groups rounded down and limits rounded up; `UNITS` is the largest finite limit."""
     finite = tasks.limit[np.isfinite(tasks.limit)]
     unit = max(float(finite.max(initial=0.0)), 1e-300) / UNITS
-    size = np.minimum(np.floor(tasks.group_size / unit), 2 * UNITS)  # what fits nowhere need not be larger
+    size = np.minimum(np.floor(tasks.group_size / unit), 2 * UNITS)  # larger than every limit
     return size, np.ceil(np.where(np.isfinite(tasks.limit), tasks.limit, 0.0) / unit)

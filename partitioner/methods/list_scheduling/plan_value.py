@@ -1,4 +1,4 @@
-"""What a placement of operators is worth by each measure, and how far a search can improve it."""
+"""The value of a placement of operators by each measure, and its improvement by local search."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from partitioner.problem.variants import (
     OperatorSample,
 )
 
-UNRULY = "what its placement leaves of the contracted graph breaks a rule"
+UNRULY = "its placement, carried over to the contracted graph, breaks a rule of the problem"
 
 
 def bound_of(problem: AnyOperators) -> float:
-    """No plan has a smaller value; infinity if it is proven that there is none."""
+    """Return a lower bound on the value of every plan; infinity if it is proven that there is no plan."""
     if isinstance(problem, OperatorNodes):
         return makespan_bound(problem)
     return longest_path(problem) if isinstance(problem, OperatorSample) else relax(problem).bound
 
 
 def plan_value(problem: AnyOperators, settings: Settings, found: Found, bound: float) -> Outcome:
-    """What a placement is worth; no parts, and a note that says why, if it is no plan for the objective."""
+    """Return the outcome of a placement; without parts, and with a note on why, if it is no valid plan."""
     if isinstance(problem, OperatorNodes):
         return timed(problem, settings, found, bound)
     if isinstance(problem, OperatorSample):
@@ -53,7 +53,7 @@ def plan_value(problem: AnyOperators, settings: Settings, found: Found, bound: f
 
 
 def improved(problem: AnyOperators, settings: Settings, found: Found, bound: float) -> Outcome:
-    """What a local search makes of a placement; never worse than :func:`plan_value`."""
+    """Return the outcome of local search from a placement; it is never worse than :func:`plan_value`."""
     if isinstance(problem, OperatorNodes):
         return plan_value(problem, settings, refined(problem.tasks, found, settings, bound), bound)
     before = plan_value(problem, settings, found, bound)
@@ -64,12 +64,12 @@ def improved(problem: AnyOperators, settings: Settings, found: Found, bound: flo
         after = solve_local_search(problem, start)
     if after.parts is None:
         return before
-    notes = before.notes if before.parts is not None else (*before.notes, "the search began without it")
+    notes = before.notes if before.parts is not None else (*before.notes, "the local search began without it")
     return replace(after, notes=notes, statistics={**before.statistics, **after.statistics})
 
 
 def timed(problem: OperatorProblem, settings: Settings, found: Found, bound: float) -> Outcome:
-    """What a placement is worth by the end of its last operator."""
+    """Return the outcome of a placement whose value is the end of its last operator."""
     tasks = problem.tasks
     value = makespan(tasks, found.device, found.order)
     parts, stop = parts_at(tasks, found.device), settings.ended(bound, value)
@@ -87,7 +87,7 @@ def timed(problem: OperatorProblem, settings: Settings, found: Found, bound: flo
 
 
 def parts_at(tasks: Tasks, device: Ints) -> list[Part]:
-    """The tasks of every device in use."""
+    """Return a part for every device in use, given the device of every task, shape (n,)."""
     return [
         Part(int(tasks.kind[d]), np.flatnonzero(device == d), devices=(int(tasks.index[d]),))
         for d in np.unique(device).tolist()
@@ -95,7 +95,10 @@ def parts_at(tasks: Tasks, device: Ints) -> list[Part]:
 
 
 def _as_parts(problem: OperatorParts, settings: Settings, found: Found, bound: float) -> Outcome:
-    """Every supernode where its heaviest task is; only free nodes may have been elsewhere."""
+    """Return the outcome of parts with every supernode on the device of its longest task.
+
+    Only the free nodes of a supernode may have been on another device.
+    """
     tasks = problem.tasks
     member = problem.member[tasks.node]
     time = tasks.time[found.device, np.arange(tasks.n)]
@@ -110,7 +113,7 @@ def _as_parts(problem: OperatorParts, settings: Settings, found: Found, bound: f
 
 
 def _as_layout(problem: OperatorSample, settings: Settings, found: Found, bound: float) -> Outcome:
-    """The fewest contiguous subgraphs, each as early as possible."""
+    """Return the outcome of the layout with the fewest contiguous subgraphs, each as early as possible."""
     tasks = problem.tasks
     slot = fewest_subgraphs(problem, found.device)
     most = int(slot.max(initial=0))

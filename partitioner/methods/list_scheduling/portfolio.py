@@ -1,4 +1,4 @@
-"""All quick list schedulers, and the best of them improved."""
+"""The portfolio: all quick list schedulers run, and the best placement is improved by local search."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import AnyOperators
 
 LEFT_OUT = (USERS_OWN, "portfolio")
-PATIENCE = 5.0  # seconds for the solver of a placer
+PATIENCE = 5.0  # seconds that a placer may wait for its solver
 FITTING, GIVEN = "a placement that fits", "the given placement"
 
 
 def solve_portfolio(problem: AnyOperators, settings: Settings) -> Outcome:
-    """Method ``portfolio``: the best of all placers that find a placement, improved by local search.
+    """Return the best placement of all placers, improved by local search: method ``portfolio``.
 
-    Where memory is too tight for every placer, any placement that fits is taken.
+    If no placer finds a placement within the memory, any placement that fits is taken.
     """
     tasks, bound = problem.tasks, bound_of(problem)
     if np.isinf(bound):
@@ -57,7 +57,7 @@ def solve_portfolio(problem: AnyOperators, settings: Settings) -> Outcome:
 
 
 def _given(problem: AnyOperators, settings: Settings) -> Iterator[tuple[str, Found]]:
-    """The placement that the user gave to start with, by upward rank."""
+    """Yield the user's placement to start from, if one was given, with its tasks by upward rank."""
     tasks = problem.tasks
     if settings.incumbent is not None:
         device = places_of(problem, settings.incumbent)[problem.member[tasks.node]]
@@ -65,7 +65,7 @@ def _given(problem: AnyOperators, settings: Settings) -> Iterator[tuple[str, Fou
 
 
 def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]:
-    """What the placers find, by name; of small graphs one finds something however little time there is."""
+    """Yield what the placers find, by name; the first to find something does not stop at the time limit."""
     some = False
     settings = replace(settings, patience=np.inf if settings.deterministic else PATIENCE)
     for name, placer in placers().items():
@@ -83,7 +83,7 @@ def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]
 
 
 def placers() -> dict[str, ListMethod]:
-    """The list schedulers of the registry that need nothing of the user's."""
+    """Return the list schedulers of the registry by name, without the one made of the user's rules."""
     names = [name for name, info in METHODS.own.items() if info.places_operators and name not in LEFT_OUT]
     loaded = {name: METHODS[name].load() for name in names}
     return {name: method for name, method in loaded.items() if isinstance(method, ListMethod)}

@@ -1,4 +1,4 @@
-"""How urgent each task is: longest paths to the exits and from the entries, and orders made of them."""
+"""Priorities of tasks: longest paths to the exits and from the entries, and orders made of them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from partitioner.problem.tasks import Tasks
 
 
 def upward_rank(tasks: Tasks) -> Floats:
-    """HEFT's rank: the longest path to an exit, with mean times and mean transfers; shape (n,)."""
+    """Return HEFT's rank: the longest path to an exit, with mean times and transfers, shape (n,)."""
     return bottom_level(tasks, mean_time(tasks), mean_transfer(tasks))
 
 
 def largest_rank(tasks: Tasks) -> Floats:
-    """FastT's rank (Section 5.1): the longest path to an exit, with the largest times and transfers."""
+    """Return FastT's rank (Section 5.1): the longest path to an exit, with largest times and transfers."""
     return bottom_level(tasks, largest_time(tasks), largest_transfer(tasks))
 
 
 def topological(tasks: Tasks) -> Floats:
-    """The tasks in their topological order, the order of the file as far as edges allow."""
+    """Return priorities that keep the tasks in the order of their numbers, shape (n,).
+
+    That is the order of the file as far as the edges allow.
+    """
     return -np.arange(tasks.n, dtype=np.float64)
 
 
@@ -35,7 +38,7 @@ PRIORITIES: dict[str, Callable[[Tasks], Floats]] = {
 
 
 def bottom_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
-    """Shape (n,): the longest path from each task to an exit, its own time included.
+    """Return the longest path from each task to an exit, its own time included, shape (n,).
 
     Parameters
     ----------
@@ -52,26 +55,26 @@ def bottom_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
 
 
 def top_level(tasks: Tasks, time: Floats, transfer: Floats) -> Floats:
-    """Shape (n,): the longest path to each task, its own time left out; see :func:`bottom_level`."""
+    """Return the longest path to each task without its own time, shape (n,); see :func:`bottom_level`."""
     along = transfer[tasks.before_tensor]
     level: Floats = _top(tasks.before.start, tasks.before.items, time, along)
     return level
 
 
 def mean_time(tasks: Tasks) -> Floats:
-    """Shape (n,): over the devices that may run each task."""
+    """Return the mean time of each task over the devices that may run it, shape (n,)."""
     may = np.isfinite(tasks.time)
     return np.asarray(np.where(may, tasks.time, 0.0).sum(axis=0) / np.maximum(may.sum(axis=0), 1))
 
 
 def largest_time(tasks: Tasks) -> Floats:
-    """Shape (n,): over the devices that may run each task."""
+    """Return the largest time of each task over the devices that may run it, shape (n,)."""
     longest: Floats = largest_times(tasks.time)
     return longest
 
 
 def mean_transfer(tasks: Tasks) -> Floats:
-    """Shape (T,): what each tensor takes, over all pairs of different devices."""
+    """Return the mean transfer time of each tensor over all pairs of different devices, shape (T,)."""
     lines, counts = transfer_lines(tasks)
     if not len(lines):
         return np.zeros(len(tasks.cost))
@@ -80,13 +83,13 @@ def mean_transfer(tasks: Tasks) -> Floats:
 
 
 def largest_transfer(tasks: Tasks) -> Floats:
-    """Shape (T,): what each tensor takes, over all pairs of different devices."""
+    """Return the largest transfer time of each tensor over all pairs of different devices, shape (T,)."""
     longest: Floats = largest_transfers(tasks.cost, transfer_lines(tasks)[0])
     return longest
 
 
 def transfer_lines(tasks: Tasks) -> tuple[Floats, Ints]:
-    """Slopes and intercepts that occur between two different devices, shape (k, 2), and how often each."""
+    """Return the slopes and intercepts of links between different devices, shape (k, 2), and their counts."""
     apart = ~np.eye(len(tasks.limit), dtype=bool)
     pairs = np.column_stack((tasks.slope[apart], tasks.intercept[apart]))
     lines, counts = np.unique(pairs, axis=0, return_counts=True)
@@ -94,14 +97,16 @@ def transfer_lines(tasks: Tasks) -> tuple[Floats, Ints]:
 
 
 def ordered(tasks: Tasks, priority: Floats) -> Ints:
-    """All tasks: of those whose producers are out, always the one of largest priority, first among equals.
+    """Return a topological order in which the ready task of largest priority always comes next, shape (n,).
+
+    Among equals the task with the lowest number comes first.
 
     Parameters
     ----------
     tasks
         The tasks.
     priority
-        Shape (n,).
+        Shape (n,): the priority of each task.
     """
     missing = np.diff(tasks.before.start)
     left, keys = missing.tolist(), (-priority).tolist()
@@ -121,7 +126,7 @@ def ordered(tasks: Tasks, priority: Floats) -> Ints:
 
 @njit(cache=True, nogil=True)
 def largest_times(time: Floats) -> Floats:
-    """Shape (n,): of times of shape (D, n) the largest that is finite."""
+    """Return the largest finite time of each task, shape (n,); `time` has shape (D, n)."""
     longest = np.zeros(time.shape[1])
     for d in range(len(time)):
         for v in range(len(longest)):
@@ -132,7 +137,7 @@ def largest_times(time: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def largest_transfers(cost: Floats, lines: Floats) -> Floats:
-    """Shape (T,): of transfers along links of :func:`transfer_lines`; 0 without links."""
+    """Return the largest time of each tensor along links of :func:`transfer_lines`, shape (T,); 0 without."""
     longest = np.zeros(len(cost))
     for k in range(len(lines)):
         for t in range(len(cost)):
@@ -142,7 +147,7 @@ def largest_transfers(cost: Floats, lines: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def bottom(start: Ints, after: Ints, time: Floats, along: Floats) -> Floats:
-    """See :func:`bottom_level`; `along` is for each edge to a consumer."""
+    """Return :func:`bottom_level`; `along` is the transfer time of each edge to a consumer."""
     level = time.copy()
     for v in range(len(time) - 1, -1, -1):
         for e in range(start[v], start[v + 1]):

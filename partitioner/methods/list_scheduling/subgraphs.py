@@ -12,15 +12,16 @@ from partitioner.workload.graph import Bools
 
 
 def fewest_subgraphs(problem: SampleProblem, device: Ints) -> Ints:
-    """Shape (n,): how often a path of its pass has left a node's device and come back before the node.
+    """Return the index of every node's subgraph on its device, shape (n,), with as few subgraphs as possible.
 
-    These are the indices of the fewest contiguous subgraphs, each as early as possible (paper,
-    Definition 3.1); 0 on devices that do not pay for transfers.
+    The subgraphs are contiguous (paper, Definition 3.1), and each is as early as possible: the index counts
+    how often a path of the node's pass leaves its device before the node. It is 0 on devices that do not
+    pay for transfers.
 
     Parameters
     ----------
     problem
-        For latency.
+        A problem for latency.
     device
         Shape (n,): the device of every node, numbered kind by kind.
     """
@@ -33,7 +34,7 @@ def fewest_subgraphs(problem: SampleProblem, device: Ints) -> Ints:
 
 @njit(cache=True, nogil=True)
 def _count(start: Ints, after: Ints, backward: Bools, here: Bools, slot: Ints) -> None:
-    """Write the indices of the nodes that are here."""
+    """Write the indices of the nodes on one device, for which `here` is True, to `slot`."""
     count = np.zeros(len(here), dtype=np.int64)
     for u in range(len(here)):
         if here[u]:

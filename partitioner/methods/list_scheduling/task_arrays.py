@@ -1,4 +1,4 @@
-"""What the compiled loops of list scheduling stand on: the tasks, and the state of the devices."""
+"""The arrays and steps of the compiled list schedulers: the tasks, the state of the devices, booking."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
-# No Python ints: to numba they are types of their own, for which it would compile everything once more.
+# Not Python ints: numba has other types for these and would compile every kernel once more for them.
 FIRST: int = np.int64(0)  # type: ignore[assignment]
 NOWHERE: int = np.int64(-1)  # type: ignore[assignment]
 
 
 class TaskArrays(NamedTuple):
-    """What does not change, see :class:`partitioner.problem.tasks.Tasks`.
+    """The tasks and devices in arrays, which do not change; see :class:`partitioner.problem.tasks.Tasks`.
 
     Parameters
     ----------
     reserve
-        Whether the first task of a group takes the memory of all.
+        Whether the first task of a group takes the memory of the whole group.
     insertion
-        Whether tasks may start in idle slots between others.
+        Whether tasks may start in idle slots between two others.
     """
 
     time: Floats
@@ -47,24 +47,24 @@ class TaskArrays(NamedTuple):
 
 
 class PartialSchedule(NamedTuple):
-    """What has been placed so far.
+    """The tasks placed so far, with their times, and what is left of the devices.
 
     Parameters
     ----------
     device, start, finish
-        Shape (n,): device, or ``NOWHERE``, and times of every task.
+        Shape (n,): the device of every task, or ``NOWHERE``, and when it starts and ends.
     room
-        Shape (D,): memory that is left.
+        Shape (D,): memory that is left on each device.
     home
-        Shape (groups,): device of every group, or ``NOWHERE``.
+        Shape (groups,): the device of every group, or ``NOWHERE``.
     end
         Shape (D,): when the last task of each device ends.
     idle_from, idle_to, idle_count
-        Shapes (D, n), (D, n), (D,): the idle slots before that, in order of time.
+        Shapes (D, n), (D, n), (D,): begin, end and number of the idle slots before `end`, in order of time.
     arrival
-        Shape (T, D): with contention, when each tensor is on each device; infinity if it was not sent.
+        Shape (T, D): with contention, when each tensor arrives on each device; infinity if it was not sent.
     channel
-        Shape (D,): with contention, when the channel of each device is free.
+        Shape (D,): with contention, from when on the channel of each device is free.
     """
 
     device: Ints
@@ -81,7 +81,7 @@ class PartialSchedule(NamedTuple):
 
 
 def arrays_of(tasks: Tasks, reserve: bool = True, insertion: bool = True) -> TaskArrays:
-    """The tasks as the loops read them."""
+    """Return the tasks as the compiled loops read them."""
     return TaskArrays(
         time=tasks.time,
         size=tasks.size,
@@ -104,7 +104,7 @@ def arrays_of(tasks: Tasks, reserve: bool = True, insertion: bool = True) -> Tas
 
 
 def new_state(tasks: Tasks) -> PartialSchedule:
-    """Nothing is placed, all devices are empty."""
+    """Return a schedule in which nothing is placed."""
     tensors = len(tasks.cost) if tasks.contention else 0
     state: PartialSchedule = empty_state(tasks.limit, tasks.n, len(tasks.group_size), tensors)
     return state
@@ -112,7 +112,7 @@ def new_state(tasks: Tasks) -> PartialSchedule:
 
 @njit(cache=True, nogil=True)
 def empty_state(limit: Floats, n: int, groups: int, tensors: int) -> PartialSchedule:
-    """As :func:`new_state`, for `n` tasks in `groups` groups; `tensors` is 0 without contention."""
+    """Return an empty schedule of `n` tasks in `groups` groups; `tensors` is 0 without contention."""
     d = len(limit)
     return PartialSchedule(
         np.full(n, NOWHERE),
@@ -140,10 +140,10 @@ def fits(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def arrives(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> float:
-    """When the tensor that task `u` made is on device `d`, if it is sent as soon as may be.
+    """Return when the tensor that task `u` makes is on device `d`, if it is sent as soon as possible.
 
-    With contention as Baechi has it: the transfer takes the sender's channel from when it is free, the
-    receiver's from then on or when that is free. What takes no time needs no channel.
+    With contention, as in Baechi, the transfer takes the sender's channel as soon as that is free, and then
+    the receiver's as soon as that is free. A transfer that takes no time needs no channel.
     """
     source = state.device[u]
     if source == d:
@@ -159,7 +159,7 @@ def arrives(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: 
 
 @njit(cache=True, nogil=True)
 def ready_time(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
-    """When all inputs of task `v` are on device `d`; each transfer is judged by itself."""
+    """Return when all inputs of task `v` are on device `d`, each transfer as if it were the only one."""
     ready = 0.0
     for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
         ready = max(ready, arrives(arrays, state, arrays.before[e], arrays.before_tensor[e], d))
@@ -168,7 +168,7 @@ def ready_time(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> fl
 
 @njit(cache=True, nogil=True)
 def earliest_start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
-    """When task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
+    """Return when task `v` could start on device `d`: in the first idle slot long enough, or at its end."""
     ready, end = ready_time(arrays, state, v, d), state.end[d]
     count = state.idle_count[d] if arrays.insertion and ready < end else 0
     return float(first_slot(state.idle_from, state.idle_to, d, count, ready, arrays.time[d, v], end))
@@ -176,9 +176,9 @@ def earliest_start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -
 
 @njit(cache=True, nogil=True)
 def start_times(arrays: TaskArrays, state: PartialSchedule, v: int, start: Floats) -> None:
-    """Fill `start`, shape (D,): :func:`earliest_start` on every device, infinity where the task does not fit.
+    """Write :func:`earliest_start` on every device, infinity where the task does not fit, to `start`, (D,).
 
-    Much faster than one call a device: in loops over devices, calls that are given all arrays are dear.
+    This is much faster than one call for each device, because a call that is given all arrays takes long.
     """
     for d in range(len(start)):
         start[d] = ready_time(arrays, state, v, d)
@@ -201,7 +201,7 @@ def start_times(arrays: TaskArrays, state: PartialSchedule, v: int, start: Float
 def first_slot(
     idle_from: Floats, idle_to: Floats, d: int, count: int, ready: float, length: float, end: float
 ) -> float:
-    """The start in the first of `count` idle slots that is long enough, or at the end."""
+    """Return the start in the first of `count` idle slots that is long enough, or at the end."""
     first = np.searchsorted(idle_to[d, :count], ready) if count else 0
     for i in range(first, count):
         begin = max(ready, idle_from[d, i])
@@ -236,7 +236,7 @@ def book(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> None:
 
 @njit(cache=True, nogil=True)
 def send(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int) -> None:
-    """With contention: send a tensor that task `u` made to device `d`, unless it is there or was sent."""
+    """Send a tensor that task `u` made to device `d`, with contention, unless it is there or was sent."""
     source = state.device[u]
     if source == d or state.arrival[tensor, d] < np.inf:
         return
@@ -252,7 +252,7 @@ def send(arrays: TaskArrays, state: PartialSchedule, u: int, tensor: int, d: int
 def add_slot(
     idle_from: Floats, idle_to: Floats, count: Ints, d: int, place: int, begin: float, end: float
 ) -> None:
-    """Make an idle slot of device `d` at a place of its list; arrays as in :class:`PartialSchedule`."""
+    """Insert an idle slot of device `d` at `place` in its list; arrays as in :class:`PartialSchedule`."""
     for i in range(count[d], place, -1):
         idle_from[d, i], idle_to[d, i] = idle_from[d, i - 1], idle_to[d, i - 1]
     idle_from[d, place], idle_to[d, place] = begin, end
@@ -261,7 +261,7 @@ def add_slot(
 
 @njit(cache=True, nogil=True)
 def fill_slot(idle_from: Floats, idle_to: Floats, count: Ints, d: int, begin: float, end: float) -> None:
-    """Take the time from `begin` to `end` out of the idle slot that holds it, which even a moment parts."""
+    """Remove the time from `begin` to `end` from its idle slot; if they are equal, the slot is cut in two."""
     place = int(np.searchsorted(idle_from[d, : count[d]], begin, side="right")) - 1
     before, after = idle_from[d, place], idle_to[d, place]
     if before < begin and end < after:

@@ -18,17 +18,17 @@ from partitioner.problem.tasks import Tasks
 
 
 def makespan(tasks: Tasks, device: Ints, order: Ints) -> float:
-    """When the last task ends, see :func:`finish_times`."""
+    """Return when the last task ends, see :func:`finish_times`."""
     return float(finish_times(tasks, device, order).max(initial=0.0))
 
 
 def finish_times(tasks: Tasks, device: Ints, order: Ints) -> Floats:
-    """Shape (n,): when each task ends, see :func:`as_run`."""
+    """Return when each task ends, shape (n,), see :func:`as_run`."""
     return as_run(tasks, device, order)[1].finish
 
 
 def as_run(tasks: Tasks, device: Ints, order: Ints) -> tuple[TaskArrays, PartialSchedule]:
-    """A placement as it runs.
+    """Return the arrays of the tasks, and the schedule of a placement with all its times.
 
     A task starts when the one before it on its device has ended and its inputs have arrived. Tensors leave
     as soon as they are made, once for each device that reads them; with contention in the order of the
@@ -51,7 +51,7 @@ def as_run(tasks: Tasks, device: Ints, order: Ints) -> tuple[TaskArrays, Partial
 
 
 def _queues(device: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
-    """For each task the next one on its device, shape (n,), and the first of each device, shape (D,)."""
+    """Return the next task on the device of each task, shape (n,), and the first of each device, (D,)."""
     following, first = np.full(len(order), NOWHERE), np.full(count, NOWHERE)
     for d in range(count):
         mine = order[device[order] == d]
@@ -62,7 +62,7 @@ def _queues(device: Ints, order: Ints, count: int) -> tuple[Ints, Ints]:
 
 @njit(cache=True, nogil=True)
 def _run(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> None:
-    """Without contention: one task after another, in the order given."""
+    """Time the tasks one after another in the given order, without contention."""
     for v in order:
         d = state.device[v]
         begin = state.end[d]
@@ -74,16 +74,19 @@ def _run(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> None:
 
 @njit(cache=True, nogil=True)
 def run_eagerly(arrays: TaskArrays, state: PartialSchedule, order: Ints, following: Ints, head: Ints) -> None:
-    """With contention: from one end of a task to the next, the first in the order among equal ones.
+    """Time the tasks with contention, by the ends of tasks in order of time.
+
+    Of tasks that end at the same time the first one in `order` counts first.
 
     Parameters
     ----------
     arrays, state
         The tasks, and a state in which all are placed, nothing was sent, and channels are free.
     order
-        As in :func:`finish_times`.
+        Shape (n,): all tasks in a topological order.
     following, head
-        The queues of the devices; `head` is changed.
+        Shapes (n,) and (D,): the next task on the device of each task, and the next one to run of each
+        device; `head` is changed.
     """
     device, start, finish, end = state.device, state.start, state.finish, state.end
     arrival, channel, time = state.arrival, state.channel, arrays.time
@@ -127,7 +130,7 @@ def run_eagerly(arrays: TaskArrays, state: PartialSchedule, order: Ints, followi
 
 @njit(cache=True, inline="always")
 def _next(due: Floats, head: Ints, position: Ints) -> int:
-    """The device whose task ends next, among equal ones that of the first in the order."""
+    """Return the device whose task ends next; of several, that of the first task in the order."""
     chosen = 0
     for d in range(1, len(due)):
         tied = due[d] == due[chosen] and due[d] < np.inf

@@ -1,4 +1,4 @@
-"""Sets that are united, compiled: each has one member that stands for it."""
+"""Disjoint sets that are united (union-find), compiled: one member of each set is its root."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from partitioner.problem.arrays import Ints
 
 @njit(cache=True, nogil=True)
 def root(parent: Ints, member: int) -> int:
-    """The member that stands for the set; paths to it are halved on the way.
+    """Return the root of the member's set; the path to it is halved.
 
     Parameters
     ----------
     parent
-        For each member one that is nearer to what stands for its set; that itself where nothing is nearer.
+        Shape (members,): for each member one that is nearer to the root; for the root itself.
     member
-        Any member.
+        Any member of the set.
     """
     while parent[member] != member:
         parent[member] = parent[parent[member]]

@@ -1,1 +1,1 @@
-"""Local search over the nets: annealing with moves of nodes, nets and clusters; the paper's baseline."""
+"""Local search: simulated annealing with moves of supernodes, nets and clusters."""

@@ -1,4 +1,4 @@
-"""The arrays that the compiled search reads and writes, by name."""
+"""The named arrays that the compiled search reads and writes."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from numpy.typing import NDArray
 from partitioner.problem.arrays import Floats, Ints
 
 BUSY, INTO, OUT, LOAD, SCORE = 0, 2, 4, 6, 8  # by pass: two columns each
-HELD, WRONG, DEBT, ROOM, FARE = 10, 11, 12, 13, 14
+HELD, BARRED, VIOLATION, ROOM, TRANSFER_FACTOR = 10, 11, 12, 13, 14
 COLUMNS = 15
 
 
 class PlacementModel(NamedTuple):
-    """What places cost: n supernodes, D devices, E nets, P pins, m nodes of regions.
+    """The costs of placements: n supernodes, D devices, E nets, P pins, m nodes of regions.
 
     Parameters
     ----------
     time
-        Shape (n, D, 2): processing time by pass; the second pass is idle unless `passes` is 2.
+        Shape (n, D, 2): processing time by pass; all is in the first pass unless `passes` is 2.
     size
         Shape (n,): memory.
     violation_scale
-        Mean memory of a supernode, the unit of what is above a device's room.
+        Mean memory of a supernode, the unit in which memory above a device's limit is counted.
     allowed
-        Shape (n, D): whether the supernode may run there.
+        Shape (n, D): whether the supernode may run on the device.
     room, transfer_factor, contiguous
-        Shape (D,): the device's memory, what it pays for a transfer of cost 1, and whether its share must
-        be contiguous.
+        Shape (D,): the device's memory, its time for a transfer of cost 1, and whether its share must be
+        contiguous.
     net_start, net
-        Of every supernode, as rows, shape (P, 2): its nets, and the pass in which it reads each first.
+        Rows over supernodes, shapes (n + 1,) and (P, 2): the nets of each, and the pass in which it first
+        reads each net.
     pin_start, pin
-        The supernodes of every net, as rows.
+        Rows over nets, shapes (E + 1,) and (P,): the supernodes of each.
     cost
         Shape (E,): see :class:`partitioner.problem.problem.Nets`.
     made
         Shape (E, 3): number of pins, source, and the pass in which the tensor is made.
     owner, before_start, before
-        Of the regions' nodes in a topological order: shape (m,), their supernodes; their direct
-        predecessors, as rows.
+        Of the regions' nodes in a topological order: their supernodes, shape (m,); and rows of their direct
+        predecessors.
     communication, passes
-        The model's number, and how many passes the objective tells apart.
+        The number of the communication model, and how many passes have loads of their own.
     """
 
     time: Floats
@@ -66,7 +67,7 @@ class PlacementModel(NamedTuple):
 
 
 class PlacementState(NamedTuple):
-    """Where everything is, and what follows from it.
+    """The device of every supernode, and the sums that follow from it.
 
     Parameters
     ----------
@@ -76,9 +77,9 @@ class PlacementState(NamedTuple):
         Shape (E, D, 2): how many pins of a net are on a device, and how many of these read in the
         forward pass (counted only where there are two passes).
     ledger
-        Shape (D, COLUMNS): of every device, by pass: processing, transfers in and out, load, and the
-        load over a scale to a high power; memory taken, supernodes that may not run there, what it
-        owes to the limits, its memory, and what it pays for a transfer of cost 1.
+        Shape (D, COLUMNS): of every device, by pass: processing, transfers in and out, load, and a high power
+        of the load over a scale; then the memory used, the number of supernodes that may not run there, the
+        violation of limits, the memory, and the time of a transfer of cost 1.
     """
 
     place: Ints
@@ -87,18 +88,18 @@ class PlacementState(NamedTuple):
 
 
 class AnnealingControl(NamedTuple):
-    """How to anneal; all but `doublings` in units of the largest load.
+    """Parameters of annealing; all but `doublings` are in units of the largest load.
 
     Parameters
     ----------
     temperature
-        By how much a move that is accepted makes things worse, on the average.
+        The mean increase of the energy that is accepted.
     strict
-        What a broken limit costs.
+        Penalty for a violation of 1.
     tie
-        Weight of the sum of the loads.
+        Weight of the sum of the loads in the energy.
     doublings
-        The power mean's exponent is two to this power.
+        The exponent of the power mean of the loads is two to this power.
     """
 
     temperature: float

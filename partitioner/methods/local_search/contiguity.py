@@ -1,4 +1,4 @@
-"""Compiled: are the shares of devices contiguous (paper, Definition 3.1)?"""
+"""The check whether the shares of devices are contiguous (paper, Definition 3.1), compiled."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -9,16 +9,16 @@ from partitioner.base.compiled import njit
 
 @njit(cache=True)
 def leaves_and_returns(stamp, touched, contiguous, place, owner, before_start, before, away):
-    """Whether a path leaves one of the devices that were touched and comes back, which it must not.
+    """Whether a path leaves a touched device and comes back to it, so that its share is not contiguous.
 
     Parameters
     ----------
     stamp, touched, contiguous
-        The devices d to look at: `touched[d]` is the stamp, and `contiguous[d]`.
+        Shape (D,) each: device d is checked if `touched[d]` is the stamp and `contiguous[d]` is True.
     place, owner, before_start, before
-        See the model and the state.
+        See :class:`PlacementState` and :class:`PlacementModel`.
     away
-        Scratch, shape (m,).
+        Shape (m,): scratch space.
     """
     for d in range(len(contiguous)):
         if touched[d] != stamp or not contiguous[d]:

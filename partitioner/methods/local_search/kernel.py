@@ -1,4 +1,4 @@
-"""The compiled search: annealing over the places of supernodes."""
+"""Simulated annealing over the devices of supernodes, compiled."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -9,36 +9,37 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.proposals import draw_unit, propose
-from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_debt
+from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_violation
 
 ROUNDING = 1e-9
 
 
 @njit(cache=True, nogil=True)
 def anneal(model, state, control, mix, rng, best, budget):
-    """Propose moves and accept them as annealing does, until `budget` shifts of supernodes.
+    """Propose moves and accept or reject them as annealing does, until `budget` shifts of supernodes.
 
-    A move of several supernodes is applied one shift at a time, judged, and taken back where it is not
-    accepted; of a cluster the prefix is kept that does best.
+    A move of several supernodes is applied one shift at a time and undone if it is not accepted; of a move
+    of a cluster the prefix with the smallest energy is kept.
 
     Parameters
     ----------
     model, state, control
-        See the classes; the state is changed.
+        See :class:`PlacementModel`, :class:`PlacementState` and :class:`AnnealingControl`; the state is
+        changed.
     mix
-        Shape (5,): the shares of the kinds of moves, cumulated; what is missing to 1 is that of the sixth.
+        Shape (5,): cumulated shares of the first five kinds of moves; the rest up to 1 is that of the sixth.
     rng
-        Shape (1,): the state of the random numbers; changed.
+        Shape (1,): the state of the random numbers, which is changed.
     best
-        Shape (n + 1,): the best places so far and their value; replaced by better ones that obey the
+        Shape (n + 1,): the best devices so far and their value, overwritten by better ones that obey the
         limits.
     budget
-        How many shifts; a check of contiguity counts as some.
+        Shifts after which to end; a check of contiguity counts as several.
 
     Returns
     -------
     int
-        The shifts made.
+        The number of shifts made.
     """
     scale = max(refresh(model, state), 1e-300)
     time, size, violation_scale, allowed = model.time, model.size, model.violation_scale, model.allowed
@@ -97,7 +98,7 @@ def anneal(model, state, control, mix, rng, best, budget):
                     rate(ledger, d, communication, passes, scale, violation_scale, doublings)
         if accepted:
             energy = target
-            value, violation = value_and_debt(ledger)
+            value, violation = value_and_violation(ledger)
             if value < best[n] * (1 - ROUNDING) and violation <= ROUNDING:
                 held[:] = 0.0
                 for v in range(n):

@@ -1,17 +1,17 @@
-"""How long rounds of annealing are."""
+"""The length of rounds of annealing."""
 
 from __future__ import annotations
 
-TRIES, LONGER = 6, 2  # rounds without better parts before rounds become longer, and by how much
+TRIES, LONGER = 6, 2  # rounds without better parts before rounds become longer, and the factor
 
 
 class Length:
-    """The moves of a round: more once rounds of a length find nothing more.
+    """The number of moves in a round, which grows when several rounds find nothing better.
 
     Parameters
     ----------
     moves
-        Of the first rounds.
+        The moves of the first rounds.
 
     Examples
     --------
@@ -26,7 +26,7 @@ class Length:
         self.moves, self._idle = moves, 0
 
     def learn(self, better: bool) -> None:
-        """Take in whether a round has found something better."""
+        """Update the length by whether the last round has found something better."""
         self._idle = 0 if better else self._idle + 1
         if self._idle == TRIES:
             self._idle, self.moves = 0, LONGER * self.moves

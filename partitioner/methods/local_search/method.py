@@ -1,4 +1,4 @@
-"""Local search as a method of its own, with the relaxation's lower bound."""
+"""Method ``local_search``, with the relaxation's lower bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUNDS = 15
 
 
 def solve_local_search(problem: PartsProblem, settings: Settings) -> Outcome:
-    """Method ``local_search``: annealing from random starts, or from the plan given to start with."""
+    """Anneal from random placements, and from the given plan if there is one: method ``local_search``."""
     bound = relax(problem).bound
     if np.isinf(bound):
         return no_split(problem)
@@ -26,7 +26,7 @@ def solve_local_search(problem: PartsProblem, settings: Settings) -> Outcome:
 
 
 def outcome_of(search: LocalSearch, settings: Settings, bound: float) -> Outcome:
-    """What a search has come to."""
+    """Return the outcome of a search."""
     value = search.value
     stop = settings.ended(bound, value)
     statistics = {"moves": float(search.shifts)}

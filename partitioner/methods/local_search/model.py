@@ -1,4 +1,4 @@
-"""From a problem to the arrays of the compiled search, and back to parts."""
+"""The arrays of the compiled search, made from a problem."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.variants import PartsProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
-LARGEST_COST = 1e3
+LARGEST_COST = 1e3  # in units of the time of all supernodes on their slowest kinds
 
 
 def model_of(problem: PartsProblem) -> PlacementModel:
-    """The problem as the compiled search reads it."""
+    """Return the arrays of a problem for the compiled search."""
     kind, nets = device_kinds(problem), problem.nets
     by_pin = np.argsort(nets.pins.items, kind="stable")
     owner, before_start, before = _ordered_regions(problem)
@@ -43,7 +43,7 @@ def model_of(problem: PartsProblem) -> PlacementModel:
 
 
 def new_state(model: PlacementModel) -> PlacementState:
-    """A state in which nothing is counted yet."""
+    """Return a state with everything on device 0, whose sums are not computed yet."""
     nets, devices = len(model.cost), len(model.room)
     return PlacementState(
         place=np.zeros(len(model.size), dtype=np.int64),
@@ -53,7 +53,7 @@ def new_state(model: PlacementModel) -> PlacementState:
 
 
 def _times(problem: PartsProblem) -> Floats:
-    """Shape (K, 2, n): by pass; where a supernode may not run, its best time elsewhere."""
+    """Return times by pass, shape (K, 2, n); where a supernode may not run, its best time elsewhere."""
     time = problem.time
     if problem.measure.passes == 1:
         time = np.stack((time.sum(axis=1), np.zeros_like(time[:, 0])), axis=1)
@@ -63,13 +63,13 @@ def _times(problem: PartsProblem) -> Floats:
 
 
 def _clipped(cost: Floats, time: Floats, problem: PartsProblem) -> Floats:
-    """Costs without those so large that their rounding would swamp the rest when they are taken away."""
+    """Return the costs clipped, as rounding errors of very large ones would hide all smaller loads."""
     most = float(time.max(axis=0).sum()) / problem.transfer_factor[problem.pays].min(initial=1.0)
     return np.minimum(cost, LARGEST_COST * most) if most > 0 else cost
 
 
 def _ordered_regions(problem: PartsProblem) -> tuple[Ints, Ints, Ints]:
-    """The regions side by side: owners in a topological order, and predecessors as rows."""
+    """Return all regions as one: owners in a topological order, and rows of predecessors."""
     owner = np.concatenate([np.zeros(0, dtype=np.int64), *(region.owner for region in problem.regions)])
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(owner)))

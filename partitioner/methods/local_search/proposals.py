@@ -1,4 +1,4 @@
-"""Compiled proposals of moves: one supernode, two, a net, a cluster, a run of numbers, two devices."""
+"""Random moves, compiled: of a supernode, two, a net, a cluster, a run of numbers, or two devices."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -15,7 +15,7 @@ LARGEST = 1024
 
 @njit(cache=True, inline="always")
 def draw_below(rng, n):
-    """A random integer from 0 to n - 1 (xorshift)."""
+    """Return a random integer from 0 to n - 1 (xorshift)."""
     x = rng[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
@@ -26,7 +26,7 @@ def draw_below(rng, n):
 
 @njit(cache=True, inline="always")
 def draw_unit(rng):
-    """A random number above 0 and at most 1."""
+    """Return a random number above 0 and at most 1."""
     return (draw_below(rng, 1 << 31) + 1) / (1 << 31)
 
 
@@ -35,28 +35,28 @@ def propose(
     n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front,
     who, where,
 ):  # fmt: skip
-    """Draw a move of supernodes to other devices.
+    """Draw a move of supernodes to other devices, write it to `who` and `where`, and return its length.
 
-    A supernode `v` is drawn, more often from loaded devices, and a device, mostly one that shares a net
-    with it. The shares in `mix` then say what moves there: `v`; `v` in exchange for another; all of a
-    net; a cluster around `v`; supernodes of successive numbers (neighbours in a linear order), of the
-    same device or of all; or everything on the two devices changes sides.
+    A supernode `v` is drawn, more often from devices with a large load, and a device, mostly one that holds
+    a pin of one of its nets. The shares in `mix` then say what moves there: `v`; `v` in exchange for another
+    supernode; a whole net; a cluster around `v`; supernodes of successive numbers (neighbours in a linear
+    order), either of the same device or of all; or the two devices exchange everything.
 
     Parameters
     ----------
     n, devices, rng, mix
-        See `anneal`.
+        Numbers of supernodes and devices, and see :func:`anneal`.
     ledger, place, net_start, net, pin_start, pin, cost
-        See the model and the state.
+        See :class:`PlacementModel` and :class:`PlacementState`.
     stamp, mark, attach, front
-        A number not used before, and scratch of shape (n,).
+        A number not used before, and scratch space of shape (n,) each.
     who, where
-        Shape (n + 1,): written, the supernodes and their new devices.
+        Shape (n + 1,): the supernodes and their new devices are written to these.
 
     Returns
     -------
     tuple of int and bool
-        How many supernodes move, and whether any first part of them is a move as good.
+        How many supernodes move, and whether every prefix of them is a valid move, too.
     """
     v = draw_below(rng, n)
     a = place[v]
@@ -118,9 +118,9 @@ def propose(
 def _grow(
     v, goal, greedy, rng, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front, who
 ):  # fmt: skip
-    """Fill `who` with up to `goal` supernodes on the device of `v`, joined by nets, from `v` on.
+    """Write up to `goal` supernodes of the device of `v`, joined to it by nets, to `who`; return the number.
 
-    If `greedy`, the one that shares the dearest nets with those before comes next; else any neighbour.
+    If `greedy`, the one that shares the most costly nets with those before comes next; else a random one.
     """
     moves, waiting = 0, 1
     front[0], mark[v], attach[v] = v, stamp, 0.0

@@ -1,4 +1,4 @@
-"""Annealing in rounds, from fresh starts and from the best places so far."""
+"""Annealing in rounds, from random placements and from the best one so far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.arrays import DEBT, AnnealingControl
+from partitioner.methods.local_search.arrays import VIOLATION, AnnealingControl
 from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.lengths import Length
@@ -35,21 +35,21 @@ LARGE = 20_000
 
 
 class LocalSearch:
-    """A search in progress.
+    """A local search in progress.
 
     Parameters
     ----------
     problem
-        For a free or a convex split.
+        A problem for a free or a convex split.
     seed
-        Of everything random.
+        Seed of everything random.
 
     Attributes
     ----------
     value, parts
-        The best that obeys the limits.
+        The best value and parts that obey the limits; infinity and None if there are none yet.
     shifts, rounds
-        Moves of one supernode, and rounds, so far.
+        The number of moves of one supernode, and of rounds, so far.
     """
 
     def __init__(self, problem: PartsProblem, seed: int) -> None:
@@ -67,7 +67,7 @@ class LocalSearch:
         self._chunk = max(1, min(self._length.moves // CHUNKS, int(CHUNK / effort)))
 
     def offer(self, parts: Sequence[Part]) -> None:
-        """Start from these parts, and keep them if they are feasible and best so far."""
+        """Start later rounds from these parts, and keep them if they are feasible and the best so far."""
         kinds = np.bincount([part.kind for part in parts], minlength=len(self.problem.count))
         if (kinds > self.problem.count).any():
             return
@@ -77,7 +77,7 @@ class LocalSearch:
             self.start = place
 
     def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
-        """Round after round while `go_on` says so, up to a limit on the shifts."""
+        """Run rounds while `go_on` returns True, up to a limit on the shifts."""
         for first in np.unique(np.cumsum(self.problem.count) - self.problem.count).tolist():
             self.keep(np.full(self.problem.n, min(first, len(self.model.room) - 1)))
         if len(self.model.room) < 2:
@@ -93,7 +93,7 @@ class LocalSearch:
             self._length.learn(self.value < before)
 
     def _begin(self) -> bool:
-        """Choose where the next round begins; True if that is a fresh start."""
+        """Choose the placement from which the next round starts; return whether it is a random one."""
         again = self.start if self.parts is None else self._best[:-1]
         fresh = self.rounds % 2 == 0 if self.start is None else self.rounds % 3 == 2
         again = None if fresh else again
@@ -102,7 +102,7 @@ class LocalSearch:
         return again is None
 
     def _round(self, warm: float, length: int, limit: int, go_on: Callable[[], bool]) -> None:
-        """Cool down from `warm` to `COLD` in `length` shifts, with an energy and a mix of moves at random."""
+        """Anneal from `warm` to `COLD` in `length` shifts, with a random energy and mix of moves."""
         begin, end = self.shifts, min(self.shifts + length, limit)
         tie, doublings = float(self.random.choice(TIES)), int(self.random.choice(DOUBLINGS))
         mix, strict = self.random.choice(MIXES), STRICT
@@ -113,8 +113,8 @@ class LocalSearch:
             self.shifts += anneal(self.model, self.state, control, mix, self.bits, self._best, budget)
             if self.problem.n * len(self.model.room) < LARGE:
                 self._keep_best()
-            owes = self.state.ledger[:, DEBT].max() > 0
-            strict = min(strict * 1.3, 1e6) if owes else max(strict * 0.9, STRICT)
+            violated = self.state.ledger[:, VIOLATION].max() > 0
+            strict = min(strict * 1.3, 1e6) if violated else max(strict * 0.9, STRICT)
         self._keep_best()
 
     def _keep_best(self) -> None:
@@ -122,7 +122,7 @@ class LocalSearch:
             self.keep(self._best[:-1].astype(np.int64))
 
     def keep(self, place: Ints) -> None:
-        """Take note of places that obey the limits and are better than any before."""
+        """Keep a placement, shape (n,), if it obeys the limits and is better than the best one."""
         parts = parts_at(self.problem, place)
         value = value_of(self.problem, parts)
         if value < self.value and obeys(self.problem, parts):
@@ -131,7 +131,7 @@ class LocalSearch:
         self._best[-1] = self.value
 
     def fresh_place(self) -> Ints:
-        """Places at random; for a convex split runs of a topological order, or all on one device."""
+        """Return random devices, (n,); for a convex split runs of a topological order, or a single device."""
         devices = len(self.model.room)
         if not self.problem.regions:
             lots = self.random.random((devices, self.problem.n))

@@ -1,4 +1,4 @@
-"""Better parts within a limit on time or on moves."""
+"""Improvement of parts by local search within a limit on time or on moves."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ def improve(
     floor: float = 0.0,
     moves: int | None = None,
 ) -> tuple[float, list[Part]] | None:
-    """Search for better parts, from given ones or from nothing.
+    """Search for better parts, from given or from random ones, and return the best with their value.
 
     Parameters
     ----------
     problem
-        For a free or a convex split.
+        A problem for a free or a convex split.
     start
-        Parts to start from; they may break the limits. None: start at random.
+        Parts to start from, which may break the limits; None for random ones.
     settings
-        Says when to stop; nothing else of it matters.
+        Say when to stop; nothing else of them is used.
     seconds
         Wall time after which to stop.
     seed
         The same seed and `moves` give the same parts.
     floor
-        Stop once the value is no larger.
+        Stop once the value is at most this.
     moves
         Stop after that many moves of one supernode; None for no limit.
 
     Returns
     -------
     tuple or None
-        The value and the parts, never worse than a feasible start; None if none were found that obey
+        The value and the parts, never worse than a feasible `start`; None if no parts were found that obey
         the limits.
     """
     search = LocalSearch(problem, seed)

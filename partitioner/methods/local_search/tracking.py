@@ -1,7 +1,7 @@
-"""Compiled: what places cost, kept up to date net by net as supernodes move.
+"""The costs of a placement, updated net by net when supernodes move, compiled.
 
-The helpers take plain arrays and are inlined: a tuple of arrays passed to a compiled function costs
-more than all that the function does.
+The helpers take plain arrays and are inlined, because passing a tuple of arrays to a compiled function
+takes more time than the function itself.
 """
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
@@ -13,31 +13,31 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.local_search.arrays import (
+    BARRED,
     BUSY,
-    DEBT,
-    FARE,
     HELD,
     INTO,
     LOAD,
     OUT,
     ROOM,
     SCORE,
-    WRONG,
+    TRANSFER_FACTOR,
+    VIOLATION,
 )  # fmt: skip
 
 
 @njit(cache=True)
 def refresh(model, state):
-    """Compute all of the state from the places, but for scores; return the largest load."""
+    """Compute all sums of the state except the scores from the devices; return the largest load."""
     place, inside, ledger = state.place, state.inside, state.ledger
     inside[:] = 0
     ledger[:] = 0.0
     ledger[:, ROOM] = model.room
-    ledger[:, FARE] = model.transfer_factor
+    ledger[:, TRANSFER_FACTOR] = model.transfer_factor
     for v in range(len(place)):
         d = place[v]
         ledger[d, HELD] += model.size[v]
-        ledger[d, WRONG] += not model.allowed[v, d]
+        ledger[d, BARRED] += not model.allowed[v, d]
         for w in range(model.passes):
             ledger[d, BUSY + w] += model.time[v, d, w]
         for i in range(model.net_start[v], model.net_start[v + 1]):
@@ -63,8 +63,8 @@ def refresh(model, state):
 
 @njit(cache=True, inline="always")
 def load_of(ledger, d, w, communication):
-    """The load of device `d` in pass `w`, of its processing and its transfers."""
-    busy, transfer_factor = ledger[d, BUSY + w], ledger[d, FARE]
+    """Return the load of device `d` in pass `w`."""
+    busy, transfer_factor = ledger[d, BUSY + w], ledger[d, TRANSFER_FACTOR]
     if transfer_factor == 0.0:
         return busy
     into, out = transfer_factor * ledger[d, INTO + w], transfer_factor * ledger[d, OUT + w]
@@ -81,12 +81,12 @@ def rate(ledger, d, communication, passes, scale, violation_scale, doublings):
         for _ in range(doublings):
             x *= x
         ledger[d, SCORE + w] = x
-    ledger[d, DEBT] = ledger[d, WRONG] + max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / violation_scale
+    ledger[d, VIOLATION] = ledger[d, BARRED] + max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / violation_scale
 
 
 @njit(cache=True, inline="always")
 def energy_of(ledger, passes, scale, strict, tie, doublings):
-    """A power mean of the loads, a small share of their sum, and what broken limits cost."""
+    """Return the energy: a power mean of the loads, a small share of their sum, a penalty for violations."""
     energy = 0.0
     for w in range(passes):
         powers, loads = 0.0, 0.0
@@ -98,24 +98,24 @@ def energy_of(ledger, passes, scale, strict, tie, doublings):
         energy += powers * scale + tie * loads
     violation = 0.0
     for d in range(len(ledger)):
-        violation += ledger[d, DEBT]
+        violation += ledger[d, VIOLATION]
     return energy + strict * scale * violation
 
 
 @njit(cache=True, inline="always")
-def value_and_debt(ledger):
-    """The objective, and what is owed to the limits."""
+def value_and_violation(ledger):
+    """Return the objective, and the violation of limits by all devices."""
     first, second, violation = 0.0, 0.0, 0.0
     for d in range(len(ledger)):
         first = max(first, ledger[d, LOAD])
         second = max(second, ledger[d, LOAD + 1])
-        violation += ledger[d, DEBT]
+        violation += ledger[d, VIOLATION]
     return first + second, violation
 
 
 @njit(cache=True, inline="always")
 def shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger):
-    """Move supernode `v` to device `b`; only the loads of the two devices change."""
+    """Move supernode `v` to device `b` and update the sums of both devices; their loads are not updated."""
     a = place[v]
     for i in range(net_start[v], net_start[v + 1]):
         e = net[i, 0]
@@ -144,6 +144,6 @@ def shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, 
         ledger[b, BUSY + w] += time[v, b, w]
     ledger[a, HELD] -= size[v]
     ledger[b, HELD] += size[v]
-    ledger[a, WRONG] -= not allowed[v, a]
-    ledger[b, WRONG] += not allowed[v, b]
+    ledger[a, BARRED] -= not allowed[v, a]
+    ledger[b, BARRED] += not allowed[v, b]
     place[v] = b

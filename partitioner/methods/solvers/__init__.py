@@ -1,1 +1,1 @@
-"""Solvers of integer programs in worker processes, side by side."""
+"""Solvers of integer programs, which run in worker processes at the same time."""

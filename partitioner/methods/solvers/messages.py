@@ -1,4 +1,4 @@
-"""What goes to a worker process and what comes back."""
+"""The messages to a worker process, and those that it sends back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partitioner.methods.solvers.backends.backend import SolverLimits
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A program, or what else it takes, for a solver given as ``"module:function"``."""
+    """A solve: the solver as ``"module:function"``, its program or other payload, and its limits."""
 
     solver: str
     payload: Any
@@ -19,7 +19,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class News:
-    """What a solver tells on its way: a better solution, a bound, or both."""
+    """A message of a solver that still runs: a better solution, a bound, or both."""
 
     values: Any
     bound: float

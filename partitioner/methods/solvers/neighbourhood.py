@@ -1,4 +1,4 @@
-"""Large neighbourhoods of the incumbent: most supernodes stay, the rest are placed anew."""
+"""Large neighbourhoods of the incumbent: most supernodes keep their device, the others are placed again."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ LEAST_GAIN = 1e-5
 
 @dataclass(eq=False)
 class Neighbourhoods:
-    """Chooses neighbourhoods, as large as the solver can search in its time.
+    """A random choice of neighbourhoods, as large as the solver can search in its time.
 
     Parameters
     ----------
     rng
-        Source of all choices.
+        Source of the random choices.
     size
-        About how many pairs of supernode and device are left open.
+        Approximate number of pairs of a supernode and a device that are left open.
     """
 
     rng: np.random.Generator
     size: float = FIRST_SIZE
 
     def task(self, search: Search[Any]) -> Task:
-        """Improve the incumbent: free some devices, or a window of the supernodes' order.
+        """Return the task to improve the incumbent on some devices, or in a window of the supernodes' order.
 
-        Every device whose load is the largest is part of it, or nothing could improve.
+        Every device with the largest load takes part, because otherwise nothing could improve.
         """
         problem = search.problem
         home = places_of(problem, search.best or ())
@@ -50,11 +50,11 @@ class Neighbourhoods:
         return replace(task, cutoff=cutoff, home=home, loose=loose)
 
     def learn(self, searched: bool) -> None:
-        """Grow after a neighbourhood that was searched to the end, shrink after one that was not."""
+        """Grow the size if the last neighbourhood was searched to the end, else shrink it."""
         self.size *= GROWTH if searched else SHRINKAGE
 
     def _devices(self, home: Ints, tight: Mask, load: Floats) -> Mask:
-        """Supernodes of a few devices may be on any of these: the tight ones and some with room."""
+        """Return where supernodes may be, (n, devices): those of tight and some other devices on these."""
         chosen = tight.copy()
         spread = self.rng.uniform(0.0, load.max() - load.min(), len(load))
         for device in np.argsort(np.where(tight, np.inf, load + spread)).tolist()[: int((~tight).sum())]:
@@ -65,7 +65,7 @@ class Neighbourhoods:
         return np.asarray(chosen[home][:, None] & chosen)
 
     def _window(self, home: Ints, tight: Mask) -> Mask:
-        """Supernodes near one on a tight device may be anywhere."""
+        """Return where supernodes may be, (n, devices): those near one on a tight device anywhere."""
         width = max(2, int(self.size / len(tight)))
         centre = int(self.rng.choice(np.flatnonzero(tight[home])))
         inside = np.abs(np.arange(len(home)) - centre) <= width // 2
@@ -73,7 +73,7 @@ class Neighbourhoods:
 
 
 def _device_loads(search: Search[Any], home: Ints) -> Floats:
-    """Shape (passes, devices): the load of each device as a fraction of the largest of its pass."""
+    """Return the load of each device as a fraction of the largest of its pass, shape (passes, devices)."""
     parts = search.best or ()
     loads = part_loads(search.problem, parts)
     share = np.zeros((len(loads), int(search.problem.count.sum())))

@@ -1,4 +1,4 @@
-"""Solvers side by side: some prove, some search the neighbourhood of the best parts."""
+"""The portfolio of solvers on one search: some prove bounds, some search neighbourhoods of the best plan."""
 
 from __future__ import annotations
 
@@ -15,37 +15,41 @@ from partitioner.methods.solvers.neighbourhood import Neighbourhoods
 from partitioner.methods.solvers.search import MARGIN, PRECISION, Search
 from partitioner.methods.solvers.worker_pool import Event, Worker, WorkerPool
 
-LOOK = 0.05  # seconds between looks at the clock
+LOOK = 0.05  # seconds between two readings of the clock
 GRACE = 2.0  # seconds by which a solver may overrun its own limit
-LEAST = 1.0  # seconds: with less left no process is started any more
-SLICE = 10.0  # seconds of the first proof that takes turns with neighbourhoods
+LEAST = 1.0  # seconds: with less time left no process is started
+SLICE = 10.0  # seconds of the first proof where proofs alternate with neighbourhoods
 SEARCH_SECONDS = 3.0  # for one neighbourhood
 SEARCH_GAP = 1e-3
-STALE = 1.01  # a proof starts anew when the value has fallen by this factor
+STALE = 1.01  # a proof starts again when the value has fallen by this factor
 
 
 class Statement(Protocol):
-    """A task as a solver takes it."""
+    """A task in the form that a solver takes."""
 
     @property
     def payload(self) -> Any:
-        """What the solver is given."""
+        """The program, or other data, that the solver is given."""
 
     @property
     def unit(self) -> float:
-        """The time that is 1 to the solver."""
+        """The time that is 1 in the solver's program."""
 
     @property
     def cutoff(self) -> float:
         """The solver finds no solution above this value."""
 
     def solution(self, values: Any) -> Any:
-        """Return the solution that the solver's values stand for."""
+        """Return the solution that the solver's values describe."""
 
 
 @dataclass(frozen=True, eq=False)
 class SolverRun:
-    """One solve, of the whole program or of a neighbourhood, and what was known when it began."""
+    """One solve, of the whole program or of a neighbourhood.
+
+    `known` is the value, the bound and the number of refused solutions when it began; `ends` is the reading
+    of ``time.perf_counter`` when it should end.
+    """
 
     statement: Statement
     backend: Capability
@@ -56,25 +60,25 @@ class SolverRun:
 
 @dataclass(eq=False)
 class Slot:
-    """What one core runs: one solve after the other.
+    """A core, or all cores, on which one solve runs after the other.
 
     Parameters
     ----------
     backends
-        Taken in turn.
+        The solvers, used in turn.
     threads
         Cores for each solve.
     slice
-        Seconds of a proof before neighbourhoods are searched for as long, then twice that: infinity
-        to prove all the time, zero to search all the time.
+        Seconds of a proof, after which neighbourhoods are searched for as long; both then double.
+        Infinity means only proofs, zero means only neighbourhoods.
     search_until
-        When the next proof begins.
+        Reading of ``time.perf_counter`` at which the next proof begins.
     done
         Whether the slot has nothing left to do.
     searches
-        False if it only proves, one backend after the other where the slice is no infinity.
+        False if there are only proofs, by one backend after the other where `slice` is finite.
     seed
-        Seed of the slot.
+        Seed of the solves and of the choice of neighbourhoods.
     """
 
     backends: list[Capability]
@@ -94,9 +98,9 @@ class Slot:
 
 
 def slots_of(backends: Sequence[Capability], workers: int, seed: int, searches: bool = True) -> list[Slot]:
-    """Return one slot for each core, or one for all cores where the solver uses them itself.
+    """Return one slot for each core, or a single slot if the solver uses several cores itself.
 
-    With `searches` False there are no neighbourhoods, and only as many slots as backends.
+    If `searches` is False there are no neighbourhoods, and at most as many slots as backends.
     """
     first = backends[0]
     if first.parallel or workers == 1:
@@ -111,7 +115,7 @@ def slots_of(backends: Sequence[Capability], workers: int, seed: int, searches: 
 
 @dataclass(eq=False)
 class SolverPortfolio:
-    """Slots that work on one search; `state` says how a task is put to a backend."""
+    """Slots that work on one search; `state` turns a task into a statement for a backend."""
 
     search: Search[Any]
     pool: WorkerPool
@@ -120,17 +124,17 @@ class SolverPortfolio:
 
     @property
     def backend(self) -> str:
-        """The first solver, which names a run in which no solver has answered."""
+        """The name of the first solver, for a run in which none has answered; ``"numba"`` without slots."""
         return self.slots[0].backends[0].name if self.slots and self.slots[0].backends else "numba"
 
     def begin(self) -> None:
-        """Let the first slot prove what it can while others look for first parts."""
+        """Start a proof on the first slot, to run while other code searches for a first plan."""
         for slot in self.slots[:1]:
             self._keep_busy(slot)
         self.search.look = self.listen
 
     def listen(self, seconds: float = 0.0) -> None:
-        """Wait for a message for at most `seconds`, and take all that have come."""
+        """Wait at most `seconds` for a message, and process all messages that have come."""
         while (event := self.pool.next(seconds)) is not None:
             for slot in self.slots:
                 if slot.worker is event.worker and slot.run is not None:
@@ -138,16 +142,16 @@ class SolverPortfolio:
             seconds = 0.0
 
     def run(self) -> None:
-        """Work until the search is over or no slot can prove anything more."""
+        """Run solves until the search is over or no slot can prove anything more."""
         for slot in self.slots[1:]:
             slot.search_until = time.perf_counter() + slot.slice / 2
         while not self.search.over and self.step():
             pass
 
     def step(self) -> bool:
-        """Keep the slots busy and listen for a moment; False once no slot can prove anything more.
+        """Start solves on free slots and wait shortly for messages; return False if no slot can prove more.
 
-        That is so, too, once none is at work and there is too little time to start a process.
+        It is also False if no solve is running and there is too little time to start a process.
         """
         for slot in self.slots:
             self._keep_busy(slot)
@@ -158,7 +162,7 @@ class SolverPortfolio:
         return True
 
     def end(self) -> None:
-        """Note which solvers are still at work when the search is over."""
+        """Record which solvers are still running at the end of the search."""
         for slot in self.slots:
             if slot.run is not None:
                 self.search.words.setdefault(slot.run.backend.name, "stopped")
@@ -198,7 +202,7 @@ class SolverPortfolio:
         slot.worker.submit(job)
 
     def _left(self) -> float:
-        """Seconds for a solver, less what it takes to hand over its answer."""
+        """Return the seconds for a solver, without the time that passing on its answer takes."""
         left = self.search.settings.clock.left
         return max(left - min(2.0, 0.1 + 0.02 * left), 0.01) if np.isfinite(left) else left
 
@@ -206,7 +210,7 @@ class SolverPortfolio:
         return self.search.value, self.search.bound, self.search.refused
 
     def _take(self, slot: Slot, run: SolverRun, event: Event) -> None:
-        """Learn from a message, and end the run if it is an answer."""
+        """Pass the solution and the bound of a message to the search; end the run if it is an answer."""
         message = event.message
         if message.values is not None:
             solution = run.statement.solution(message.values)
@@ -233,17 +237,17 @@ class SolverPortfolio:
         self.search.words[run.backend.name] = answer.native
 
     def _drop(self, slot: Slot, run: SolverRun, answer: Answer) -> None:
-        """Go on without a backend that failed."""
+        """Remove a backend that failed, with a note."""
         self.search.notes.append(f"backend {run.backend.name} failed: {answer.native}")
         slot.backends.remove(run.backend)
         slot.done = not slot.backends
 
 
 def is_worth_while(seconds: float) -> bool:
-    """Whether a process that is started now can do anything in that many seconds."""
+    """Whether a process that is started now can achieve anything in so little time as `seconds`."""
     return seconds >= LEAST
 
 
 def unscaled(bound: float, statement: Statement) -> float:
-    """A solver's bound in the graph's unit; a solver knows nothing of what is above the cutoff."""
+    """Return a solver's bound in the graph's unit, at most the cutoff, above which it proves nothing."""
     return min(bound * statement.unit * (1 - MARGIN), statement.cutoff) if bound > 0 else 0.0

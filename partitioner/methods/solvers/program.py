@@ -1,4 +1,4 @@
-"""A mixed-integer program in sparse arrays, as every solver can take it."""
+"""A mixed-integer program in sparse arrays, which every backend turns into its solver's model."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise ``cost @ x`` with ``row_lower <= A x <= row_upper`` and ``lower <= x <= upper``.
+    """A program: minimise ``cost @ x`` with ``row_lower <= A x <= row_upper`` and ``lower <= x <= upper``.
 
     Parameters
     ----------
     lower, upper, cost
-        Shape (columns,).
+        Shape (columns,): bounds and cost of each variable.
     integer
-        Shape (columns,): whether the variable must be whole.
+        Shape (columns,): whether the variable must be an integer.
     implied
-        Shape (columns,): whether the variable may be taken as whole without loss.
+        Shape (columns,): whether the variable may be treated as an integer without losing an optimum.
     entry
-        For each row of A the columns that it has.
+        For each row of A the columns of its nonzero entries.
     factor
         The values of A, in the order of ``entry.items``.
     row_lower, row_upper
-        Shape (rows,), infinite where a side is open.
+        Shape (rows,): bounds of each row, infinite where there is none.
     """
 
     lower: Floats
@@ -53,7 +53,7 @@ class Program:
 
 @dataclass(eq=False)
 class Builder:
-    """Collects variables and rows, many at a time."""
+    """A program under construction, to which variables and rows are added many at a time."""
 
     columns: int = 0
     rows: int = 0
@@ -62,31 +62,31 @@ class Builder:
     _terms: list[tuple[Ints, Ints, Floats]] = field(default_factory=list)
 
     def variables(self, count: int, upper: ArrayLike, lower: ArrayLike = 0.0, integer: bool = False) -> Ints:
-        """Shape (count,): the columns of new variables."""
+        """Add variables and return their columns, shape (count,)."""
         self._variables.append((_each(lower, count), _each(upper, count), integer))
         self.columns += count
         return np.arange(self.columns - count, self.columns)
 
     def new_rows(self, count: int, lower: ArrayLike, upper: ArrayLike) -> Ints:
-        """Shape (count,): new rows without terms."""
+        """Add rows without terms and return their numbers, shape (count,)."""
         self._bounds.append((_each(lower, count), _each(upper, count)))
         self.rows += count
         return np.arange(self.rows - count, self.rows)
 
     def add(self, row: ArrayLike, column: ArrayLike, factor: ArrayLike) -> None:
-        """Add terms; the three are broadcast against each other."""
+        """Add ``factor * column`` to rows; the three arguments are broadcast against each other."""
         rows, columns, factors = np.broadcast_arrays(row, column, factor)
         self._terms.append((rows.ravel(), columns.ravel(), factors.ravel()))
 
     def at_most(self, small: ArrayLike, large: ArrayLike) -> None:
-        """One row for each pair of variables: ``small <= large``."""
+        """Add a row ``small <= large`` for each pair of variables."""
         small, large = np.broadcast_arrays(small, large)
         rows = self.new_rows(small.size, -np.inf, 0.0)
         self.add(rows, small.ravel(), 1.0)
         self.add(rows, large.ravel(), -1.0)
 
     def program(self, objective: Ints) -> Program:
-        """The program that minimises the sum of the variables `objective`; the others may be whole."""
+        """Return the program that minimises the sum of the variables `objective`; the rest are `implied`."""
         lower = np.concatenate([low for low, _, _ in self._variables])
         upper = np.concatenate([up for _, up, _ in self._variables])
         integer = np.concatenate([np.full(len(low), whole) for low, _, whole in self._variables])
@@ -110,5 +110,5 @@ class Builder:
 
 
 def _each(value: ArrayLike, count: int) -> Floats:
-    """Shape (count,): the value or values as numbers."""
+    """Return a value, or an array of values, as an array of shape (count,)."""
     return np.broadcast_to(np.asarray(value, dtype=np.float64), count)

@@ -1,4 +1,4 @@
-"""What a run knows so far: the best solution, the bound, and what the backends said."""
+"""The state of a run: the best solution, the bound, and the status of each backend."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from partitioner.problem.problem import Problem
 
 Solution = TypeVar("Solution")
 
-PRECISION = 1e-6  # solvers prove no closer than this
-MARGIN = 6e-7  # a solver's bound may be too large by that fraction: logs show seven digits
+PRECISION = 1e-6  # the smallest gap that solvers can close
+MARGIN = 6e-7  # a solver's bound may be too large by this fraction, because logs show seven digits
 
 
 @dataclass(eq=False)
 class Search(Generic[Solution]):
-    """The incumbent and the bound of one run; what a solution is, subclasses know.
+    """The incumbent and the bound of one run; subclasses define what a solution is.
 
     Parameters
     ----------
     problem, settings
-        As given to the method.
+        The arguments of the method.
     bound
-        No solution has a smaller value; infinity if there is none at all.
+        A lower bound on the value of every solution; infinity if there is no solution.
     value, best
-        The best solution found.
+        The best solution found, and its value.
     refused
-        How many solutions of solvers taught the program something.
+        How many infeasible solutions of solvers have led to new constraints.
     notes
-        For the user.
+        Notes for the user.
     words
-        What each backend said of the whole program.
+        The status that each backend reported for the whole program.
     look
-        Takes in what solvers have found meanwhile.
+        Function that processes the messages that have come from solvers.
     cut_short
-        True once a solver was not asked because too little time was left.
+        Whether a solver was not started because too little time was left.
     """
 
     problem: Problem
@@ -54,15 +54,15 @@ class Search(Generic[Solution]):
 
     @property
     def gap(self) -> float:
-        """The gap that counts as closed."""
+        """The relative gap at which the run ends."""
         return max(self.settings.gap, PRECISION)
 
     @property
     def target(self) -> float:
-        """The largest value of interest: if there is one it closes the gap, and if there is none, too.
+        """The largest value to look for: a solution up to it closes the gap, and so does the lack of one.
 
-        Without a bound near it that is what is better than the best value by the gap. Either way it is
-        so much above what a bound must reach that the solvers' margin can be taken off.
+        Without a bound near the best value it is the best value less the gap. In both cases the margin of the
+        solvers can be subtracted from a bound at this value, and the gap is still closed.
         """
         better = self.value * (1 - self.gap) / (1 - MARGIN)
         least = self.value * (1 - PRECISION) / (1 - MARGIN)
@@ -70,28 +70,28 @@ class Search(Generic[Solution]):
 
     @property
     def closed(self) -> bool:
-        """True once nothing of interest can be left."""
+        """Whether the gap is closed, or it is proven that there is no solution."""
         return self.bound == np.inf or meets(self.bound, self.value, self.gap)
 
     @property
     def over(self) -> bool:
-        """True once the run should end."""
+        """Whether the run should end."""
         return self.closed or self.settings.expired
 
     def plan_value(self, solution: Solution) -> float:
-        """The value of a solution; infinity if it breaks a rule."""
+        """Return the value of a solution; infinity if it breaks a rule."""
         raise NotImplementedError
 
     def task(self) -> Any:
-        """What is left to prove or to find."""
+        """Return the task that is left: solutions up to `target`, or the proof that there are none."""
         raise NotImplementedError
 
     def found(self, stop_reason: str) -> Outcome:
-        """The outcome, as far as it depends on what a solution is."""
+        """Return the outcome with the fields that depend on what a solution is."""
         raise NotImplementedError
 
     def offer(self, solution: Solution) -> bool:
-        """Keep a solution if it obeys the rules and is better than the best one; say whether it is."""
+        """Keep a solution if it obeys the rules and is better than the best one; return whether it is."""
         value = self.plan_value(solution)
         if value >= self.value:
             return False
@@ -100,20 +100,20 @@ class Search(Generic[Solution]):
         return True
 
     def refuse(self, solution: Solution) -> None:
-        """Learn what can be learnt from a solver's solution that was not kept: here, nothing."""
+        """Take note of a solver's solution that was not kept; subclasses may add constraints."""
 
     def raise_bound(self, bound: float) -> None:
-        """Learn of a bound; infinity says that there is no solution at all."""
+        """Raise the bound if the given one is larger; infinity means that there is no solution."""
         if bound > self.bound:
             self.bound = bound if np.isinf(bound) else min(bound, self.value)
             self.report()
 
     def report(self) -> None:
-        """Tell whoever listens."""
+        """Report the value and the bound as progress."""
         self.settings.report_progress("integer program", 0, 0, self.value, self.bound)
 
     def outcome(self, backend: str = "") -> Outcome:
-        """What the run found."""
+        """Return the outcome of the run."""
         native = "; ".join(f"{name}: {word}" for name, word in self.words.items())
         return replace(
             self.found(self._stop_reason()),

@@ -1,4 +1,4 @@
-"""A process of its own for native solvers, which neither Ctrl-C nor a time limit reaches in time.
+"""The worker process, in which native solvers run because Ctrl-C and time limits do not stop them in time.
 
 ``python -m partitioner.methods.solvers.worker`` reads pickled jobs from standard input and writes pickled
 messages to standard output, until its input ends or it is killed.
@@ -21,7 +21,7 @@ from partitioner.methods.solvers.messages import Job, News
 
 
 def serve(jobs: IO[bytes], messages: IO[bytes]) -> None:
-    """Run one job after the other; leave at once when the parent is gone, even in a solve."""
+    """Run one job after the other; end at once, even during a solve, when the parent process has ended."""
     waiting: queue.Queue[Job] = queue.Queue()
     threading.Thread(target=_read, args=(jobs, waiting), daemon=True).start()
     while True:
@@ -29,7 +29,7 @@ def serve(jobs: IO[bytes], messages: IO[bytes]) -> None:
 
 
 def answer(job: Job, messages: IO[bytes]) -> Answer:
-    """Run a job; an error becomes an answer with its last words."""
+    """Run a job and return its answer; an error becomes an answer ``"failed"`` with the error's message."""
 
     def solved() -> Answer:
         solver: Solver = imported(job.solver)
@@ -59,7 +59,7 @@ def _send(messages: IO[bytes], message: Any) -> None:
 
 
 def main() -> None:
-    """Keep standard output for messages and let solvers print into nothing."""
+    """Serve jobs; standard output carries the messages, and whatever solvers print is discarded."""
     messages = os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)

@@ -1,7 +1,7 @@
-"""The worker processes of a run: started when needed, killed at once.
+"""The worker processes of a run, which are started when needed and can be killed at any time.
 
-Only :meth:`WorkerPool.next` and :meth:`WorkerPool.close` keep the caller waiting: processes are started,
-given their jobs and ended by threads, in which no signal handler of the user's can raise.
+Only :meth:`WorkerPool.next` and :meth:`WorkerPool.close` make the caller wait: threads, in which no signal
+handler of the user's can raise, start the processes, send them jobs and end them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from typing import IO
 from partitioner.methods.solvers.backends.backend import Answer
 from partitioner.methods.solvers.messages import Job, News
 
-PATIENCE = 2.0  # seconds for all threads to see that their processes have ended
+PATIENCE = 2.0  # seconds to wait for all threads to notice that their processes have ended
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """What came from a worker: news, an answer, or the answer ``"failed"`` if its process ended."""
+    """A message of a worker: news, an answer, or the answer ``"failed"`` if its process has ended."""
 
     worker: Worker
     message: News | Answer
 
 
 class Worker:
-    """One process that runs one job at a time; not reached by the terminal's Ctrl-C.
+    """A process that runs one job at a time and does not receive the terminal's Ctrl-C.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class Worker:
         self.threads: list[threading.Thread] = []
 
     def submit(self, job: Job) -> None:
-        """Queue a job; that a worker has ended is an event."""
+        """Queue a job; if the process has ended, an event says so."""
         self.jobs.put(job)
 
     def start(self) -> None:
-        """Start the process and the threads that write to it and read from it; nothing once it is to end."""
+        """Start the process and the threads that write to it and read from it, unless it is killed by now."""
         if not self.alive:
             return
         try:
@@ -72,7 +72,7 @@ class Worker:
             self.threads[-1].start()
 
     def kill(self) -> None:
-        """End the process and all that it started."""
+        """End the process and all processes that it started."""
         self.alive = False
         self.jobs.put(None)
         if self.process is not None and self.process.returncode is None:
@@ -90,7 +90,7 @@ class Worker:
                 pickle.dump(job, process.stdin)
                 process.stdin.flush()
         except OSError:
-            pass  # the process has ended, as the other thread will see
+            pass  # the process has ended, which the other thread notices
         finally:
             _close(process.stdin)
 
@@ -111,7 +111,7 @@ class Worker:
 
 
 class WorkerPool:
-    """Workers and the queue of their events; all are killed when the pool is closed or collected."""
+    """Workers and the queue of their events; all are killed when the pool is closed or garbage-collected."""
 
     def __init__(self) -> None:
         self.events: queue.Queue[Event] = queue.Queue()

@@ -132,8 +132,8 @@ def test_priorities_may_be_names_or_functions(name: str) -> None:
 @pytest.mark.parametrize(
     ("placer", "message"),
     [
-        (pt.Placer(priority="rank"), "priority 'rank' of placer is unknown: must be one of upward_rank"),
-        (pt.Placer(choose="best"), "choose 'best' of placer is unknown: must be one of earliest_finish"),
+        (pt.Placer(priority="rank"), "priority of placer = 'rank': must be one of upward_rank"),
+        (pt.Placer(choose="best"), "choose of placer = 'best': must be one of earliest_finish"),
         (pt.Placer(lambda tasks: np.zeros(3)), "priority of placer must return 10 numbers"),
         (pt.Placer(lambda tasks: np.full(10, np.nan)), "priority of placer must return 10 numbers"),
         (pt.Placer(lambda tasks: ["a"] * 10), "priority of placer must return 10 numbers"),  # type: ignore

@@ -1,4 +1,4 @@
-"""Graph partitioners as methods: parts of equal work become devices, what breaks a limit is refused."""
+"""Methods made of graph partitioners: devices get parts of equal work, which may break memory limits."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from partitioner.problem.problem import Problem
 from partitioner.problem.variants import OperatorNodes, OperatorProblem
 from partitioner.workload.graph import Bools
 
-Partition = Callable[[Weighted, int, Settings], Ints]  # a graph and how many parts; the part of every vertex
+Partition = Callable[[Weighted, int, Settings], Ints]  # graph, number of parts -> part of each vertex, (n,)
 
 
 @dataclass(frozen=True)
 class Partitioner:
-    """A graph partitioner as a method.
+    """A method made of a graph partitioner.
 
-    It knows neither memory nor the order of the graph: every accelerator (device that pays for transfers,
-    or any device if none does) gets a part of equal work, where work is the mean time over them (paper,
-    Section 6, Scotch). What may not run where its part is goes to the device that runs it fastest.
+    It ignores memory and the direction of edges: every accelerator (device that pays for transfers, or any
+    device if none does) gets a part of equal work, where work is the mean time over these devices (paper,
+    Section 6, Scotch). A vertex that may not run on the device of its part goes to the fastest one for it.
     """
 
     partition: Partition
     version: Callable[[], str]
 
     def __call__(self, problem: OperatorProblem, settings: Settings) -> Outcome:
-        """Solve the problem, or say which limit the parts break."""
+        """Return the outcome of the parts; without parts, and with a note, if they break a memory limit."""
         makespan = isinstance(problem, OperatorNodes)
         bound = makespan_bound(problem) if isinstance(problem, OperatorNodes) else relax(problem).bound
         if np.isinf(bound):
@@ -56,21 +56,21 @@ class Partitioner:
         return _loaded(problem, settings, place, bound, status)
 
     def places(self, problem: Problem, settings: Settings) -> Ints:
-        """Shape (n,): the device of every supernode, numbered kind by kind; memory is not looked at.
+        """Return the device of every supernode, numbered kind by kind, shape (n,).
 
         Raises
         ------
         BackendUnavailable
-            If the partitioner is not here.
+            If the partitioner is not installed.
         Ended
-            If it found nothing.
+            If it ends without parts.
         """
         kind = device_kinds(problem)
         work = problem.work()[kind]
         return self._spread(work, problem.pays[kind], lambda mean: of_nets(mean, problem.nets), settings)
 
     def group_places(self, problem: OperatorProblem, settings: Settings) -> Ints:
-        """Shape (n,): the device of every task, as :meth:`places`."""
+        """Return the device of every task, shape (n,), see :meth:`places`."""
         tasks = problem.tasks
         work = np.zeros((len(tasks.limit), len(tasks.group_size)))
         np.add.at(work.T, tasks.group, tasks.time.T)
@@ -80,13 +80,13 @@ class Partitioner:
     def _spread(
         self, work: Floats, pays: Bools, graph: Callable[[Floats], Weighted], settings: Settings
     ) -> Ints:
-        """Shape (n,): the device of every vertex; `work` has shape (devices, n)."""
+        """Return the device of every vertex, shape (n,); `work` has shape (devices, n)."""
         used = np.flatnonzero(pays if pays.any() else np.ones(len(pays), dtype=bool))
         may = np.isfinite(work[used])
         mean = np.where(may, work[used], 0.0).sum(axis=0) / np.maximum(may.sum(axis=0), 1)
         place = used[self._parts(graph(mean), len(used), settings)]
-        homeless = np.flatnonzero(np.isinf(work[place, np.arange(len(place))]))
-        place[homeless] = work[:, homeless].argmin(axis=0)
+        misplaced = np.flatnonzero(np.isinf(work[place, np.arange(len(place))]))
+        place[misplaced] = work[:, misplaced].argmin(axis=0)
         return place
 
     def _parts(self, graph: Weighted, parts: int, settings: Settings) -> Ints:
@@ -96,7 +96,7 @@ class Partitioner:
 
 
 def _loaded(problem: OperatorProblem, settings: Settings, place: Ints, bound: float, status: str) -> Outcome:
-    """What the parts are worth by their loads."""
+    """Return the outcome of a placement by its loads."""
     parts = parts_at(problem, place)
     value = value_of(problem, parts)
     full = _too_full(problem.size, problem.memory[device_kinds(problem)], place, value)
@@ -107,7 +107,7 @@ def _loaded(problem: OperatorProblem, settings: Settings, place: Ints, bound: fl
 
 
 def _timed(problem: OperatorProblem, settings: Settings, place: Ints, bound: float, status: str) -> Outcome:
-    """What the parts are worth if every device runs its tasks by upward rank."""
+    """Return the outcome of a placement in which every device runs its tasks by upward rank."""
     tasks = problem.tasks
     outcome = timed(problem, settings, Found(place, ordered(tasks, upward_rank(tasks))), bound)
     full = _too_full(tasks.size, tasks.limit, place, outcome.value)
@@ -117,7 +117,7 @@ def _timed(problem: OperatorProblem, settings: Settings, place: Ints, bound: flo
 
 
 def _too_full(size: Floats, limit: Floats, place: Ints, value: float) -> str:
-    """By how much the memory does not suffice, in words; empty if it does."""
+    """Return a note on the memory limits that a placement breaks; empty if it breaks none."""
     held = np.bincount(place, size, len(limit))
     over = np.flatnonzero(held > limit)
     if not len(over):

@@ -1,4 +1,4 @@
-"""METIS (Karypis and Kumar, 1998), through pymetis."""
+"""METIS (Karypis and Kumar, 1998), called through pymetis."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from partitioner.problem.arrays import Ints
 PROGRAM = Path(__file__).with_name("metis_program.py")
 REMEDY = remedy("metis")
 PER_MILLE = 1000
-LARGEST = 2**31 - 1  # C takes seed 0 for 1
+LARGEST = 2**31 - 1  # seeds are from 1 to this, as C treats seed 0 as 1
 
 
 def partition(graph: Weighted, parts: int, settings: Settings) -> Ints:
-    """Shape (n,): the part of every vertex, by METIS's k-way partitioning.
+    """Return the part of every vertex, by METIS's k-way partitioning, shape (n,).
 
     Raises
     ------
@@ -46,12 +46,12 @@ def partition(graph: Weighted, parts: int, settings: Settings) -> Ints:
 
 
 def version() -> str:
-    """The package's name and version, in words.
+    """Return the package's name and version.
 
     Raises
     ------
     BackendUnavailable
-        If it is not installed.
+        If pymetis is not installed.
     """
     try:
         here = find_spec("pymetis") is not None

@@ -1,4 +1,4 @@
-"""The process that METIS runs in: from a file to a file; it imports nothing of this package."""
+"""The program of the process in which METIS runs, from file to file; it imports nothing of this package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def main(source: str, target: str, parts: str, seed: str, per_mille: str) -> None:
-    """Read the graph, write the part of every vertex."""
+    """Read the graph from file `source` and write the part of every vertex to file `target`."""
     import pymetis
 
     graph = np.load(source)

@@ -1,4 +1,4 @@
-"""A partitioner in a process of its own: it may be late, crash or print without harm."""
+"""The run of a partitioner in a process of its own, where it can be stopped, crash or print."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from partitioner.methods.method import Settings
 
-SHOWN = 200
+SHOWN = 200  # last characters of an error output that a note shows
 
 
 class Ended(Exception):  # noqa: N818 - an end, not an error of the user's
-    """A partitioner ended without parts: the reason to stop, and what to tell the user."""
+    """Raised when a partitioner ends without parts, with the stop reason and a note for the user."""
 
     def __init__(self, stop_reason: str, note: str) -> None:
         super().__init__(note)
@@ -19,12 +19,12 @@ class Ended(Exception):  # noqa: N818 - an end, not an error of the user's
 
 
 def run(name: str, words: Sequence[str], settings: Settings) -> None:
-    """Run a program, never through a shell, until it ends or the time is up.
+    """Run a program without a shell until it ends or the deadline has passed.
 
     Raises
     ------
     Ended
-        If it does not end in time, or fails.
+        If the program does not end in time, or fails.
     """
     left = settings.seconds_left
     try:
@@ -34,7 +34,7 @@ def run(name: str, words: Sequence[str], settings: Settings) -> None:
             words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=left, check=False
         )
     except subprocess.TimeoutExpired:
-        raise Ended("time_limit", f"{name} did not end in time") from None
+        raise Ended("time_limit", f"{name} did not end within the time limit") from None
     if done.returncode != 0:
         said = " ".join(done.stderr.split())[-SHOWN:]
         raise Ended(settings.stop_reason, f"{name} ended with code {done.returncode}: {said}")

@@ -1,4 +1,4 @@
-"""Scotch (Pellegrini, 2009), called as a program of its own."""
+"""Scotch (Pellegrini, 2009), called as a program."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ REMEDY = 'apt-get install scotch, or put its program "gpart" on the PATH'
 
 
 def partition(graph: Weighted, parts: int, settings: Settings) -> Ints:
-    """Shape (n,): the part of every vertex, by ``gpart``.
+    """Return the part of every vertex, by ``gpart``, shape (n,).
 
-    Its random numbers are always the same; a seed other than 0 renumbers the vertices instead.
+    The program always uses the same random numbers, so a seed other than 0 renumbers the vertices instead.
 
     Raises
     ------
@@ -50,12 +50,12 @@ def partition(graph: Weighted, parts: int, settings: Settings) -> Ints:
 
 
 def program() -> str:
-    """The path of the program.
+    """Return the path of the program.
 
     Raises
     ------
     BackendUnavailable
-        If it is not there.
+        If it is not on the PATH.
     """
     for name in PROGRAMS:
         path = shutil.which(name)
@@ -65,7 +65,7 @@ def program() -> str:
 
 
 def version() -> str:
-    """The program's name and version, in words."""
+    """Return the program's name and version."""
     return _version(program())
 
 
@@ -77,18 +77,18 @@ def _version(path: str) -> str:
 
 @cache
 def _repeatable(path: str) -> list[str]:
-    """What makes the result the same every time; before version 7, which has threads, it always is."""
+    """Return the option that makes results repeatable; versions before 7, without threads, need none."""
     return ["-Cdf"] if "-C<opt>" in _said(path, "-h") else []
 
 
 def _said(path: str, option: str) -> str:
-    """What the program says of itself."""
+    """Return what the program prints for an option."""
     done = subprocess.run([path, option], capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.stdout + done.stderr
 
 
 def as_grf(graph: Weighted) -> str:
-    """The graph in Scotch's text format, version 0, with weights of vertices and edges.
+    """Return the graph in Scotch's text format, version 0, with weights of vertices and edges.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def as_grf(graph: Weighted) -> str:
 
 
 def read_map(text: str, n: int) -> Ints:
-    """Shape (n,): the part of every vertex.
+    """Return the part of every vertex, shape (n,).
 
     Raises
     ------

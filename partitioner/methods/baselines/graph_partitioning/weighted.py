@@ -1,4 +1,4 @@
-"""What a graph partitioner is given: an undirected graph with whole numbers as weights."""
+"""The input of a graph partitioner: an undirected graph with integers as weights."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.problem import Nets
 from partitioner.problem.tasks import Tasks
 
-TOTAL = 2**28  # sums of weights stay far below what 32 bits hold
+TOTAL = 2**28  # sum of the weights, far below the largest number of 32 bits
 
 
 class Weighted(NamedTuple):
-    """An undirected graph; every edge stands in the rows of both its ends.
+    """An undirected graph; every edge is in the rows of both its ends.
 
     Parameters
     ----------
     weight
-        Shape (n,): work of each vertex.
+        Shape (n,): the work of each vertex.
     start, neighbour, cost
-        Row v of the neighbours is ``neighbour[start[v]:start[v + 1]]``, likewise the edges' costs (>= 1).
+        The neighbours of vertex v are ``neighbour[start[v]:start[v + 1]]``, and the costs of the edges to
+        them, each at least 1, the same slice of `cost`.
     """
 
     weight: Ints
@@ -36,23 +37,23 @@ class Weighted(NamedTuple):
         return len(self.weight)
 
     def renumbered(self, order: Ints) -> Weighted:
-        """The same graph; vertex i of the new one is ``order[i]`` of this one."""
+        """Return the same graph; vertex i of the new one is ``order[i]`` of this one."""
         owner = np.repeat(np.arange(self.n), np.diff(self.start))
         place = np.argsort(order)
         return _collected(self.weight[order], place[owner], place[self.neighbour], self.cost)
 
 
 def weighted(work: Floats, ends: Ints, cost: Floats) -> Weighted:
-    """Scale the weights to whole numbers and add up edges between the same vertices.
+    """Return a graph with the weights scaled to integers and the edges between the same vertices added up.
 
     Parameters
     ----------
     work
-        Shape (n,): of each vertex.
+        Shape (n,): the work of each vertex.
     ends
         Shape (m, 2): the vertices that each edge joins; loops are left out.
     cost
-        Shape (m,).
+        Shape (m,): the cost of each edge.
 
     Examples
     --------
@@ -70,9 +71,9 @@ def weighted(work: Floats, ends: Ints, cost: Floats) -> Weighted:
 
 
 def of_nets(work: Floats, nets: Nets) -> Weighted:
-    """Supernodes as vertices; a net is a star from the supernode that makes the tensor.
+    """Return the graph of supernodes; a net is a star around the supernode that makes the tensor.
 
-    The paper's code does the same: a tensor counts once for each reader, wherever readers end up.
+    As in the paper's code, a tensor counts once for each reader, whatever devices the readers are on.
     """
     source = np.repeat(nets.source, np.diff(nets.pins.start))
     ends = np.column_stack((source, nets.pins.items))
@@ -80,14 +81,14 @@ def of_nets(work: Floats, nets: Nets) -> Weighted:
 
 
 def of_tasks(work: Floats, tasks: Tasks) -> Weighted:
-    """Groups of tasks as vertices; a tensor counts once for each group that reads it.
+    """Return the graph of groups of tasks; a tensor counts once for each group that reads it.
 
     Parameters
     ----------
     work
-        Shape (groups,).
+        Shape (groups,): the work of each group.
     tasks
-        The tasks; what a transfer costs is its mean over all pairs of devices.
+        The tasks; the cost of an edge is the mean transfer time over all pairs of devices.
     """
     maker, reader = tasks.group[tasks.before.owners()], tasks.group[tasks.before.items]
     once = np.unique(np.column_stack((tasks.before_tensor, reader, maker)), axis=0)
@@ -95,7 +96,7 @@ def of_tasks(work: Floats, tasks: Tasks) -> Weighted:
 
 
 def _whole(weights: Floats) -> Ints:
-    """Whole numbers in proportion; all 1 where all are 0."""
+    """Return integers in proportion to the weights; all 1 if all weights are 0."""
     total = weights.sum()
     if total <= 0:
         return np.ones(len(weights), dtype=np.int64)
@@ -103,7 +104,7 @@ def _whole(weights: Floats) -> Ints:
 
 
 def _collected(weight: Ints, owner: Ints, other: Ints, cost: Ints) -> Weighted:
-    """Rows in order of the owners, within a row of the neighbours."""
+    """Return the graph of edges from owners to others, with sorted rows."""
     order = np.lexsort((other, owner))
     rows = rows_of(owner[order], other[order], len(weight))
     return Weighted(weight, rows.start, rows.items, cost[order])

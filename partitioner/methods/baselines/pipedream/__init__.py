@@ -1,1 +1,1 @@
-"""PipeDream's planner (Narayanan et al., SOSP 2019): replicated pipelines over levels of machines."""
+"""PipeDream's planner (Narayanan et al., SOSP 2019) for replicated pipelines over levels of machines."""

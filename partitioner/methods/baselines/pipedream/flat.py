@@ -1,4 +1,4 @@
-"""The dynamic program of one level: T(j, m), the best time up to state j on m machines."""
+"""The dynamic program of one level; T(j, m) is the best time up to state j on m machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partitioner.workload.graph import Bools, Floats, Ints
 
 
 class Cuts(NamedTuple):
-    """The states that a pipeline may be cut at; 0 stands for the empty ideal, S for everything.
+    """The states at which a pipeline may be cut; state 0 is the empty ideal, S the whole graph.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class Cuts(NamedTuple):
     output
         Shape (S + 1,): bytes that cross the cut.
     before
-        Shape (S + 1, S + 1): whether the first state may be a cut before the second.
+        Shape (S + 1, S + 1): whether the first state may be a cut before the second one.
     """
 
     parameters: Floats
@@ -31,24 +31,24 @@ class Cuts(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """One level of machines, and what a pipeline on it must obey.
+    """A level of machines, and the rules for pipelines on it.
 
     Parameters
     ----------
     machines, bandwidth
-        How many machines, and the bandwidth between them.
+        The number of machines, and the bandwidth between them in bytes per unit of time.
     first_share, later_share
-        By what synchronisation is divided, in the first stage and in later ones.
+        Divisors of the synchronisation time, of the first stage and of later ones.
     straight
-        No stage is replicated.
+        Whether no stage is replicated.
     fewer
-        Machines may stay idle.
+        Whether machines may stay idle.
     memory
-        Bytes of a machine, infinity for no limit.
+        Bytes of a machine, infinity without a limit.
     charged
-        Transfers between stages count.
+        Whether transfers between stages count.
     ratio
-        By what they are compressed.
+        Divisor of the transfer time, by compression.
     """
 
     machines: int
@@ -63,12 +63,12 @@ class Rules(NamedTuple):
 
 
 def best_row(time: Floats, start: int, cuts: Cuts, rules: Rules) -> tuple[Floats, Ints, Ints, Ints]:
-    """The best pipelines of everything between state `start` and each later one.
+    """Return the best pipelines of everything between state `start` and each later one.
 
-    A stage of r machines between the cuts k and j costs the largest of its compute with
-    synchronisation, its input and its output. The first stage pays no transfer, the end of the
-    network has none, and a stage's memory counts the machines behind it. Idle machines are not
-    considered for a pipeline that ends at the very first state, as in the released program.
+    A stage of r machines between the cuts k and j takes the largest of the times of its compute with
+    synchronisation, its input and its output. The first stage pays no transfer, the last one has no output,
+    and the memory of a stage depends on the number of machines behind it. As in the released program, idle
+    machines are not considered for a pipeline that ends at the first state.
 
     Parameters
     ----------
@@ -76,16 +76,16 @@ def best_row(time: Floats, start: int, cuts: Cuts, rules: Rules) -> tuple[Floats
         Shape (S + 1, S + 1): time of the layers between two states on one machine, infinity where
         they cannot be a stage.
     start
-        The state that the pipelines begin after.
+        The state after which the pipelines begin.
     cuts, rules
-        States and level.
+        The states and the level.
 
     Returns
     -------
     value, split, left, replicas
-        Shape (S + 1, machines + 1): the smallest time for exactly (or, with fewer, at most) that
-        many machines; where the last stage begins, how many machines are left for the stages
-        before it, and how many it has.
+        Shape (S + 1, machines + 1): the smallest time for exactly (with `fewer`, at most) that many machines;
+        the state after which the last stage begins, how many machines are left for the stages before it,
+        and how many it has.
     """
     shape = (len(cuts.parameters), rules.machines + 1)
     value, split = np.full(shape, np.inf), np.full(shape, -1, np.int64)

@@ -1,4 +1,4 @@
-"""What the planner sees of a profile: four columns and the edges."""
+"""The planner's input: the layers of a profile and their edges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partitioner.problem.arrays import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """The forward graph of `n` layers; a layer's position is its name.
+    """The forward graph of `n` layers, which are named by their positions.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class Layers:
     Raises
     ------
     WorkloadError
-        If the columns differ in length, hold a number below 0 or not finite, or the edges are no
-        acyclic graph over the layers.
+        If the columns differ in length or hold a number that is negative or not finite, or if the edges
+        are not an acyclic graph over the layers.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Layers:
 
     @property
     def order(self) -> Ints:
-        """A topological order; without the layers that a cycle holds back."""
+        """A topological order of the layers, without those of a cycle and behind one."""
         waiting = np.bincount(self.edges[:, 1], minlength=len(self))
         consumers = [self.edges[self.edges[:, 0] == v, 1] for v in range(len(self))]
         order = np.flatnonzero(waiting == 0).tolist()

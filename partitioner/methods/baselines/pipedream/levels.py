@@ -1,4 +1,4 @@
-"""Levels of machines: the best time of one level is the compute time of the next."""
+"""The hierarchy of levels: the best time on one level is the compute time on the next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from partitioner.problem.arrays import Floats
 
 
 class Piece(NamedTuple):
-    """What lies between two cuts; of each level the first machine and the replicas, the innermost first."""
+    """A stage between two cuts, with its first machine and replicas on each level, the innermost first."""
 
     start: int
     end: int
@@ -24,23 +24,23 @@ class Piece(NamedTuple):
     replicas: tuple[int, ...] = ()
 
     def on(self, first: int, replicas: int) -> Piece:
-        """The piece on so many machines of the next level, from the first one on."""
+        """Return the piece on `replicas` machines of the next level, from machine `first` on."""
         return self._replace(first=(*self.first, first), replicas=(*self.replicas, replicas))
 
 
 class Hierarchy:
-    """The tables of all levels, solved from the innermost up; the last one only from the start.
+    """The tables of all levels, computed from the innermost one; the outermost only for the empty ideal.
 
     Parameters
     ----------
     layers, states
         The graph and its cuts.
     levels
-        The innermost first.
+        The levels of machines, the innermost first.
     restrictions
-        The same for each level.
+        The restrictions, which hold on each level.
     look
-        Called from time to time; what it raises ends the run.
+        Called several times during the run; an exception that it raises ends the run.
     """
 
     def __init__(
@@ -59,13 +59,13 @@ class Hierarchy:
             self.times.append(_best_table(self.times[-1], self.cuts, rules, look))
 
     def best(self) -> tuple[float, list[Piece]]:
-        """The predicted time, infinity if there is no pipeline, and its stages in order."""
+        """Return the predicted time, infinity if there is no pipeline, and its stages in order."""
         end = len(self.cuts.output) - 1
         value = best_row(self.times[-1], 0, self.cuts, self.rules[-1])[0][end, -1]
         return float(value), self._pieces(len(self.rules) - 1, 0, end) if value < math.inf else []
 
     def _pieces(self, level: int, start: int, end: int) -> list[Piece]:
-        """The innermost stages of the best pipeline between two states on all machines of a level."""
+        """Return the innermost stages of the best pipeline between two states on all machines of a level."""
         rules = self.rules[level]
         _, split, left, replicas = best_row(self.times[level], start, self.cuts, rules)
         found: list[Piece] = []
@@ -80,7 +80,7 @@ class Hierarchy:
 
 
 def cuts_of(layers: Layers, states: LayerIdeals) -> Cuts:
-    """The states with the empty one in front."""
+    """Return the cuts of all states, with the empty ideal as state 0."""
     parameters = states.inside @ layers.parameters
     held = states.inside @ (layers.activation + layers.parameters)
     before = np.zeros((len(parameters) + 1, len(parameters) + 1), dtype=bool)
@@ -90,10 +90,10 @@ def cuts_of(layers: Layers, states: LayerIdeals) -> Cuts:
 
 
 def rules_of(levels: Sequence[MachineLevel], restrictions: Restrictions) -> list[Rules]:
-    """The rules of each level.
+    """Return the rules of each level.
 
-    Released, the first stage's synchronisation is divided by the size of the level below, that of
-    later stages is not; consistent, both are divided by all the machines of a group.
+    In the released program, the synchronisation of the first stage is divided by the size of the level below,
+    and that of later stages is not divided. If `consistent`, both are divided by all machines of a group.
     """
     ratio = restrictions.activation_compression_ratio
     found: list[Rules] = []
@@ -118,7 +118,7 @@ def rules_of(levels: Sequence[MachineLevel], restrictions: Restrictions) -> list
 
 
 def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
-    """Shape (S + 1, S + 1): for any two states, the best time on all machines of the level between them."""
+    """Return the best time between any two states on all machines of a level, shape (S + 1, S + 1)."""
     table = np.full(time.shape, np.inf)
     for start in range(len(time) - 1):
         look()
@@ -127,10 +127,10 @@ def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
 
 
 def _segment_times(layers: Layers, states: LayerIdeals, cuts: Cuts, consistent: bool) -> Floats:
-    """Shape (S + 1, S + 1): what the layers between two states take on one machine.
+    """Return the time of the layers between two states on one machine, shape (S + 1, S + 1).
 
-    Released, states that are not comparable make segments as well, even of negative time, which
-    levels above the first may use; consistent, they make none.
+    In the released program, states of which neither contains the other make segments, too, even of negative
+    time, which levels above the first may use. If `consistent`, they make none.
     """
     total = np.concatenate(([0.0], states.inside @ layers.time))
     allowed = cuts.before if consistent else np.triu(np.ones_like(cuts.before), 1)

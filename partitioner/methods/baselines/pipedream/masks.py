@@ -1,4 +1,4 @@
-"""The graph in sets of layers, each the bits of an integer, and the steps from one state to the next."""
+"""The graph as sets of layers, which are the bits of integers, and the steps between states."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from partitioner.methods.baselines.pipedream.layers import Layers
 
 
 class Masks:
-    """Who needs whom.
+    """The relations of the layers.
 
     Attributes
     ----------
     consumers
-        Of each layer, in the order of the edges.
+        For each layer its consumers, in the order of the edges.
     producers, needs, feeds
-        Of each layer: its producers, all its ancestors, all its descendants.
+        For each layer its producers, all its ancestors, and all its descendants.
     missed
-        Of each layer: the ancestors that some layer reads that is neither an ancestor nor itself.
+        For each layer the ancestors with a consumer that is neither an ancestor nor the layer itself.
     """
 
     def __init__(self, layers: Layers) -> None:
@@ -37,24 +37,24 @@ class Masks:
         self.missed = [self._missed(v) for v in range(n)]
 
     def _missed(self, v: int) -> int:
-        """What `v` needs and some layer reads that `v` neither needs nor is."""
+        """Return the ancestors of `v` with a consumer that is neither an ancestor of `v` nor `v` itself."""
         known = self.needs[v] | 1 << v
         return sum(1 << u for u in bits(self.needs[v]) if any(not known >> w & 1 for w in self.consumers[u]))
 
     def ideal(self, antichain: int) -> int:
-        """The layers of an antichain and all that they need."""
+        """Return the layers of an antichain and all their ancestors."""
         for v in bits(antichain):
             antichain |= self.needs[v]
         return antichain
 
     def augmented(self, antichain: int) -> int:
-        """The antichain with what its elements miss."""
+        """Return the antichain with the layers that its elements miss."""
         for v in bits(antichain):
             antichain |= self.missed[v]
         return antichain
 
     def next_antichains(self, antichain: int) -> Iterator[int]:
-        """The antichains one step on."""
+        """Yield the antichains that one step leads to."""
         augmented = self.augmented(antichain)
         for u in bits(augmented):
             for w in self.consumers[u]:
@@ -63,14 +63,14 @@ class Masks:
                     yield sum(1 << v for v in bits(raised) if not self.feeds[v] & raised)
 
     def next_ideals(self, ideal: int) -> Iterator[int]:
-        """The ideals with one layer more."""
+        """Yield the ideals with one more layer."""
         for v, producers in enumerate(self.producers):
             if not (ideal >> v & 1 or producers & ~ideal):
                 yield ideal | 1 << v
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The layers of a set, ascending."""
+    """Yield the layers of a set, ascending."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

@@ -1,4 +1,4 @@
-"""What a stage costs in PipeDream's planner; bandwidth in bytes per unit of the times."""
+"""The cost model of PipeDream's planner; bandwidth is in bytes per unit of time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from partitioner.base.compiled import njit
 
 @njit(inline="always")
 def stage_time(compute, parameters, replicas, bandwidth, share):  # type: ignore[no-untyped-def]
-    """Time per minibatch of a stage on `replicas` machines.
+    """Return the time per minibatch of a stage on `replicas` machines.
 
-    Weights are synchronised by a ring all-reduce, sending and receiving, after compute and not
-    beside it. The replicas process as many minibatches at once, by which both are divided; the
-    synchronisation is divided by `share` too, the machines that carry it side by side.
+    Weights are synchronised by a ring all-reduce, which sends and receives them after the compute and not
+    at the same time. The replicas process one minibatch each, so both times are divided by their number. The
+    synchronisation is also divided by `share`, the number of machines that take part in it in parallel.
     """
     synchronisation = 4.0 * (replicas - 1) * parameters / (bandwidth * replicas) / share
     return (compute + synchronisation) / replicas
@@ -19,14 +19,14 @@ def stage_time(compute, parameters, replicas, bandwidth, share):  # type: ignore
 
 @njit(inline="always")
 def transfer_time(output, replicas, bandwidth, ratio):  # type: ignore[no-untyped-def]
-    """Time to move an activation forward and its gradient back over the links of the replicas."""
+    """Return the time to move an activation forward and its gradient back over the replicas' links."""
     return 2.0 * output / (bandwidth * replicas) / ratio
 
 
 @njit(inline="always")
 def stashed_bytes(held, replicas, behind):  # type: ignore[no-untyped-def]
-    """Copies of weights and activations, one for each minibatch on the machines `behind` the stage.
+    """Return the bytes of weights and activations, one copy for each minibatch on machines `behind` it.
 
-    Its own minibatch does not count, so a last stage needs nothing.
+    The stage's own minibatch does not count, so the last stage needs 0 bytes.
     """
     return held * ((behind + replicas - 1) // replicas)

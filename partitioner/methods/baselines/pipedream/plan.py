@@ -1,4 +1,4 @@
-"""The planner's entry: layers and levels of machines in, predicted time and stages out."""
+"""PipeDream's planner as a function of layers and levels of machines."""
 
 from __future__ import annotations
 
@@ -38,37 +38,37 @@ def plan(
     max_states: int = MAX_STATES,
     look: Look = no_look,
 ) -> PipeDreamPlan:
-    """Plan a pipeline as PipeDream's optimizer does: no latency, no warm-up, the slowest part counts.
+    """Return the pipeline that PipeDream's optimizer chooses, by the time of its slowest part.
 
     Parameters
     ----------
     layers
-        The forward graph, data loading left out.
+        The forward graph, without data loading.
     levels
         Machines and bandwidth of each level, the innermost first: ``[(4, 12e9), (2, 1e9)]`` are two
-        groups of four machines. Bandwidth is in bytes per unit of time. Groups are used as a whole.
+        groups of four machines. Bandwidth is in bytes per unit of time. A group is used as a whole.
     states
-        ``"antichains"``: what the released planner reaches from the first source, with the bytes
-        that it counts at a cut; ``"ideals"``: all cuts, exactly the bytes that cross.
+        ``"antichains"``: the cuts that the released planner reaches from the first source, with the bytes
+        that it counts at a cut; ``"ideals"``: all cuts, with exactly the bytes that cross them.
     straight
-        No stage is replicated.
+        Whether no stage is replicated.
     fewer_machines
-        Machines may stay idle; otherwise all are used, and a straight pipeline has as many stages.
+        Whether machines may stay idle; otherwise all are used, and a straight pipeline has as many stages.
     activation_compression_ratio
-        Transfers between stages count, divided by this number; with None they do not count at all.
+        The number by which transfers between stages are divided; None if they do not count at all.
     memory
-        Bytes of a machine. A stage with v machines behind it, on r replicas, needs ceil(v / r)
-        times its weights and activations; None is no limit.
+        Bytes of a machine; None without a limit. A stage with v machines behind it, on r replicas, needs
+        ceil(v / r) times its weights and activations.
     consistent
-        False does what the released program does on several levels: the synchronisation of a first
-        stage is divided by the size of the groups below, that of later stages is not, and inside a
-        group a segment may lie between states that are not comparable, so that values of branching
-        graphs may be optimistic and depend on how the states are numbered. True divides both by
-        all machines of a group and leaves such segments out.
+        False computes times on several levels as the released program does: the synchronisation of a first
+        stage is divided by the size of the groups below, that of later stages is not, and inside a group
+        a segment may be between states of which neither contains the other, so that times of branching
+        graphs may be too small and depend on the numbers of the states. True divides both by all machines
+        of a group and leaves such segments out.
     max_states
-        Where to give up.
+        The largest number of states.
     look
-        Called from time to time; what it raises ends the search.
+        Called several times during the search; an exception that it raises ends the search.
 
     Raises
     ------
@@ -117,9 +117,9 @@ def _why_not(states: int, levels: Sequence[MachineLevel], restrictions: Restrict
 
 
 def _stages(states: LayerIdeals, pieces: Sequence[Piece]) -> tuple[Stage, ...]:
-    """The stages; a layer goes to the first one whose end has it.
+    """Return the stages; a layer belongs to the first stage whose end state holds it.
 
-    On comparable cuts that is the difference of two ideals.
+    If each cut contains the one before, a stage is the difference of two ideals.
     """
     taken = np.zeros(states.inside.shape[1], dtype=bool)
     stages = []

@@ -1,4 +1,4 @@
-"""What the planner is asked, checked."""
+"""The arguments of the planner, and their checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MachineLevel(NamedTuple):
 
 @dataclass(frozen=True)
 class Restrictions:
-    """What the planner is asked for; the fields are arguments of :func:`plan`."""
+    """Restrictions on the pipeline; the fields are arguments of :func:`plan`."""
 
     straight: bool = False
     fewer_machines: bool = False
@@ -31,7 +31,7 @@ class Restrictions:
 
 
 def check(restrictions: Restrictions) -> None:
-    """Raise an `OptionError` if a restriction is out of its range."""
+    """Raise :class:`OptionError` if a restriction is out of its range."""
     ratio, memory = restrictions.activation_compression_ratio, restrictions.memory
     if ratio is not None and not _positive(ratio):
         raise OptionError(f"activation_compression_ratio = {shown(ratio)}: must be None or a number above 0")
@@ -40,7 +40,7 @@ def check(restrictions: Restrictions) -> None:
 
 
 def checked_levels(levels: Sequence[tuple[int, float]]) -> list[MachineLevel]:
-    """The levels; an `OptionError` if there is none or one is out of its range."""
+    """Return the levels, or raise :class:`OptionError` if there is none or one is out of its range."""
     if not levels or not all(_is_level(level) for level in levels):
         rule = f"must be pairs (machines, bandwidth), 1 to {MAX_MACHINES} machines and a bandwidth above 0"
         raise OptionError(f"levels = {shown(levels)}: {rule}")

@@ -1,4 +1,4 @@
-"""What the planner answers."""
+"""The result of the planner."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Stage:
     first
         On each level, the innermost first, the number of its first machine in a group of that level.
     replicas
-        How often it is replicated on each level, the innermost first; their product is the
-        machines it takes.
+        The number of replicas on each level, the innermost first; their product is the number of machines
+        of the stage.
     """
 
     layers: tuple[int, ...]
@@ -33,18 +33,18 @@ class Stage:
 
 @dataclass(frozen=True)
 class PipeDreamPlan:
-    """What the planner predicts. Times are per minibatch, in the unit of the layers' times.
+    """A planned pipeline with its predicted times, per minibatch in the unit of the layers' times.
 
     Parameters
     ----------
     time
         Time of the slowest part of the pipeline.
     stages
-        The innermost stages in order.
+        The stages in order, each on machines of the innermost level.
     single_machine_time, data_parallel_time
-        For comparison: everything on one machine, and one stage on all of them, level after level.
+        For comparison: the time of everything on one machine, and of one stage replicated on all machines.
     states
-        How many states the pipeline could be cut at.
+        The number of states at which the pipeline could be cut.
     """
 
     time: float

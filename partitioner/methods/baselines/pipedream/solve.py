@@ -1,4 +1,4 @@
-"""PipeDream's planner as a method: what it plans is judged by the model of all methods."""
+"""Method ``pipedream``: the plan of PipeDream's planner, with its value by the model of all methods."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from partitioner.methods.dp.search import Stopped
 from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.problem.variants import PipelineProblem
 
-OTHER_KINDS = "PipeDream's planner knows one kind of device: all others are left idle"
+OTHER_KINDS = "PipeDream's planner uses one kind of device: all others stay idle"
 ALL_CUTS = "steps from the first source do not reach every layer: planned over all cuts"
 IDLE = "no pipeline uses all devices: some may stay idle"
 NO_PIPELINE = "PipeDream's planner finds no pipeline over these devices"
 TOO_MANY = "the graph can be cut at more than {:,} places, too many for PipeDream's planner"
-LATE = "PipeDream's planner had not ended when the time was over"
+LATE = "PipeDream's planner did not end within the time limit"
 MOST_STATES, MOST_ON_LEVELS = 5000, 1500
 
 
 def solve_pipedream(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """Method ``pipedream``: the plan of PipeDream's released planner, with a bound for every plan.
+    """Return the plan of PipeDream's released planner, with a bound on every plan: method ``pipedream``.
 
-    It is the plan for the time that the planner predicts, transfers between stages included
-    (``activation_compression_ratio=1``), on devices of one kind, replicated or all stages single. Its
-    value here is another one: what the plan costs in the model of all methods. Limits of memory and of
-    replicas the planner does not know; a plan that breaks them is none. Nodes that cost nothing have
-    joined a neighbour, and on equal links there are no more unreplicated stages than supernodes. Where
-    the time is over before the planner has ended there is no plan.
+    The planner minimises the time that it predicts, transfers between stages included
+    (``activation_compression_ratio=1``), on devices of one kind, with or without replicas. The value of the
+    outcome is another one: that of the model of all methods. The planner ignores limits of memory and of
+    replicas; a plan that breaks them is not returned. Nodes that cost nothing are merged with a neighbour,
+    and on equal links there are at most as many unreplicated stages as supernodes. There is no plan if the
+    planner does not end before the deadline.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def solve_pipedream(problem: PipelineProblem, settings: Settings) -> Outcome:
 
 
 def _kind(problem: PipelineProblem) -> tuple[int, tuple[str, ...]]:
-    """The first kind that pays for transfers, or else the first one; and a note if there are others."""
+    """Return the first kind that pays for transfers, else the first one; and a note if there are others."""
     present = np.flatnonzero(problem.count > 0)
     kind = int(present[np.argmax(problem.pays[present])])
     refused = np.flatnonzero(~problem.allowed[kind, problem.member])
@@ -78,7 +78,7 @@ def _kind(problem: PipelineProblem) -> tuple[int, tuple[str, ...]]:
 
 
 def _planned(view: View, settings: Settings, straight: bool) -> tuple[PipeDreamPlan | None, tuple[str, ...]]:
-    """The released planner's plan; where it has none, that of the next wider question, and notes on it."""
+    """Return the planner's plan and notes; if there is none, over all cuts, then with idle machines."""
     most = MOST_STATES if len(view.levels) == 1 else MOST_ON_LEVELS
     asked: dict[str, Any] = {"straight": straight, "activation_compression_ratio": 1.0, "max_states": most}
     asked["look"] = partial(_look, settings)
@@ -101,7 +101,7 @@ def _planned(view: View, settings: Settings, straight: bool) -> tuple[PipeDreamP
 
 
 def _look(settings: Settings) -> None:
-    """Raise :class:`Stopped` once the time is over."""
+    """Raise :class:`Stopped` if the run should end."""
     if settings.expired:
         raise Stopped
 
@@ -120,7 +120,7 @@ def _parts(view: View, planned: PipeDreamPlan, kind: int) -> list[Part]:
 
 
 def _broken(problem: PipelineProblem, parts: list[Part]) -> str:
-    """The limit that the plan breaks, in words; empty if it keeps to all."""
+    """Return a note on the limit that the plan breaks; empty if it breaks none."""
     most = max(part.replicas for part in parts)
     if most > problem.copies[parts[0].kind]:
         return f"PipeDream's plan has a stage on {most} devices, more than the replicas allowed"

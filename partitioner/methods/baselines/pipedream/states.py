@@ -1,4 +1,4 @@
-"""The states of PipeDream's planner: where a pipeline may be cut."""
+"""The states of PipeDream's planner, at which a pipeline may be cut."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Look = Callable[[], None]
 
 
 def no_look() -> None:
-    """Look at no clock."""
+    """Do nothing: the default of `look`."""
 
 
 class LayerIdeals(NamedTuple):
@@ -39,16 +39,16 @@ class LayerIdeals(NamedTuple):
 
 
 def antichain_states(layers: Layers, most: int, look: Look = no_look) -> LayerIdeals:
-    """The antichains that PipeDream reaches from the first source, a layer replaced by a consumer at a time.
+    """Return the antichains that PipeDream reaches from the first source by replacing layers by consumers.
 
-    An antichain stands for its layers and all that they need. It is *augmented* by each layer it
-    needs whose output an element would still miss: a consumer that this very element does not
-    need. The bytes of the augmented antichain are the state's output, so an element whose
-    consumers are all inside may count, as a result of the network does. A step replaces an element
-    of the augmented antichain by one of its consumers, unless that is needed already, and drops
-    what another element needs. A cut may be followed by the cuts that steps lead to.
+    An antichain stands for its layers and all their ancestors. It is *augmented* by the ancestors of each
+    element that have a consumer which is neither an ancestor of this element nor the element itself. The
+    bytes of the augmented antichain are the state's output, so that an element whose consumers are all
+    inside may count, and so does a result of the network. A step replaces an element of the augmented
+    antichain by one of its consumers, unless that is an ancestor already, and drops the ancestors of other
+    elements. A cut may be followed by the cuts that steps lead to.
 
-    With one source these are all non-empty ideals; with several they are fewer.
+    With one source these are all non-empty ideals; with several sources they are fewer.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def antichain_states(layers: Layers, most: int, look: Look = no_look) -> LayerId
     NoPlanFound
         If there are more states.
     WorkloadError
-        If the steps never take in some layer.
+        If no state holds some layer.
 
     Examples
     --------
@@ -91,7 +91,9 @@ def antichain_states(layers: Layers, most: int, look: Look = no_look) -> LayerId
 
 
 def ideal_states(layers: Layers, most: int, look: Look = no_look) -> LayerIdeals:
-    """All non-empty ideals, with exactly the bytes that cross the cut; any inclusion is a cut after a cut.
+    """Return all non-empty ideals, with exactly the bytes that cross each cut.
+
+    A cut may be followed by every larger ideal that contains it.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ def ideal_states(layers: Layers, most: int, look: Look = no_look) -> LayerIdeals
 def _explore(
     first: int, following: Callable[[int], Iterator[int]], most: int, look: Look
 ) -> dict[int, list[int]]:
-    """What can be reached, each with what follows it."""
+    """Return the states that can be reached, each with those that follow it."""
     found: dict[int, list[int]] = {first: []}
     queue = [first]
     for state in queue:
@@ -141,7 +143,7 @@ def _explore(
                 queue.append(step)
         if len(found) > most:
             raise NoPlanFound(
-                f"there are more than {most:,} states to cut at; merge layers, or raise the limit"
+                f"there are more than {most:,} states to cut at; merge layers, or raise max_states"
             )
     return found
 

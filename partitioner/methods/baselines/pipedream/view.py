@@ -1,4 +1,4 @@
-"""A contracted problem as PipeDream's planner sees it: layers, levels of machines."""
+"""The arguments of PipeDream's planner, made from a contracted problem: layers and levels of machines."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from partitioner.problem.variants import PipelineProblem
 
 
 class View(NamedTuple):
-    """What the planner is given.
+    """The arguments of the planner.
 
     Parameters
     ----------
     layers
-        A supernode each, in the order of their first nodes in the user's graph.
+        One layer for each supernode, in the order of their first nodes in the user's graph.
     supernode
         Shape (n,): the supernode of each layer.
     levels
-        The innermost first.
+        The levels of machines, the innermost first.
     """
 
     layers: Layers
@@ -35,11 +35,11 @@ class View(NamedTuple):
 
 
 def view_of(problem: PipelineProblem, kind: int) -> View:
-    """What the planner sees of a problem whose supernodes all run on one kind of device.
+    """Return the planner's arguments for a problem whose supernodes all run on one kind of device.
 
-    Time is that of both passes, an activation is what the tensors cost that leave a supernode forward,
-    times the bandwidth; so a result of the network has none, which the planner counts at cuts behind it.
-    Without a bandwidth weights cost nothing, and cost and bytes are one.
+    The time of a layer is that of both passes. Its activation is the cost of the tensors that leave the
+    supernode forward, times the bandwidth, so that a result of the network has none (the planner would count
+    it at all later cuts). Without a bandwidth weights take no time, and costs are used as bytes.
     """
     bandwidth = float(problem.pipeline.bandwidth[kind])
     linked = math.isfinite(bandwidth)
@@ -57,16 +57,16 @@ def view_of(problem: PipelineProblem, kind: int) -> View:
 
 
 def levels_of(problem: PipelineProblem, kind: int, bandwidth: float) -> list[MachineLevel]:
-    """The machines of each level and the bandwidth between them, given that of the fastest links."""
+    """Return the machines of each level and the bandwidth between them; `bandwidth` is the innermost one."""
     pipeline = problem.pipeline
     sizes = [1, *pipeline.group[:, kind].tolist(), int(problem.count[kind])]
-    paces = [1.0, *pipeline.slowdown.tolist()]
+    slowdowns = [1.0, *pipeline.slowdown.tolist()]
     machines = [outer // inner for inner, outer in pairwise(sizes)]
-    return [MachineLevel(m, bandwidth / slow) for m, slow in zip(machines, paces, strict=True)]
+    return [MachineLevel(m, bandwidth / slow) for m, slow in zip(machines, slowdowns, strict=True)]
 
 
 def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:
-    """The numbers of a stage's devices, group by group: replicas over groups and inside each.
+    """Return the numbers of a stage's devices, group by group.
 
     Examples
     --------
@@ -82,5 +82,5 @@ def devices_of(stage: Stage, levels: Sequence[MachineLevel]) -> tuple[int, ...]:
 
 
 def _first_nodes(problem: PipelineProblem) -> Ints:
-    """Shape (n,): the first node of each supernode."""
+    """Return the first node of each supernode, shape (n,)."""
     return np.unique(problem.member, return_index=True)[1].astype(np.int64)

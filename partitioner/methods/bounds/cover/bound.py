@@ -1,4 +1,4 @@
-"""The largest load that can be refuted: no placement is better than that."""
+"""The search for the largest load that can be refuted, which is a lower bound on every placement."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ if TYPE_CHECKING:
     from partitioner.methods.bounds.cover.master import Master
 
 MASTER = "partitioner.methods.bounds.cover.master:Master"  # imported when it is needed, as it loads a solver
-PATIENCE = 40
+PATIENCE = 40  # steps without a better ratio after which a threshold is given up
 RETRIES = 2
 SURE = 1 + 1e-9
 NEARER = 1e-3
 CLOSE = 1e-3
 FINEST = 1e-4
-FEWER = 0.95  # a threshold at which states may be so much fewer that it is worth while to count again
+FEWER = 0.95  # of the last threshold: below it there may be few enough states to enumerate them again
 TINY = 1e-300
 
 
 class Covering:
     """A lower bound on the objective of every split of the problem's shape, raised step by step.
 
-    Memory is not looked at. With overlapped or duplex transfers, where a load is a maximum, a mean of
-    its parts stands for it. GPipe's objective is no smaller than any device's two loads together.
+    Memory is ignored. With overlapped or duplex transfers, where a load is a maximum, a mean of the two or
+    three terms takes its place, which is no larger. Where passes have loads of their own, the objective is
+    no smaller than the two loads of any device together.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class Covering:
     relaxation
         The bound and the weights to start from.
     left
-        Returns how many seconds are left.
+        Function that returns how many seconds are left.
 
     Attributes
     ----------
@@ -55,31 +56,31 @@ class Covering:
         self.problem, self.bound, self.left = problem, relaxation.bound, left
         self.weight = relaxation.weight
         self.oracles: Oracles | None = None
-        self.last: Duel | None = None
+        self.last: Refutation | None = None
 
     def rise(
         self, value: float, gap: float, stop: Callable[[], bool], found: Callable[[float], None]
     ) -> None:
-        """Raise the bound towards a value until no more can be refuted.
+        """Raise the bound towards a value until no higher threshold can be refuted.
 
         Parameters
         ----------
         value
-            The best value known: what is above it need not be refuted.
+            The best value known; no threshold above it is tried.
         gap
-            No bound above ``(1 - gap) * value`` is looked for.
+            No threshold above ``(1 - gap) * value`` is tried.
         stop
-            Asked between steps: should the search end with what it has?
+            Function called between steps: whether the search should end with its best bound so far.
         found
-            Called with the bound after every threshold.
+            Function called with the bound after every threshold.
         """
         high = threshold = (1 - max(gap, FINEST)) * value
         while self.bound < threshold < np.inf:
-            duel = self._duel(threshold)
-            if duel is None:
+            refutation = self._refutation(threshold)
+            if refutation is None:
                 return
-            ratio = duel.fight(stop)
-            self._learn(duel, ratio)
+            ratio = refutation.run(stop)
+            self._learn(refutation, ratio)
             found(self.bound)
             if ratio <= SURE:
                 high = threshold
@@ -87,10 +88,10 @@ class Covering:
                 return
             threshold = (self.bound + high) / 2
 
-    def _duel(self, threshold: float) -> Duel | None:
-        """A duel with about this threshold, None if the states are too many.
+    def _refutation(self, threshold: float) -> Refutation | None:
+        """Return a refutation with about this threshold; None if the states are too many.
 
-        The last one goes on if its own threshold is as good.
+        The last refutation is returned again if its threshold is close enough.
         """
         oracles = self.oracles
         if oracles is None or (not oracles.ready and threshold < FEWER * oracles.threshold):
@@ -101,32 +102,32 @@ class Covering:
         if last is None or not threshold <= last.threshold <= threshold * (1 + CLOSE):
             weight = self.weight if last is None else last.weight
             known = [] if last is None or threshold < last.threshold else last.columns
-            self.last = last = Duel(oracles, threshold, weight, known)
+            self.last = last = Refutation(oracles, threshold, weight, known)
         return last
 
-    def _learn(self, duel: Duel, ratio: float) -> None:
-        """Raise the bound to what the duel's weights refute."""
+    def _learn(self, refutation: Refutation, ratio: float) -> None:
+        """Raise the bound to what the refutation's weights refute."""
         if ratio > SURE:
-            self.bound = max(self.bound, duel.threshold)
+            self.bound = max(self.bound, refutation.threshold)
         else:
-            lower = ratio * duel.threshold * (1 - NEARER)
+            lower = ratio * refutation.threshold * (1 - NEARER)
             if lower > self.bound * (1 + NEARER):
-                self.bound = max(self.bound, duel.refuted(lower))
+                self.bound = max(self.bound, refutation.refuted(lower))
 
 
-class Duel:
-    """Weights against one threshold.
+class Refutation:
+    """The attempt to refute one threshold by weights of the supernodes.
 
     Parameters
     ----------
     oracles
-        What makes the oracles of each threshold.
+        Makes the oracles for each threshold.
     threshold
-        What is to be refuted.
+        The largest load that is to be refuted.
     weight
         Shape (n,): the weights to start from.
     columns
-        Known from a threshold that is no larger, one for each kind at a time.
+        Columns from thresholds that are no larger, for each kind of device one at a time.
 
     Attributes
     ----------
@@ -145,10 +146,10 @@ class Duel:
         self.retries = RETRIES
         self.master: Master | None = None
 
-    def fight(self, stop: Callable[[], bool]) -> float:
-        """Improve the weights until they refute the threshold (a ratio above one), or cannot.
+    def run(self, stop: Callable[[], bool]) -> float:
+        """Improve the weights until they refute the threshold or cannot be improved; return their ratio.
 
-        Called again after a stop, it goes on where it was.
+        A ratio above one refutes the threshold. A second call after a stop continues the first one.
         """
         self.master = self.master or self._begin()
         idle = 0
@@ -168,7 +169,7 @@ class Duel:
         return master(self.count, self.weight, self.columns)
 
     def _try(self, master: Master, trial: Floats) -> bool:
-        """Measure weights and learn from that; are they better by more than a trifle?"""
+        """Measure weights and add their columns to the master; return whether the ratio rose notably."""
         before = self.ratio
         ratio, columns = self.measure(trial)
         if ratio > before:
@@ -179,7 +180,7 @@ class Duel:
         return ratio > before + NEARER / 10
 
     def _only_exact(self) -> bool:
-        """Begin anew without mixtures, which promise too little; False if there are none, or it was tried."""
+        """Start again without mixtures, which make ratios too small; False if that cannot help any more."""
         exact = [columns for columns in self.columns if all(column.exact for column in columns)]
         if self.retries == 0 or len(exact) == len(self.columns):
             return False
@@ -189,21 +190,21 @@ class Duel:
         return True
 
     def _scaled(self, weight: Floats, columns: Columns) -> Floats:
-        """Return the weights in a unit in which all devices together hold n, as they are if nothing fits."""
+        """Return the weights scaled so that all devices together hold n; unchanged if nothing fits."""
         held = self.held(columns)
         return weight * (len(weight) / held) if held > 0 else weight
 
     def measure(self, weight: Floats) -> tuple[float, Columns]:
-        """What everything weighs over what the devices can hold, and the columns that say so."""
+        """Return the weight of all supernodes over what the devices can hold, and the heaviest columns."""
         columns = [oracle(weight) for oracle in self.oracles]
         held = self.held(columns)
         return (float(weight.sum()) / held if held > 0 else np.inf), columns
 
     def held(self, columns: Columns) -> float:
-        """What all devices can hold together."""
+        """Return the weight that all devices together can hold."""
         return float(self.count @ [column.weight for column in columns])
 
     def refuted(self, threshold: float) -> float:
-        """The threshold if the weights refute it as they are, else 0."""
-        duel = Duel(self.source, threshold, self.weight)
-        return threshold if duel.measure(duel.weight)[0] > SURE else 0.0
+        """Return the threshold if the current weights refute it, else 0."""
+        refutation = Refutation(self.source, threshold, self.weight)
+        return threshold if refutation.measure(refutation.weight)[0] > SURE else 0.0

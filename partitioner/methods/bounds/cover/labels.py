@@ -1,8 +1,8 @@
-"""The best set that one device can hold: a bound by Lagrange, then exact labels (numba).
+"""The heaviest set that one device can hold: a Lagrangian bound, then exact labels (numba).
 
-A label is a way to a state: its load, its weight, the label that it came from. It is dropped if the
-threshold is out of reach, if its weight and a bound on the rest fall short of the target, or if
-another one at its state has no larger load and no smaller weight.
+A label stands for a path to a state: its load, its weight, and the previous label. It is dropped if
+every continuation exceeds the threshold, if its weight plus a bound on the rest is below the target, or
+if another label at its state has no larger load and no smaller weight.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def priced(start: Ints, after: Ints, load: Floats, weight: Floats, price: float,
 
 @njit(cache=True, nogil=True)
 def follow(start: Ints, after: Ints, load: Floats, weight: Floats, price: float, best: Floats) -> Ints:
-    """The set that :func:`priced` found, as zeros and ones."""
+    """Return the set that :func:`priced` found, as zeros and ones, shape (n,)."""
     n = len(start) - 2
     chosen = np.zeros(n, dtype=np.int64)
     s = 0
@@ -59,7 +59,7 @@ def best_set(
     target: float,
     room: int,
 ) -> tuple[int, float, Ints]:
-    """The heaviest set of at least the target's weight, exactly.
+    """Return the heaviest set whose load is at most the threshold and whose weight is at least the target.
 
     Parameters
     ----------
@@ -68,17 +68,17 @@ def best_set(
     weight
         Shape (n,).
     prices, ahead
-        Shape (p,) and (p, states): prices and what :func:`priced` filled for each.
+        Shapes (p,) and (p, states): prices of load, and for each the array that :func:`priced` filled.
     threshold, target
         Largest load, smallest weight.
     room
-        How many labels may be made.
+        The largest number of labels.
 
     Returns
     -------
     labels, weight, chosen
-        Labels made (`FULL` if there was no room, `NOTHING` if no set reaches the target); the set's weight
-        and its members as zeros and ones.
+        The number of labels made (`FULL` if `room` was too small, `NOTHING` if no set reaches the target);
+        the set's weight and its members as zeros and ones.
     """
     n = len(start) - 2
     state = np.zeros(room, dtype=np.int64)
@@ -101,10 +101,10 @@ def best_set(
                 cost = spent[x] + load[state[x], bit]
                 if cost + rest[j] > threshold:
                     continue
-                worth = gained[x] + weight[v] * bit
+                total = gained[x] + weight[v] * bit
                 hopeful = True
                 for p in range(len(prices)):
-                    if worth + ahead[p, j] + prices[p] * (threshold - cost) < target:
+                    if total + ahead[p, j] + prices[p] * (threshold - cost) < target:
                         hopeful = False
                         break
                 if hopeful:
@@ -133,12 +133,12 @@ def best_set(
             heaviest = -np.inf
             for y in np.argsort(cost_here):
                 x, bit = group[y] // 2, group[y] % 2
-                worth = gained[x] + weight[v] * bit
-                if worth > heaviest:
-                    heaviest = worth
+                total = gained[x] + weight[v] * bit
+                if total > heaviest:
+                    heaviest = total
                     state[top] = q + start[v + 1]
                     spent[top] = cost_here[y]
-                    gained[top] = worth
+                    gained[top] = total
                     parent[top] = x
                     taken[top] = bit
                     top += 1

@@ -1,11 +1,11 @@
-"""Better weights from the columns found so far: cutting planes inside a trust region.
+"""The linear program that finds better weights from the columns so far: cutting planes in a trust region.
 
 The largest ratio of what the supernodes weigh together to what the devices can hold is a linear
 program once the columns are known:
 
     max sum of w_v  with  sum over k of count_k c_k = n  and  column . w <= c_k  for every column of k.
 
-It overshoots while columns are missing, so the weights stay near the best ones known.
+Its optimum is too large while columns are missing, so the weights are kept near the best ones known.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Master:
     weight
         Shape (n,): the first weights.
     columns
-        What is known.
+        The columns known so far.
 
     Attributes
     ----------
     centre
-        Shape (n,): the best weights so far, such that the devices hold `n`.
+        Shape (n,): the best weights so far, scaled so that the devices together hold `n`.
     """
 
     def __init__(self, count: Ints, weight: Floats, columns: Sequence[Columns]) -> None:
@@ -63,13 +63,16 @@ class Master:
             self.model.add_linear_constraint(row <= hold)
 
     def move(self, weight: Floats, better: bool) -> None:
-        """Centre on better weights and look farther, or stay and look nearer."""
+        """Move the centre to better weights and widen the trust region, or keep the centre and narrow it."""
         if better:
             self.centre = weight
         self.radius = self.radius * (GROW if better else SHRINK)
 
     def best(self, least: float) -> Floats | None:
-        """The best weights near the centre that promise a ratio above `least`, None if none anywhere do."""
+        """Return the best weights near the centre if the known columns allow them a ratio above `least`.
+
+        The trust region widens until there are some; None if there are none anywhere.
+        """
         while True:
             trial = self._near()
             if trial is not None and trial[1] > least:
@@ -79,7 +82,7 @@ class Master:
             self.radius = self.radius * WIDEN
 
     def _near(self) -> tuple[Floats, float] | None:
-        """The best weights within reach, and the ratio they would have without further columns."""
+        """Return the best weights in the trust region and the ratio that the known columns allow them."""
         low, high = np.maximum(self.centre - self.radius, 0.0), self.centre + self.radius
         for variable, least, most in zip(self.weights, low.tolist(), high.tolist(), strict=True):
             variable.lower_bound, variable.upper_bound = least, most

@@ -1,4 +1,4 @@
-"""The oracles of a problem at any threshold: one for each kind of device that it has."""
+"""The oracles of a problem for a threshold: one for each kind of device that is present."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-12
 
 
 class Shares(NamedTuple):
-    """How processing and transfers add up to a load, or to something that a load cannot fall below."""
+    """Factors of processing and of transfers whose weighted sum is a load, or a lower bound on it."""
 
     processing: float
     transfers: float
@@ -33,7 +33,7 @@ FREE = Shares(1.0, 0.0)
 
 
 class Oracles:
-    """Oracles for thresholds up to the one given.
+    """The source of oracles for all thresholds up to a largest one.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ class Oracles:
     threshold
         The largest threshold of interest.
     left
-        Returns how many seconds are left.
+        Function that returns how many seconds are left.
 
     Attributes
     ----------
     count
-        Devices of each kind in use.
+        Shape (kinds present,): devices of each kind that is present.
     ready
-        False if the states are too many for oracles, or the time was over before they were known.
+        False if there are too many states, or the time ended before they were enumerated.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Oracles:
         self.ready = None not in self.ways.values()
 
     def within(self, threshold: float) -> list[Oracle]:
-        """An oracle for each kind in use."""
+        """Return an oracle for each kind that is present."""
         return [self._oracle(kind, threshold * (1 + ROUNDING)) for kind in self.kinds]
 
     def _oracle(self, kind: int, threshold: float) -> Oracle:

@@ -20,10 +20,10 @@ HALVINGS = 40
 
 
 class Column(NamedTuple):
-    """What a device can hold at most: a share of every supernode, shape (n,), and its weight.
+    """The heaviest content of a device: the share of every supernode in it, shape (n,), and its weight.
 
-    Of the true sets only the best one matters; where finding it takes too long, the best mixture of
-    sets whose mean load is the threshold stands for it. It weighs no less, and is not `exact`.
+    It is the heaviest set; where finding that takes too long, it is the best mixture of two sets whose mean
+    load is the threshold, which weighs no less and is not `exact`.
     """
 
     share: Floats
@@ -31,19 +31,19 @@ class Column(NamedTuple):
     exact: bool = True
 
 
-Columns = list[Column]  # of each kind in use
+Columns = list[Column]  # one for each kind that is present
 
 
 class Oracle(Protocol):
-    """Finds the column of the largest weight for a kind."""
+    """A function that finds the column of the largest weight for a kind of device."""
 
     def __call__(self, weight: Floats) -> Column:
-        """The best column; `weight` has shape (n,)."""
+        """Return the heaviest column for weights of shape (n,)."""
         ...
 
 
 class SetOracle:
-    """For a kind that pays for transfers: the best set, by labels.
+    """The oracle of a kind that pays for transfers: it finds the heaviest set by labels.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class SetOracle:
     threshold
         The largest load.
     left
-        Returns how many seconds are left.
+        Function that returns how many seconds are left.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SetOracle:
         self.price, self.short, self.room, self.most = 1.0, 0.004, FEWEST, MOST
 
     def __call__(self, weight: Floats) -> Column:
-        """The best set, or a mixture where labels are too many."""
+        """Return the heaviest set, or a mixture where there are too many labels."""
         value = self._cheapest_price(weight)
         if value <= 0:
             return Column(np.zeros(len(weight)), 0.0)
@@ -98,7 +98,7 @@ class SetOracle:
         return best
 
     def _cheapest_price(self, weight: Floats) -> float:
-        """The smallest bound on the best weight over all prices of load (a convex function of them)."""
+        """Return the smallest bound on the best weight over all prices of load, in which it is convex."""
         best = np.empty(len(self.rest))
 
         def bound(price: float) -> float:
@@ -114,7 +114,7 @@ class SetOracle:
         return bound(self.price)
 
     def _mixture(self, weight: Floats, value: float) -> Column:
-        """The sets on both sides of the price, mixed such that the mean load is the threshold."""
+        """Return a mixture of the sets for a lower and a higher price, with the threshold as mean load."""
         sides = [self.price * (1 + side) for side in (-1e-6, 1e-6)]
         sets = [follow(*self.ways, weight, price, self._ahead(weight, price)) for price in sides]
         large, small = (self._load(chosen) for chosen in sets)
@@ -132,7 +132,7 @@ class SetOracle:
 
 
 class FractionOracle:
-    """For a kind that pays nothing: the best fractions of supernodes by weight over time.
+    """The oracle of a kind that does not pay for transfers: it takes fractions of supernodes.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class FractionOracle:
         self.time, self.threshold = time, threshold
 
     def __call__(self, weight: Floats) -> Column:
-        """Fill the device with what weighs most for its time."""
+        """Return the column that takes supernodes by decreasing weight over time until the device is full."""
         share = np.where(self.time <= 0, 1.0, 0.0)
         timed = (self.time > 0) & np.isfinite(self.time) & (weight > 0)
         ratio = np.divide(weight, self.time, out=np.zeros(len(weight)), where=timed)

@@ -1,9 +1,9 @@
-"""All sets of supernodes that one device can hold, as the ways through a layered graph of states.
+"""All sets of supernodes that one device can hold, as the paths through a layered graph of states.
 
 Supernodes are decided one after another, in or out of the set. A net is open between its first and
-its last pin; of its decided pins the rest of the decision only needs to know whether all are out,
-all are in, or the net is torn and paid for (`steps.py`). Networks are narrow: a dozen nets are open at
-a time, so the states are few.
+its last pin; a state records whether its decided pins are all out, all in, or on both sides, so that the
+net is torn and paid for (`steps.py`). Few nets of a usual network are open at a time (about a dozen), so
+there are few states.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from partitioner.methods.bounds.cover.steps import IN, OUT, DecisionStep, advance
 from partitioner.problem.arrays import Floats, Ints
 
-OFTEN = 64  # states between two looks at the clock
+OFTEN = 64  # states between two readings of the clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,11 @@ class CoverStates:
     start
         Shape (n + 2,): the states before supernode v are ``start[v]`` to ``start[v + 1]``.
     after
-        Shape (states, 2): the state that follows if the supernode is out, or in; -1 for none.
+        Shape (states, 2): the next state if the supernode is out, and if it is in; -1 if there is none.
     load
-        Shape (states, 2): what that adds to the load.
+        Shape (states, 2): the load that each of the two choices adds.
     rest
-        Shape (states,): the least load that any way to the end adds.
+        Shape (states,): the least load that any path from the state to the end adds.
     """
 
     start: Ints
@@ -46,19 +46,19 @@ Layer = tuple[Ints, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """The states after each supernode, whatever ways lead to them: enumerated once for all thresholds.
+    """The graph of states for the largest threshold, from which that of each threshold is made.
 
     Parameters
     ----------
     layers
-        For each supernode what follows its states, and the load that adds, as in :class:`CoverStates`;
-        numbers are within the next layer.
+        For each supernode the next states and the loads added, as in :class:`CoverStates`; states are
+        numbered within their layer.
     """
 
     layers: list[Layer]
 
     def within(self, threshold: float) -> CoverStates:
-        """The ways whose load is no larger than a threshold."""
+        """Return the graph with only the paths whose load is at most the threshold."""
         return _joined(_pruned(self.layers, threshold))
 
 
@@ -69,16 +69,16 @@ def enumerate_ways(
     most: int,
     left: Callable[[], float] = lambda: np.inf,
 ) -> Ways | None:
-    """The ways through all states; None if there are more than `most`, or no seconds are `left`.
+    """Return the graph of states; None if there are more than `most` states, or no seconds are `left`.
 
     Parameters
     ----------
     steps
-        What happens at each supernode.
+        The changes of the state at each supernode.
     time
         Shape (n,): the load of each supernode, infinity if it may not be in the set.
     threshold
-        No larger load is of interest.
+        The largest load; a single step that adds more is left out.
     """
     layers: list[Layer] = []
     current = [0]
@@ -104,7 +104,7 @@ def enumerate_ways(
 
 
 def _pruned(layers: list[Layer], threshold: float) -> list[tuple[Ints, Floats, Floats]]:
-    """The layers without the ways whose load must exceed the threshold, and the least load from there on."""
+    """Return the layers without paths that exceed the threshold, and the least load from each state on."""
     so_far = [np.zeros(1)]
     for after, load in layers:
         least = np.full(int(after.max(initial=-1)) + 1, np.inf)
@@ -127,7 +127,7 @@ def _pruned(layers: list[Layer], threshold: float) -> list[tuple[Ints, Floats, F
 
 
 def _joined(layers: list[tuple[Ints, Floats, Floats]]) -> CoverStates:
-    """All layers in one array, with a single state at the end."""
+    """Return all layers joined in single arrays, with one state at the end."""
     start = np.cumsum([0, *(len(after) for after, _, _ in layers), 1])
     after = [np.where(part >= 0, part + start[v + 1], -1) for v, (part, _, _) in enumerate(layers)]
     return CoverStates(

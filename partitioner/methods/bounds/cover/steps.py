@@ -1,8 +1,8 @@
-"""How one more supernode, in or out, changes what a set looks like from its end.
+"""How the decision about one more supernode, in or out of the set, changes the state.
 
-A state has two bits for every open net and, for convex splits, for every node of a region from which
-edges lead on: `OUT`, `IN`, or `TORN`. A torn net has pins on both sides and is paid for; a torn node is
-outside, but a path leads to it from inside, so that what follows it cannot be inside again.
+A state has two bits for every open net and, for convex splits, for every node of a region that has
+undecided successors: `OUT`, `IN`, or `TORN`. A torn net has pins on both sides and is paid for; a torn
+node is outside, but a path leads to it from inside, so that no node that follows it can be inside again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OUT, IN, TORN, MASK = 0, 1, 2, 3
 
 
 class NetStep(NamedTuple):
-    """A net of the supernode: its place in the state, its load if torn, is this its first pin?"""
+    """A net of the supernode: its bit position in the state, its load if torn, if this is its first pin."""
 
     place: int
     cost: float
@@ -31,7 +31,7 @@ class NetStep(NamedTuple):
 
 
 class NodeStep(NamedTuple):
-    """A node of a region: its place, and those of the nodes before it."""
+    """A node of a region: its bit position in the state, and those of its predecessors."""
 
     place: int
     before: list[int]
@@ -39,7 +39,7 @@ class NodeStep(NamedTuple):
 
 @dataclass(eq=False)
 class DecisionStep:
-    """All that happens when a supernode is decided; `cleared` are the bits not needed any more."""
+    """The nets and nodes that the decision about a supernode changes, and the bits to clear after it."""
 
     nets: list[NetStep] = field(default_factory=list)
     nodes: list[NodeStep] = field(default_factory=list)
@@ -47,7 +47,7 @@ class DecisionStep:
 
 
 def advance(state: int, bit: int, step: DecisionStep) -> tuple[int, float]:
-    """The state after the supernode, and the load of the nets that it tears: infinity if it may not be in."""
+    """Return the next state and the load of the nets torn by the decision; infinity if it is not allowed."""
     paid = 0.0
     for place, cost, is_first in step.nets:
         code = bit if is_first else (state >> place) & MASK
@@ -67,18 +67,18 @@ def advance(state: int, bit: int, step: DecisionStep) -> tuple[int, float]:
 def steps_of(
     problem: PartsProblem, cut: Floats, convex: bool, left: Callable[[], float] = lambda: np.inf
 ) -> list[DecisionStep] | None:
-    """The step of every supernode, in order; None if no seconds are `left`.
+    """Return the step of every supernode in order; None if no seconds are `left`.
 
     Parameters
     ----------
     problem
-        Its supernodes are decided in their order.
+        The problem; its supernodes are decided in the order of their numbers.
     cut
         Shape (nets,): the load of a torn net.
     convex
         Whether the set must be contiguous in the problem's regions.
     left
-        Returns how many seconds are left.
+        Function that returns how many seconds are left.
     """
     steps = [DecisionStep() for _ in range(problem.n)]
     free: list[int] = []
@@ -107,9 +107,9 @@ def steps_of(
 
 
 class _Nodes:
-    """The nodes of a region in the order of the supernodes; edges against that order are left out.
+    """The nodes of a region in the order of the supernodes, without the edges against that order.
 
-    What is left out only allows more sets, so that bounds stay bounds.
+    Without an edge more sets are allowed, so the bound stays valid.
     """
 
     def __init__(self, region: Region, n: int) -> None:
@@ -129,7 +129,7 @@ class _Nodes:
 
 
 def _sorted(count: int, edges: Ints) -> Iterator[int]:
-    """The nodes in a topological order."""
+    """Yield the nodes of a region in a topological order."""
     digraph: nx.DiGraph[int] = nx.DiGraph()
     digraph.add_nodes_from(range(count))
     digraph.add_edges_from(edges.tolist())

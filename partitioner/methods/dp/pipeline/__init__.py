@@ -1,1 +1,1 @@
-"""The dynamic program over ideals with replicas, memory by stage, limits and batches (paper, Appendix H)."""
+"""The dynamic program with replicas, levels, memory by stage, limits and batches (paper, Appendix H)."""

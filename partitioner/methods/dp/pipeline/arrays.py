@@ -1,8 +1,9 @@
-"""The arrays that the compiled walk from the end of a pipeline reads and writes, by name.
+"""The named arrays that the compiled walk over pipelines reads and writes.
 
-An ideal holds what the stages placed so far hold. Where memory depends on it these run *behind* those
-still to come: the problem is then a turned one (:mod:`partitioner.methods.dp.pipeline.turned`).
-K kinds, n supernodes, E nets, S states, I ideals; R is the most replicas of a stage.
+An ideal holds the supernodes of the stages placed so far. If memory depends on the devices behind a stage,
+these stages run *behind* those that are placed later, because the problem is then a turned one
+(:mod:`partitioner.methods.dp.pipeline.turned`). There are K kinds, n supernodes, E nets, S states and
+I ideals; R is the largest number of replicas of a stage.
 """
 
 from __future__ import annotations
@@ -19,24 +20,25 @@ Bools = NDArray[np.bool_]
 
 
 class StageCosts(NamedTuple):
-    """What the load of a stage is made of.
+    """The terms of the load of a stage.
 
     Parameters
     ----------
     work
-        Shape (K, n): time, infinity where not allowed.
+        Shape (K, n): time, infinity where a kind may not run a supernode.
     transfer_factor
-        Shape (K,): what a kind pays for a transfer that costs 1.
+        Shape (K,): the time of a transfer of cost 1.
     communication
-        The model's number.
+        The number of the communication model.
     net_start, net
-        The nets of every supernode, as rows.
+        Rows over supernodes: the nets of each.
     pins, source
-        Shape (E,): how many supernodes a net has, and which one makes the tensor.
+        Shape (E,): how many supernodes a net has, and the supernode that makes the tensor.
     enter, leave
-        Shape (E,): what it costs a stage to bring the tensor in, and to send it out.
+        Shape (E,): the cost to a stage of bringing the tensor in, and of sending it out.
     weights, bandwidth, added
-        What replicas exchange (n,), how fast (K,), and whether that follows the work.
+        Weights that replicas exchange (n,), the bandwidth for that (K,), and whether the time of the exchange
+        is added to the work, or runs at the same time.
     """
 
     work: Floats
@@ -54,21 +56,21 @@ class StageCosts(NamedTuple):
 
 
 class MemoryModel(NamedTuple):
-    """What a stage takes of its devices' memory.
+    """The memory that a stage takes on each of its devices.
 
     Parameters
     ----------
     size, parameters, activations, workspace
-        Shape (n,).
+        Shape (n,): memory of each supernode, see :class:`partitioner.problem.pipeline.Pipeline`.
     memory
-        Shape (K,).
+        Shape (K,): memory of a device.
     in_flight, versions
-        Shape (D + 1, R + 1): for devices behind a stage and its replicas how many samples and versions
-        of the weights it holds.
+        Shape (D + 1, R + 1): samples and versions of the weights that a stage holds, by the number of
+        devices behind it and of its replicas.
     least_in_flight, least_versions
-        Shape (S, K): the least of these over the replicas that a state leaves room for.
+        Shape (S, K): the least of these over the numbers of replicas that a state allows.
     staged
-        Whether it matters how many devices are behind a stage, or how many replicas it has.
+        Whether memory depends on the number of devices behind a stage, or of its replicas.
     """
 
     size: Floats
@@ -84,19 +86,20 @@ class MemoryModel(NamedTuple):
 
 
 class StageLimits(NamedTuple):
-    """What every stage must keep to.
+    """The limits on every stage.
 
     Parameters
     ----------
     nodes, fewest_nodes, most_nodes
-        Shape (n,), and the range of their sum.
+        Shape (n,): the user's nodes in each supernode; and the range of their sum.
     layer_start, layer, fewest_layers, most_layers, by_layers
-        The layers of every supernode as rows, the range of how many a stage has, and whether that matters.
+        Rows over supernodes: the layers of each; the range of the number of a stage's layers; and whether
+        there is such a range.
     pinned
-        Shape (n,): to how many devices a supernode is pinned; a stage has room for one a replica.
+        Shape (n,): to how many devices a supernode is pinned; a stage can have at most one for each replica.
     adjacent_start, adjacent, by_neighbours
-        Supernodes that share an edge, as rows; whether all those next to a stage must be in one of its
-        neighbours.
+        Rows over supernodes: those that share an edge with each; and whether edges may only join neighbouring
+        stages.
     """
 
     nodes: Ints
@@ -114,16 +117,16 @@ class StageLimits(NamedTuple):
 
 
 class DeviceStates(NamedTuple):
-    """How many devices of each kind the stages so far use, and where counted how many these are.
+    """The states: how many devices of each kind are in use, and, if it is counted, the number of stages.
 
     Parameters
     ----------
     left
-        Shape (S, K): the most devices that the next stage may have.
+        Shape (S, K): the largest number of devices that the next stage may have.
     stride, hop
         A stage on r devices of kind k leads from state s to ``s + r * stride[k] + hop``.
     behind
-        Shape (S,): how many devices are in use, of all kinds.
+        Shape (S,): how many devices of all kinds are in use.
     dominance
         Whether a state with fewer devices is at least as good.
     """
@@ -136,7 +139,7 @@ class DeviceStates(NamedTuple):
 
 
 class PipelineSearchSpec(NamedTuple):
-    """What the sweep looks for.
+    """The pipelines that the sweep looks for.
 
     Parameters
     ----------
@@ -145,18 +148,18 @@ class PipelineSearchSpec(NamedTuple):
     threshold
         Only stages of at most this load count.
     limit
-        Only chains of at most this value count; that of the rest included where it is a sum.
+        Only chains of at most this value count, including `rest` if the value is a sum.
     floor
-        Values up to here need not be told apart.
+        Values up to this one count as equal.
     capacity
         Shape (S,): joint capacity of the devices that a state leaves.
     remaining, above
-        Shape (I,) and (n,): weight of the supernodes outside an ideal, and weight that stays outside
-        for good once a supernode is passed over.
+        Shapes (I,) and (n,): weight of the supernodes outside an ideal, and weight that a walk can no longer
+        add once it has skipped a supernode.
     rest
-        Shape (I,): the least sum of the loads of all that is outside an ideal.
+        Shape (I,): the least sum of the loads of the supernodes outside an ideal.
     growth, easiest
-        Shapes (K, n) and (K, I), as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, on one device.
+        Shapes (K, n) and (K, I), see :class:`partitioner.methods.dp.arrays.ChainSearchSpec`; for one device.
     open
         Shape (n,): whether the supernode may be added.
     """
@@ -180,9 +183,9 @@ class PipelineTable(NamedTuple):
     Parameters
     ----------
     value
-        Smallest value of stages that hold an ideal, infinity if there are none.
+        The smallest value of stages that hold an ideal, infinity if there are none.
     origin, kind, copies
-        The ideal behind the first of these stages, and the kind and the number of its devices.
+        The ideal before the stage placed last, and the kind and the number of its devices.
     """
 
     value: Floats

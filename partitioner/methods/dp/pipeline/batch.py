@@ -1,8 +1,8 @@
 """The least time of a batch: the sum of all loads, and the largest one for each further sample.
 
-A table answers for a cap: which pipeline without a load above it has the smallest sum? That sum and a
-lower end of the largest load bound all pipelines in an interval of largest loads; the interval that
-promises most is asked next and split, until none promises less than the best pipeline known.
+A table finds the pipeline with the smallest sum of loads among those without a load above a threshold.
+That sum, and the lower end of an interval of largest loads, bound all pipelines in the interval. The
+interval with the smallest bound is solved next and split, until no bound is below the best pipeline.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from partitioner.methods.method import ROUNDING, meets
 
 
 class _Interval(NamedTuple):
-    """Pipelines whose largest load is above `low`, up to `high`, and sum of loads at least `total`."""
+    """The pipelines with a largest load above `low`, up to `high`, and a sum of loads from `total` on."""
 
     bound: float
     low: float
@@ -30,13 +30,13 @@ class _Interval(NamedTuple):
 
 @dataclass(eq=False)
 class BatchBracket(Bracket):
-    """What is known of the pipeline of a lattice with the least time for a batch."""
+    """The search for the pipeline of a lattice with the least time for a batch."""
 
     tables: PipelineTables
     open: list[_Interval] = field(default_factory=list, init=False)
 
     def narrow(self, from_top: bool = False) -> None:
-        """Find the best pipeline; on return `complete` says whether no limit stopped the search."""
+        """Find the best pipeline; then `complete` says whether the search ended without reaching a limit."""
         low = self.tables.relaxation.bound * (1 - ROUNDING)
         self._push(low, UNLIMITED, float(self.tables.rest[0]))
         try:
@@ -53,7 +53,7 @@ class BatchBracket(Bracket):
 
     @property
     def further(self) -> int:
-        """How often the largest load counts beside the sum."""
+        """How often the largest load counts in addition to the sum."""
         return samples(self.tables.problem) - 1
 
     def _push(self, low: float, high: float, total: float) -> None:
@@ -62,7 +62,7 @@ class BatchBracket(Bracket):
             heapq.heappush(self.open, _Interval(bound, low, high, total))
 
     def _ask(self, interval: _Interval) -> None:
-        """Split an interval by the pipeline of the smallest sum in it and below, if that can be of use."""
+        """Split an interval by the pipeline with the smallest sum among largest loads up to its upper end."""
         limit = min(self.value - self.further * interval.low, UNLIMITED)
         high = interval.high
         if self.further and np.isfinite(self.value):

@@ -1,16 +1,16 @@
-"""The compiled walk that puts stages in front of pipelines, as :mod:`partitioner.methods.dp.kernel` behind.
+"""The compiled walk that adds stages to pipelines, as :mod:`partitioner.methods.dp.kernel` to chains.
 
 ``value[I, s]`` is the smallest value of stages that hold ideal I on the devices of state s. From every
-ideal the walk adds one supernode at a time, and so meets every larger ideal once, with all that load,
-memory and limits of the stage depend on at hand.
+ideal the walk adds one supernode at a time, and so meets every larger ideal once and knows all on which
+load, memory and limits of the stage depend.
 
-Where memory depends on how many devices are behind a stage, the lattice is of the turned problem, so
-that the stages already placed run behind the one at hand.
+If memory depends on how many devices are behind a stage, the lattice is that of the turned problem, so
+that the stages placed before run behind the current one.
 
-A *segment* of a pipeline, from one ideal to a larger one, is swept like the whole: with ``first`` and
-``last`` these ideals, with values in the row of the first one, with ``open`` only for supernodes in
-between, with `enter` and `leave` as the segment's stages pay them, and with `in_flight`, `versions` and
-the states' numbers of stages counted from what is behind the segment.
+A *segment* of a pipeline, from one ideal to a larger one, is swept like a whole pipeline: `first` and
+`last` are these ideals, values are in the row of the first one, `open` is True only for supernodes in
+between, `enter` and `leave` are the costs to the segment's stages, and `in_flight`, `versions` and the
+states' numbers of stages count from the devices behind the segment.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from partitioner.methods.dp.pipeline.stage_kernel import (
 
 @njit(cache=True, nogil=True)
 def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first, last, budget):  # type: ignore[no-untyped-def]
-    """Put one stage in front of those that hold ideals `first`, `first` + 1, ... before `last`.
+    """Add one stage to those that hold ideals `first`, `first` + 1, ... up to `last` - 1.
 
     Parameters
     ----------
     lattice, costs, memory_model, stage_limits, states, spec, table
         See :mod:`partitioner.methods.dp.pipeline.arrays`; the table is written.
     first, last
-        The ideal to start with and the one to end before.
+        The ideal to start with, and the one before which to end.
     budget
         Return after the ideal at which this many steps have been walked.
 
@@ -88,7 +88,7 @@ def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first
     worthy = np.empty(len(capacity), np.int64)
     least = np.empty(len(capacity), np.float64)
     widest = np.empty(kinds, np.int64)
-    lightest = np.empty((kinds, 2), np.float64)  # samples held, versions of the weights
+    lightest = np.empty((kinds, 2), np.float64)  # samples in flight, versions of the weights
     cursor = np.empty(nodes + 2, np.int64)
     end = np.empty(nodes + 2, np.int64)
     blocked = np.empty(nodes + 2, np.float64)
@@ -100,8 +100,8 @@ def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first
     inside = np.zeros(len(pins), np.int64)
     before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
     layers = np.zeros(layer_of.max() + 1 if len(layer_of) else 0, np.int64)
-    covered = np.zeros(nodes, np.bool_)  # by the ideal at hand, while its frontier is counted
-    touching = np.zeros(nodes, np.int64)  # supernodes of it that share an edge with each
+    covered = np.zeros(nodes, np.bool_)  # by the current ideal, while its frontier is counted
+    touching = np.zeros(nodes, np.int64)  # supernodes of the ideal that share an edge with each
     place, steps = 0, 0
     for start in range(first, last):
         if steps > budget:
@@ -233,11 +233,12 @@ def list_states(  # type: ignore[no-untyped-def]
     value, floor, limit, left, stride, hop, dominance, capacity, least_in_flight, least_versions,
     reached, worthy, least, widest, lightest,
 ):  # fmt: skip
-    """List the states worth extending from an ideal, and the `least` value of what they lead to.
+    """List the useful states of an ideal, and the `least` value of pipelines that extend each.
 
-    A state is not worth it if another one reaches the same ideal with fewer devices and no larger
-    value, or none above the floor. Returns how many there are, and the weight that their next stage
-    may leave; for each kind writes the most replicas, and the least that it makes a device hold.
+    A state is useless if another one reaches the same ideal with fewer devices and no larger value, or no
+    value above the floor. Returned are the number of states, and the largest weight that their next stage
+    may leave; written are, for each kind, the largest number of replicas, and the fewest samples and
+    versions of weights that a stage must hold.
     """
     states, kinds = left.shape
     count, target = 0, -1.0

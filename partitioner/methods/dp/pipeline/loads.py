@@ -1,4 +1,4 @@
-"""What pipelines cost on the contracted problem (paper, Section 5.1 and Appendix H.2)."""
+"""The loads and the objective of pipelines on the contracted problem (paper, Section 5.1, Appendix H.2)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from partitioner.problem.variants import PipelineProblem
 
 
 def pipeline_value(problem: PipelineProblem, stages: Sequence[Part]) -> float:
-    """The objective of stages that together hold every supernode; infinity if one may not run there.
+    """Return the objective of stages that together hold every supernode; infinity if one may not run there.
 
-    ``"throughput"``: the largest load; ``"batch"``: the sum of the loads, and the largest one once more
-    for each sample after the first. Memory and limits are not looked at.
+    That is the largest load; or for a batch the sum of the loads, plus the largest one for each sample after
+    the first. Memory and limits are not checked.
     """
     loads = stage_loads(problem, stages)
     largest = float(loads.max(initial=0.0))
@@ -29,7 +29,7 @@ def pipeline_value(problem: PipelineProblem, stages: Sequence[Part]) -> float:
 
 
 def stage_loads(problem: PipelineProblem, stages: Sequence[Part]) -> Floats:
-    """Shape (stages,): the average time that each stage spends on a sample."""
+    """Return the mean time that each stage spends on a sample, shape (stages,)."""
     if not stages:
         return np.zeros(0)
     pipeline = problem.pipeline
@@ -46,20 +46,20 @@ def stage_loads(problem: PipelineProblem, stages: Sequence[Part]) -> Floats:
 
 
 def samples(problem: PipelineProblem) -> int:
-    """How many samples fill the pipeline at a time."""
+    """Return the number of samples in a batch, 1 if none is given."""
     return problem.pipeline.microbatches or 1
 
 
 def least_work(problem: PipelineProblem) -> Floats:
-    """Shape (n,): what each supernode adds at least to the sum of all loads."""
+    """Return the least that each supernode adds to the sum of all loads, shape (n,)."""
     shares = problem.work() / problem.copies[:, None]
     return np.asarray(shares[problem.count > 0].min(axis=0))
 
 
 def least_value(problem: PipelineProblem, relaxation: Relaxation) -> float:
-    """What no pipeline goes below: its largest load is at least the relaxation's bound.
+    """Return a lower bound on every pipeline's value, whose largest load is at least the relaxation's bound.
 
-    It holds for the user's graph too, where nodes were merged at the risk of losing the optimum.
+    It also holds for the user's graph if nodes were merged at the risk of losing the optimum.
     """
     if problem.measure is not Measure.BATCH:
         return relaxation.bound
@@ -68,5 +68,5 @@ def least_value(problem: PipelineProblem, relaxation: Relaxation) -> float:
 
 
 def largest_copies(problem: PipelineProblem) -> Ints:
-    """Shape (K,): the most devices that may share a stage."""
+    """Return the largest number of devices that may share a stage, shape (K,)."""
     return np.where(problem.count > 0, problem.copies, 0)

@@ -1,4 +1,4 @@
-"""Costs, memory and limits of stages, as the compiled walk reads them."""
+"""Costs, memory and limits of stages, in the arrays that the compiled walk reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partitioner.workload.in_flight import samples_in_flight
 
 
 def costs_of(problem: PipelineProblem) -> StageCosts:
-    """What the loads of stages are made of."""
+    """Return the terms of the loads of stages."""
     nets, pipeline = problem.nets, problem.pipeline
     return StageCosts(
         work=np.ascontiguousarray(problem.work()),
@@ -36,7 +36,7 @@ def costs_of(problem: PipelineProblem) -> StageCosts:
 
 
 def memory_model_of(problem: PipelineProblem, space: StateSpace, behind: int = 0) -> MemoryModel:
-    """What stages take of the memory, with `behind` further devices behind all of them."""
+    """Return the memory that stages take, with `behind` further devices behind all of them."""
     pipeline, states = problem.pipeline, space.states
     most = int(states.left.max(initial=0))
     samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
@@ -68,7 +68,7 @@ def behind_matters(problem: PipelineProblem) -> bool:
 
 
 def least_memory(problem: PipelineProblem) -> Floats:
-    """Shape (n,): what each supernode takes at least of the memory of a device."""
+    """Return the least memory that each supernode takes on a device, shape (n,)."""
     pipeline = problem.pipeline
     if pipeline.schedule is None:
         return problem.size
@@ -76,7 +76,7 @@ def least_memory(problem: PipelineProblem) -> Floats:
 
 
 def stage_limits_of(problem: PipelineProblem) -> StageLimits:
-    """What every stage must keep to."""
+    """Return the limits on every stage."""
     pipeline = problem.pipeline
     limits = pipeline.limits
     return StageLimits(
@@ -96,14 +96,14 @@ def stage_limits_of(problem: PipelineProblem) -> StageLimits:
 
 
 def stage_growth(problem: PipelineProblem) -> Floats:
-    """Shape (K, n): as :func:`partitioner.methods.dp.table.growth_of`; infinity where limits forbid it."""
+    """Return :func:`partitioner.methods.dp.table.growth_of`, shape (K, n); infinity if there are limits."""
     pipeline = problem.pipeline
     bound = pipeline.limits.rigid or pipeline.limits.neighbours or len(pipeline.pinned.items) > 0
     return np.full(problem.work().shape, np.inf) if bound else growth_of(problem)
 
 
 def _held(pipeline: Pipeline, behind: int, most: int) -> tuple[Floats, Floats]:
-    """Shape (behind + 1, most + 1) each: samples and versions of weights that a stage holds."""
+    """Return samples and versions of weights that a stage holds, shape (behind + 1, most + 1) each."""
     if pipeline.schedule is None:
         return np.ones((behind + 1, most + 1)), np.ones((behind + 1, most + 1))
     return _held_under(pipeline.schedule, pipeline.microbatches, behind, most)

@@ -26,21 +26,21 @@ from partitioner.problem.variants import PipelineProblem
 
 NEAR = 1.15
 ORDERS_SAVED = 4
-MERGED = "free nodes were merged, perhaps at a loss, to keep the ideals few"
+MERGED = "free nodes were merged, which keeps the ideals few but may lose the optimum"
 
 
 def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """Method ``pipeline``: the best pipeline, proven, where the ideals fit the memory budget.
+    """Find the best pipeline by the dynamic program if the ideals fit in memory: method ``pipeline``.
 
-    Elsewhere it is the best one over linear orders, with a bound that holds for every pipeline. The
-    problem with all free nodes merged comes first, as its ideals are few: often what it finds is as
-    good as the bound without what was merged.
+    Else the result is the best pipeline over linear orders, with a bound that holds for every pipeline. The
+    problem with all free nodes merged is solved first, as its ideals are few: often its best pipeline meets
+    the bound that holds without the merging.
     """
     return among(_coarse_first(problem, settings))
 
 
 def _coarse_first(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """The best pipeline, looked for in the problem contracted further and then in the problem itself."""
+    """Return the best pipeline of the problem contracted further, and if need be of the problem itself."""
     if problem.coarser is None:
         return _solved(problem, settings)
     coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None))
@@ -59,7 +59,7 @@ def _coarse_first(problem: PipelineProblem, settings: Settings) -> Outcome:
 
 
 def _refined(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
-    """The stages of a problem contracted further as stages of the problem."""
+    """Return the stages of a problem contracted further as stages of the problem."""
     stage = np.empty(problem.n, dtype=np.int64)
     parts = coarse.parts or []
     stage[problem.member] = part_numbers(parts, coarse.problem.n)[coarse.problem.member]
@@ -67,7 +67,7 @@ def _refined(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
 
 
 def _solved(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """The best pipeline of the problem as it is; stages are placed from the end where that matters."""
+    """Return the best pipeline of the given problem, which is turned if memory depends on devices behind."""
     if not behind_matters(problem):
         return _walked(problem, settings)
     start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
@@ -77,7 +77,7 @@ def _solved(problem: PipelineProblem, settings: Settings) -> Outcome:
 
 
 def _walked(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """The best pipeline from linear orders and then from all ideals."""
+    """Return the best pipeline over linear orders and then over all ideals."""
     model = model_for(problem)
     relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
     if np.isinf(relaxation.bound):
@@ -92,20 +92,20 @@ def _walked(problem: PipelineProblem, settings: Settings) -> Outcome:
 
 
 def _from_orders(linear: LinearSearch[PipelineProblem], note: str = "") -> Outcome:
-    """The best pipeline of the linear orders, with `note` on why no others were looked at."""
+    """Return the best pipeline of the linear orders; `note` says why no others were searched."""
     outcome = linear.outcome(note)
     more = () if linear.closed else gap_notes(linear.problem, outcome.value, outcome.bound, outcome.bound)
     return replace(outcome, notes=(*outcome.notes, *more))
 
 
 def _with_orders(problem: PipelineProblem, settings: Settings) -> Settings:
-    """Fewer linear orders where devices are in groups, as each costs more."""
+    """Return the settings, with fewer linear orders if devices are in levels, as each takes longer."""
     levels = len(problem.pipeline.slowdown) > 0
     return replace(settings, orders=-(-settings.orders // ORDERS_SAVED)) if levels else settings
 
 
 def model_for(problem: PipelineProblem) -> ChainModel[PipelineProblem]:
-    """What pipelines are judged by, by the objective."""
+    """Return the cost model and search of pipelines for the problem's measure and levels."""
     levels = len(problem.pipeline.slowdown) > 0
     return ChainModel(
         tables=LevelsTables if levels else PipelineTables,
@@ -117,7 +117,7 @@ def model_for(problem: PipelineProblem) -> ChainModel[PipelineProblem]:
 
 
 def bound_without_levels(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> float:
-    """What no pipeline goes below if all links are as fast as inside a group."""
+    """Return a lower bound on every pipeline's value, as if all links were as fast as inside a group."""
     flat = without_levels(linear.problem.relaxed())
     model = model_for(flat)
     tables = model.tables(flat, linear.relaxation, lattice)
@@ -127,7 +127,7 @@ def bound_without_levels(linear: LinearSearch[PipelineProblem], lattice: Lattice
 
 
 def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
-    """The best pipeline of the lattice of all ideals, from the best linear one on."""
+    """Return the best pipeline of the lattice of all ideals, with the best linear one as incumbent."""
     problem, model, settings = linear.problem, linear.model, linear.settings
     tables = model.tables(problem, linear.relaxation, lattice)
     low = linear.bound
@@ -144,7 +144,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
         below.narrow(from_top=np.isfinite(bracket.value))
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     cut = not bracket.complete and bracket.steps > settings.step_limit
-    note = f"the exact search was stopped after {bracket.steps:,} steps, its limit"
+    note = f"the exact search was stopped by its limit after {bracket.steps:,} steps"
     more = () if bracket.complete else gap_notes(problem, bracket.value, bound, low)
     return Outcome(
         problem,

@@ -1,4 +1,4 @@
-"""The compiled sums over a growing stage, and what it costs with replicas (paper, Appendix H.2)."""
+"""Sums over a growing stage and its load with replicas (paper, Appendix H.2), compiled."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ NODES, PINNED, LAYERS, NEAR = range(4)
 
 @njit(cache=True, inline="always")
 def spread(work, weights, copies, bandwidth, added):  # type: ignore[no-untyped-def]
-    """The average time for a sample of a stage on `copies` devices, which exchange its weights."""
+    """Return the mean time for a sample of a stage on `copies` devices, which exchange its weights."""
     exchange = (copies - 1) * weights / (copies * bandwidth)
     return work / copies + exchange if added else max(work / copies, exchange)
 
 
 @njit(cache=True, inline="always")
 def can_spread(work, weights, most, bandwidth, added, threshold):  # type: ignore[no-untyped-def]
-    """Whether a stage of at least this work and these weights may keep to the threshold on `most` devices.
+    """Whether a stage of at least this work and weights can have a load up to the threshold.
 
-    Where the exchange is added, the load is monotone in the number of devices; else the least number
-    that the work allows is the best one.
+    It may have up to `most` devices. If the exchange is added, the load is monotone in the number of devices;
+    else the least number that the work allows is the best one.
     """
     if work <= threshold:
         return most > 0
@@ -39,7 +39,7 @@ def can_spread(work, weights, most, bandwidth, added, threshold):  # type: ignor
 
 @njit(cache=True, inline="always")
 def takes(sums, in_flight, versions, memory, size, parameters, activations, workspace):  # type: ignore[no-untyped-def]
-    """Whether a stage fits a device that holds these samples and versions, with one more supernode."""
+    """Whether a stage with one more supernode fits in memory, with this many samples and versions."""
     need = sums[SIZE] + size + versions * (sums[PARAMETERS] + parameters)
     need += in_flight * (sums[ACTIVATIONS] + activations)
     return need + max(sums[WORKSPACE], workspace) <= memory
@@ -47,7 +47,7 @@ def takes(sums, in_flight, versions, memory, size, parameters, activations, work
 
 @njit(cache=True, inline="always")
 def add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth):  # type: ignore[no-untyped-def]
-    """Add the memory and the weights of `v` to the stage; they then stand at `depth` + 1."""
+    """Add the memory and the weights of `v` to those of the stage, and write them at `depth` + 1."""
     sums[depth + 1, SIZE] = sums[depth, SIZE] + sizes[v]
     sums[depth + 1, PARAMETERS] = sums[depth, PARAMETERS] + parameters[v]
     sums[depth + 1, ACTIVATIONS] = sums[depth, ACTIVATIONS] + activations[v]
@@ -57,7 +57,7 @@ def add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth
 
 @njit(cache=True, inline="always")
 def add_numbers(nodes, pinned, touching, v, number, depth):  # type: ignore[no-untyped-def]
-    """Count nodes, pins to a device, and supernodes next to what is behind the stage."""
+    """Add the nodes and pins to devices of `v`, and whether it has neighbours behind the stage."""
     number[depth + 1, NODES] = number[depth, NODES] + nodes[v]
     number[depth + 1, PINNED] = number[depth, PINNED] + pinned[v]
     number[depth + 1, NEAR] = number[depth, NEAR] + (1 if touching[v] > 0 else 0)
@@ -65,7 +65,7 @@ def add_numbers(nodes, pinned, touching, v, number, depth):  # type: ignore[no-u
 
 @njit(cache=True, inline="always")
 def add_layers(layer_start, layer_of, layers, v, by_layers, number, depth):  # type: ignore[no-untyped-def]
-    """Count the distinct layers."""
+    """Add `v` to the count of distinct layers of the stage."""
     found = number[depth, LAYERS]
     if by_layers:
         for i in range(layer_start[v], layer_start[v + 1]):
@@ -76,7 +76,7 @@ def add_layers(layer_start, layer_of, layers, v, by_layers, number, depth):  # t
 
 @njit(cache=True, inline="always")
 def remove_layers(layer_start, layer_of, layers, v, by_layers):  # type: ignore[no-untyped-def]
-    """Take `v` away again."""
+    """Remove the layers of `v` from those of the stage."""
     if by_layers:
         for i in range(layer_start[v], layer_start[v + 1]):
             layers[layer_of[i]] -= 1
@@ -84,7 +84,7 @@ def remove_layers(layer_start, layer_of, layers, v, by_layers):  # type: ignore[
 
 @njit(cache=True, inline="always")
 def add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth):  # type: ignore[no-untyped-def]
-    """Add `v` to the stage's nets; its transfers then stand at `depth` + 1."""
+    """Add `v` to the nets of the stage, and write the transfers of the stage at `depth` + 1."""
     into, out, stay = sums[depth, INTO], sums[depth, LEAVING], sums[depth, STAYING]
     for i in range(net_start[v], net_start[v + 1]):
         net = net_of[i]
@@ -106,6 +106,6 @@ def add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, s
 
 @njit(cache=True, inline="always")
 def remove_nets(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
-    """Take `v` away again."""
+    """Remove `v` from the nets of the stage."""
     for i in range(net_start[v], net_start[v + 1]):
         inside[net_of[i]] -= 1

@@ -1,4 +1,4 @@
-"""The devices that the stages of a pipeline use so far, as states of the dynamic program."""
+"""The states of the dynamic program: the devices that the stages placed so far use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BYTES_PER_STATE = 17
 
 
 class StateSpace:
-    """Vectors of used devices by kind in mixed radix, with the number of stages where it counts.
+    """All vectors of used devices by kind in mixed radix, with the number of stages if that is needed.
 
-    It counts where it is fixed and not the number of devices.
+    It is needed if the number of stages is fixed and a stage may have several devices.
 
     Parameters
     ----------
     problem
-        With its counts, replicas and limits.
+        A problem with a pipeline, whose counts, replicas and limits are used.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class StateSpace:
     free
         Shape (S, K): devices that a state leaves.
     states
-        What the kernel reads.
+        The arrays that the kernel reads.
     final
         Shape (S,): whether a pipeline may end with these devices.
     """
@@ -57,21 +57,21 @@ class StateSpace:
         self.final: Bools = enough & ((stages == limits.stages) | (limits.stages == 0))
 
     def step(self, kind: int, copies: int) -> int:
-        """By how much a stage on so many devices changes the number of the state."""
+        """Return by how much a stage on `copies` devices of a kind changes the number of the state."""
         return int(copies * self.states.stride[kind]) + self.states.hop
 
 
 def counts_stages(problem: PipelineProblem) -> bool:
-    """Whether states must know how many stages there are."""
+    """Whether states must record the number of stages."""
     return problem.pipeline.limits.stages > 0 and int(problem.copies.max()) > 1
 
 
 def state_count(problem: PipelineProblem) -> int:
-    """How many states there are."""
+    """Return how many states there are."""
     stages = problem.pipeline.limits.stages + 1 if counts_stages(problem) else 1
     return int(np.prod(problem.count + 1, dtype=object)) * stages
 
 
 def state_bytes(problem: PipelineProblem) -> int:
-    """Bytes that the table takes for each ideal."""
+    """Return the bytes that the table takes for each ideal."""
     return BYTES_PER_STATE * state_count(problem)

@@ -1,4 +1,4 @@
-"""All that tables over one lattice of ideals have in common, and one filling of such a table."""
+"""The data that all tables over one lattice share, and a table with the methods that fill it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SLACK = 1e-9
 
 
 class PipelineTables:
-    """All that the fillings over one lattice have in common.
+    """The data that all fillings over one lattice share.
 
     Parameters
     ----------
     problem, lattice
-        The lattice is over the problem's supernodes.
+        A problem with a pipeline, and a lattice over its supernodes.
     relaxation
-        The problem's; its weights bound what the supernodes outside an ideal need.
+        The relaxation of the problem, whose weights bound what the supernodes outside an ideal need.
     """
 
     def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
@@ -46,18 +46,18 @@ class PipelineTables:
         self.open = np.ones(problem.n, dtype=bool)
 
     def filling(self, threshold: float, floor: float) -> PipelineFilling:
-        """A table of smallest largest loads up to a threshold; those up to the floor are not told apart."""
+        """Return a table of least largest loads up to a threshold; those up to the floor count as equal."""
         return PipelineFilling(self, self.spec(threshold, threshold, floor, summed=False))
 
     def summing(self, threshold: float, limit: float) -> PipelineFilling:
-        """A table of smallest sums of loads up to a limit, with no load above the threshold."""
+        """Return a table of smallest sums of loads up to a limit, with no load above the threshold."""
         return PipelineFilling(self, self.spec(threshold, limit, 0.0, summed=True))
 
     def clipped(self, threshold: float) -> StageCosts:
-        """The costs for a threshold: one that is too large for any stage is as good as twice it.
+        """Return the costs for a threshold, with those that are too large for any stage clipped.
 
-        A cost of many orders of magnitude, such as one that stands for "never", would leave its
-        rounding behind when it is taken away again.
+        A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
+        subtracted again.
         """
         transfer_factor = self.problem.transfer_factor[self.problem.pays]
         most = 2 * threshold * (self.problem.copies.max() / transfer_factor.min(initial=1.0))
@@ -65,7 +65,7 @@ class PipelineTables:
         return costs._replace(enter=np.minimum(costs.enter, most), leave=np.minimum(costs.leave, most))
 
     def spec(self, threshold: float, limit: float, floor: float, summed: bool) -> PipelineSearchSpec:
-        """What a filling looks for."""
+        """Return the arguments of the sweep for these limits."""
         capacity = self.relaxation.capacity(threshold, self.space.free, self.problem.memory)
         return PipelineSearchSpec(
             summed=summed,
@@ -90,12 +90,12 @@ class PipelineFilling:
     tables
         The problem and the lattice.
     spec
-        What is looked for.
+        The pipelines to look for.
 
     Attributes
     ----------
     ideal
-        The next ideal to extend; done at the last one.
+        The next ideal to extend; at the last one the table is filled.
     steps
         Steps walked up the lattice so far.
     """
@@ -109,7 +109,7 @@ class PipelineFilling:
         self.steps = 0
 
     def advance(self, budget: int) -> None:
-        """Walk on for about `budget` steps."""
+        """Fill the table for about `budget` further steps."""
         tables = self.tables
         self.ideal, steps = sweep(
             tables.lattice, self.costs, tables.memory_model, tables.stage_limits, tables.space.states,
@@ -118,7 +118,7 @@ class PipelineFilling:
         self.steps += steps
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The objective of the stages that the table holds for all, and these."""
+        """Return the value and the stages of the best pipeline that holds all; None if there is none."""
         last = np.where(self.tables.space.final, self.table.value[-1], np.inf)
         state = int(last.argmin())
         if np.isinf(last[state]):
@@ -128,7 +128,7 @@ class PipelineFilling:
 
 
 def new_table(ideals: int, states: int) -> PipelineTable:
-    """An empty table."""
+    """Return a table without pipelines."""
     shape = ideals, states
     return PipelineTable(
         np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8), np.empty(shape, np.int32)
@@ -136,14 +136,14 @@ def new_table(ideals: int, states: int) -> PipelineTable:
 
 
 class Walked(Protocol):
-    """What a table was filled on."""
+    """The lattice and the states over which a table was filled."""
 
     lattice: Lattice
     space: StateSpace
 
 
 def stages_in(table: PipelineTable, tables: Walked, ideal: int, state: int, first: int = 0) -> list[Part]:
-    """The stages that lead from ideal `first` to an ideal and a state of it."""
+    """Return the stages of a table that lead from ideal `first` to an ideal and a state."""
     stages = []
     while ideal != first:
         kind, copies = int(table.kind[ideal, state]), int(table.copies[ideal, state])

@@ -1,4 +1,4 @@
-"""The problem read from its end, so that stages are placed from the last one to the first."""
+"""The turned problem, with precedence reversed, so that stages are placed from the last to the first."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from partitioner.problem.variants import PipelineProblem
 
 
 def turned(problem: PipelineProblem) -> PipelineProblem:
-    """The problem with every arc of precedence turned; supernode v becomes n - 1 - v.
+    """Return the problem with every edge of precedence reversed; supernode v becomes n - 1 - v.
 
-    Its chains are those of the problem, last stage first. It has no `coarser`.
+    Its chains are those of the problem with the last stage first. Its `coarser` is None.
     """
     last = problem.n - 1
     return replace(
@@ -39,7 +39,7 @@ def turned(problem: PipelineProblem) -> PipelineProblem:
 
 
 def turned_stages(stages: Sequence[Part], n: int) -> list[Part]:
-    """The stages of a problem of `n` supernodes as those of the turned one, and back."""
+    """Return stages of a problem of `n` supernodes as those of the turned problem, or the reverse."""
     return [replace(part, nodes=n - 1 - part.nodes[::-1]) for part in stages[::-1]]
 
 
@@ -71,14 +71,14 @@ def _turned_nets(nets: Nets, n: int) -> Nets:
 
 
 def _turned_rows(rows: Rows) -> Rows:
-    """Rows over supernodes of supernodes, both by their new numbers, ascending."""
+    """Return rows over supernodes of supernodes, both with their new numbers, ascending."""
     count = len(rows.start) - 1
     owner, item = count - 1 - rows.owners(), count - 1 - rows.items
     return _sorted_rows(owner, item, count)
 
 
 def _reversed_rows(rows: Rows) -> Rows:
-    """Rows over supernodes, by their new numbers."""
+    """Return rows over supernodes, with the new numbers of these."""
     count = len(rows.start) - 1
     return rows_of(count - 1 - rows.owners(), rows.items, count)
 

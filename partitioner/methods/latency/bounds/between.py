@@ -1,4 +1,4 @@
-"""What passes at least between two subgraphs on either side of a block, through nodes of neither."""
+"""The least time between two subgraphs on either side of a block, through nodes of neither."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ def times_between(
     edges: list[tuple[int, int]],
     nets: list[tuple[int, list[int], float]],
 ) -> Floats:
-    """Shape (s, s): the longest path through the nodes of ideal j that are not in ideal i.
+    """Return the longest path through the nodes of ideal j that are not in ideal i, shape (s, s).
 
-    A path's nodes run by themselves, or in subgraphs that begin and end outside the two ideals' sides;
-    each node's time is the least over its predecessors' choices, so that no choice is forced.
+    The nodes of a path run alone, or in subgraphs other than the two on either side. The end of a node is
+    the least over all such choices of its predecessors, so that the bound holds for every layout.
 
     Parameters
     ----------
     ideals
         Shape (s,): sets of inner nodes as bits.
     free, paid
-        Shape (n,): time of each inner node by itself and in a subgraph.
+        Shape (n,): time of each inner node when it runs alone, and in a subgraph.
     edges
         The block's edges; inner nodes are 1 to n, the separators 0 and n + 1.
     nets
-        Source, readers and cost of what is paid where an edge is cut; empty if that does not add up.
+        Source, readers and cost of the nets that are paid where an edge is cut; empty if transfers are not
+        added to processing.
     """
     n, times = len(free), np.full((len(ideals), len(ideals)), np.inf)
     _between(ideals, _after(n, edges), free, paid, _edge_costs(n, edges, nets), times)
@@ -41,7 +42,7 @@ def times_between(
 
 
 def _edge_costs(n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list[int], float]]) -> Floats:
-    """Shape (n + 2, n + 2): what a cut of an edge costs each side, -1 where there is no edge."""
+    """Return the cost of cutting each edge for either side, -1 without an edge, shape (n + 2, n + 2)."""
     cost = np.full((n + 2, n + 2), -1.0)
     for u, v in edges:
         cost[u, v] = 0.0
@@ -52,7 +53,7 @@ def _edge_costs(n: int, edges: list[tuple[int, int]], nets: list[tuple[int, list
 
 
 def _after(n: int, edges: list[tuple[int, int]]) -> Bits:
-    """Shape (n,): the inner successors of each inner node, as bits."""
+    """Return the inner successors of each inner node, as bits, shape (n,)."""
     after = np.zeros(n, dtype=np.uint64)
     for u, v in edges:
         if u > 0 and v <= n:
@@ -88,7 +89,7 @@ def _between(ideals: Bits, after: Bits, free: Floats, paid: Floats, cost: Floats
 
 @njit(cache=True, nogil=True, inline="always")
 def _reached(ideal, v, alone, shared, free, paid, cost):  # type: ignore[no-untyped-def]
-    """When node v is done at least after the ideal, by itself, and in a subgraph that began outside."""
+    """Return the earliest end of node v after the ideal: alone, and in a subgraph that began outside."""
     by_itself, in_subgraph = 0.0, max(cost[0, v + 1], 0.0)
     for u in range(v):
         moved = cost[u + 1, v + 1]

@@ -1,4 +1,4 @@
-"""How a block between two separators may be cut, and what a cut costs at least."""
+"""The cuts of a block between two separators, and the least cost of each."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The ideals of a block's inner nodes, as bits: what can be cut off from the rest.
+    """The ideals of a block's inner nodes, as bits: each can be cut off from the rest.
 
     Parameters
     ----------
     ideal
         Shape (s,): the sets; the first is empty, the last holds all.
     work, size
-        Shape (s,): their sums.
+        Shape (s,): the summed work and size of each set.
     rest
-        Shape (s,): the work of their complements.
+        Shape (s,): the work of the complement of each set.
     cut
         Shape (s,): cost of the nets between the set (and the separator before it) and its complement (and
         the separator after it).
     ends, begins
-        Shape (s,): whether a subgraph may end with the set, and whether one may begin with its complement:
-        not if that tears a group whose nodes share a subgraph.
+        Shape (s,): whether a subgraph may end with the set, and whether one may begin with its complement;
+        it may not if that splits a group whose nodes share a subgraph.
     between
-        Shape (s, s): what passes between the ideal i and the complement of the ideal j, if the nodes of
-        neither run elsewhere; infinity where i is not within j.
+        Shape (s, s): the least time between the end of ideal i and the begin of the complement of ideal j, if
+        the nodes in neither run elsewhere; infinity where i is not within j.
     """
 
     ideal: Bits
@@ -51,10 +51,10 @@ class Block:
 
 
 def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) -> Block:
-    """The cuts of block `k`; nets in `far` are left out.
+    """Return the cuts of block `k`; nets in `far` are left out.
 
-    Where transfers do not add to processing, `between` counts none of them. A block with too many
-    ideals, or too many nodes, is cut for free: only its longest path counts.
+    If transfers are not added to processing, `between` counts none of them. A block with too many ideals,
+    or too many nodes, has cuts without cost: only its longest path counts.
     """
     inner, two = spine.inner[k], (spine.separators[k], spine.separators[k + 1])
     paid, size = flow.paid[inner], flow.size[inner]
@@ -77,7 +77,7 @@ def block_of(flow: Flow, spine: Spine, k: int, far: set[int], additive: bool) ->
 
 
 def _untorn(flow: Flow, spine: Spine, k: int, member: Mask) -> tuple[Mask, Mask]:
-    """Shape (s,) each: is no group on both sides of the cut, that is on this side for sure?"""
+    """Return whether no group is split by a cut where a subgraph ends, and where one begins, (s,) each."""
     inner, (left, right) = spine.inner[k], spine.separators[k : k + 2]
     place = spine.places(len(flow.size))
     ends, begins = np.ones(len(member), dtype=bool), np.ones(len(member), dtype=bool)
@@ -94,7 +94,7 @@ def _untorn(flow: Flow, spine: Spine, k: int, member: Mask) -> tuple[Mask, Mask]
 def _local_nets(
     flow: Flow, number: dict[int, int], far: set[int], last: int
 ) -> list[tuple[int, list[int], float]]:
-    """The nets of the block by its own numbers: made in it or just before, read in it or just after."""
+    """Return the nets made in the block or just before, and read in it or just after, by local numbers."""
     nets = []
     for e, (source, readers, cost) in enumerate(flow.nets):
         if e not in far and source in number and source != last:
@@ -105,7 +105,7 @@ def _local_nets(
 
 
 def _ideals(n: int, edges: list[tuple[int, int]]) -> Bits | None:
-    """All sets of inner nodes that hold the inner predecessors of their nodes; None if too many."""
+    """Return all sets of inner nodes that hold the inner predecessors of their nodes; None if too many."""
     before = [0] * n
     for u, v in edges:
         if u > 0 and v <= n:
@@ -125,7 +125,7 @@ def _ideals(n: int, edges: list[tuple[int, int]]) -> Bits | None:
 
 
 def _members(ideals: Bits, n: int) -> Mask:
-    """Shape (s, n): the sets as rows."""
+    """Return the sets as rows, shape (s, n)."""
     return np.asarray((ideals[:, None] >> np.arange(n, dtype=np.uint64)) & np.uint64(1) == 1)
 
 
@@ -143,7 +143,7 @@ def _cuts(member: Mask, nets: list[tuple[int, list[int], float]]) -> Floats:
 
 
 def _opaque(best: Floats, edges: list[tuple[int, int]], paid: Floats, size: Floats) -> Block:
-    """Two sets, nothing and everything: a cut takes the longest path, and no memory."""
+    """Return a block with two sets, none and all of the nodes, whose cuts cost nothing."""
     n = len(best)
     path = np.zeros(n + 2)
     for u, v in sorted(edges, key=lambda edge: edge[1]):

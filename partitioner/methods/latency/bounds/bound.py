@@ -16,10 +16,10 @@ from partitioner.problem.variants import SampleProblem
 
 
 def bound_of(problem: SampleProblem, settings: Settings) -> float:
-    """The best of the longest path and of serial bounds along the heaviest path, as far as time allows.
+    """Return the largest of the longest path and of serial bounds along the heaviest path.
 
-    Each serial bound drops the edges that pass over more than a share of the path, and is one of a
-    weakened graph, so all of them hold.
+    Each serial bound drops the edges that pass over more than a share of the path. It is a bound for a
+    weakened graph, so all of them hold. Fewer are computed if the run must end.
     """
     best = longest_path(problem)
     if not problem.n or best == np.inf:
@@ -31,7 +31,7 @@ def bound_of(problem: SampleProblem, settings: Settings) -> float:
 
 
 def _serial_bounds(problem: SampleProblem, settings: Settings) -> Iterator[float]:
-    """The bounds along the spines on the heaviest path, the shortest reach first."""
+    """Yield the bounds along the spines on the heaviest path, the shortest reach first."""
     flow = flow_for(problem, settings)
     path = heaviest_path(flow, settings)
     seen = set()

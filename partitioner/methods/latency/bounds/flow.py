@@ -1,4 +1,4 @@
-"""The graph of a problem as lower bounds see it: the best times, and no more than it has."""
+"""The weakened graph of a problem for lower bounds, with the best time of every node."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import SampleProblem
 
-OFTEN = 100  # nodes, edges or nets between two looks at the clock
+OFTEN = 100  # nodes, edges or nets between two readings of the clock
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """A weakened graph: fewer nodes, edges and transfers than the problem has, none that it has not.
+    """A weakened graph, whose nodes, edges and transfers are some or all of the problem's.
 
     Parameters
     ----------
     paid, free
         Shape (n,): the shortest time on a kind that pays for transfers, and on one that does not.
     size
-        Shape (n,).
+        Shape (n,): the memory of each node.
     after, before
-        Neighbours of each node; nodes are numbered in a topological order.
+        Successors and predecessors of each node; nodes are numbered in a topological order.
     nets
         Source, readers and cost of every tensor.
     group, backward
-        Shape (n,): nodes of one group share a device; does the node belong to the backward pass?
+        Shape (n,): the group of each node, whose nodes share a device; and whether the node is of the
+        backward pass.
     together
-        Whether nodes of a group and pass are in one subgraph.
+        Whether the nodes of a group and pass must be in one subgraph.
     """
 
     paid: Floats
@@ -46,14 +47,15 @@ class Flow:
 
     @property
     def unit(self) -> Ints:
-        """Shape (n,): nodes of equal number are in one subgraph, if they are in any."""
+        """Shape (n,): nodes with the same number are in one subgraph, if they are in any."""
         return 2 * self.group + self.backward if self.together else np.arange(len(self.size))
 
 
 def flow_for(problem: SampleProblem, settings: Settings) -> Flow:
-    """The problem's graph, runs of one group in which each node is the next one's only neighbour merged.
+    """Return the graph of a problem; with one subgraph per device, runs inside a group are merged.
 
-    With one subgraph a device such a run is never cut, nor does a CPU gain by cutting it.
+    In a run each node is the only predecessor of the next one, which is its only successor. With one
+    subgraph per device such a run is never cut, and a CPU gains nothing by cutting it.
     """
     head = _runs(problem, settings) if problem.subgraphs == 1 else np.arange(problem.n)
     kept, label = np.unique(head, return_inverse=True)
@@ -86,7 +88,7 @@ def _added(value: Floats, label: Ints) -> Floats:
 
 
 def _runs(problem: SampleProblem, settings: Settings) -> Ints:
-    """Shape (n,): the first node of the run that each node is in."""
+    """Return the first node of the run that each node is in, shape (n,)."""
     head = np.arange(problem.n)
     for v in settings.watched(range(problem.n), OFTEN):
         before = problem.predecessors.row(v)

@@ -1,4 +1,4 @@
-"""The serial bound: a graph that is nearly a series cannot avoid what its cuts cost.
+"""The serial bound: a graph that is nearly a series cannot avoid the costs of its cuts.
 
 Take separators s_0, ..., s_m such that every path between two of them that the weakened graph keeps
 passes those between. In any layout let U_1, ..., U_r be, in order, the subgraphs and single nodes that
@@ -23,19 +23,19 @@ from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.latency.bounds.blocks import Block, block_of
 from partitioner.methods.latency.bounds.flow import Flow
-from partitioner.methods.latency.bounds.spine import Spine, with_passengers
+from partitioner.methods.latency.bounds.spine import Spine, with_group_members
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats
 from partitioner.problem.variants import SampleProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
-SMALLEST = 0.01  # share of a device's memory
+SMALLEST = 0.01  # share of a device's memory below which a node off the spine is ignored
 MOST_SIDES = 5
-BYTES = 48  # for each pair of separators, those in between included
+BYTES = 48  # for each pair of separators, including temporary arrays
 
 
 def serial_bound(problem: SampleProblem, flow: Flow, spine: Spine, settings: Settings) -> float:
-    """The length of the shortest sequence along a spine; 0 if its sums would take too much memory.
+    """Return the length of the shortest sequence along a spine; 0 if its sums would take too much memory.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def serial_bound(problem: SampleProblem, flow: Flow, spine: Spine, settings: Set
     """
     if len(spine.separators) ** 2 * BYTES > settings.memory_budget:
         return 0.0
-    flow = with_passengers(flow, spine, settings)
+    flow = with_group_members(flow, spine, settings)
     far, leaving, coming = _far_nets(flow, spine, settings)
     additive = problem.communication == "sequential"
     blocks = (block_of(flow, spine, k, far, additive) for k in settings.watched(range(len(spine.inner))))
@@ -57,9 +57,10 @@ def serial_bound(problem: SampleProblem, flow: Flow, spine: Spine, settings: Set
 
 
 def _sides(flow: Flow, spine: Spine, memory: float) -> dict[int, list[Floats]]:
-    """By the position of their first reader, the largest nodes off the spine: a choice for its subgraph.
+    """Return choices for the largest nodes off the spine, by the position of their first reader.
 
-    The two rows say what it adds to a subgraph's transfers in, work and size.
+    The two rows of a choice are added to the transfers in, work and size of the reader's subgraph: if the
+    node's net is moved in, and if the node is in the subgraph.
     """
     place = spine.places(len(flow.size))
     moved: dict[tuple[int, int], float] = {}
@@ -76,7 +77,7 @@ def _sides(flow: Flow, spine: Spine, memory: float) -> dict[int, list[Floats]]:
 
 
 def _with_sides(start: Floats, sides: list[Floats]) -> Floats:
-    """Every row once for each choice."""
+    """Return every row combined with each of the choices."""
     for choice in sides:
         rows = np.repeat(start, 2, axis=0)
         rows[:, 1:4] += np.tile(choice, (len(start), 1))
@@ -85,10 +86,10 @@ def _with_sides(start: Floats, sides: list[Floats]) -> Floats:
 
 
 def _far_nets(flow: Flow, spine: Spine, settings: Settings) -> tuple[set[int], Floats, Floats]:
-    """Nets that pass over a separator, and the sum of them that a run of separators must move.
+    """Return the nets that pass over a separator, and the sums of them that a run of separators must move.
 
-    Row a and column b of the sums stand for a subgraph from separator a to b: out of it go nets made in
-    it and read beyond the next separator, into it those read in it and made before the previous one.
+    Row a and column b of the sums stand for a subgraph from separator a to b: nets made in it and read
+    beyond the next separator leave it, and nets read in it and made before the previous one enter it.
     """
     place = spine.places(len(flow.size)).tolist()
     m = len(spine.separators)
@@ -139,7 +140,7 @@ def _walk(
 
 
 def _over(block: Block, value: Floats, alone: float, free: float, first: int) -> tuple[Floats, float]:
-    """The subgraphs that begin in the block, and when the next separator ends by itself."""
+    """Return the subgraphs that begin in the block, and when the next separator ends if it runs alone."""
     before = value.copy()
     before[0] = min(before[0], alone)
     reached = (before[:, None] + block.between).min(axis=0)

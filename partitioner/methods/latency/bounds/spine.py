@@ -1,4 +1,4 @@
-"""A series of separators through the graph, and the blocks between them: what lower bounds walk along."""
+"""A series of separators through the graph, and the blocks between them, for the serial bound."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Spine:
     edges: list[list[tuple[int, int]]]
 
     def places(self, n: int) -> Ints:
-        """Shape (n,): 2 k for separator k, 2 k + 1 for inner nodes of the block after it, -1 for others."""
+        """Return 2 k for separator k, 2 k + 1 for inner nodes of the block after it, -1 for others, (n,)."""
         place = np.full(n, -1)
         place[self.separators] = 2 * np.arange(len(self.separators))
         for k, inner in enumerate(self.inner):
@@ -40,7 +40,7 @@ class Spine:
 
 
 def heaviest_path(flow: Flow, settings: Settings) -> list[int]:
-    """A path that takes much time and memory: the more of both it has, the more a cut must separate."""
+    """Return a path with much time and memory, as a bound along it grows with both."""
     n = len(flow.size)
     time = np.minimum(flow.paid, flow.free)
     weight = time / max(time.sum(), 1e-300) + flow.size / max(flow.size.sum(), 1e-300) + 1e-9
@@ -55,7 +55,7 @@ def heaviest_path(flow: Flow, settings: Settings) -> list[int]:
 
 
 def spine_along(flow: Flow, path: list[int], reach: int, settings: Settings) -> Spine:
-    """The separators on a path, once edges that pass over more than `reach` of its nodes are dropped."""
+    """Return the spine of a path without the edges that pass over more than `reach` of its nodes."""
     low, high = _spans(flow, path, flow.after, settings)
     after = [
         [v for v in flow.after[u] if low[u] >= 0 and high[v] < len(path) and high[v] - low[u] <= reach]
@@ -86,7 +86,7 @@ def spine_along(flow: Flow, path: list[int], reach: int, settings: Settings) -> 
 def _spans(
     flow: Flow, path: list[int], after: list[list[int]], settings: Settings
 ) -> tuple[list[int], list[int]]:
-    """The last position of the path that leads to each node, and the first that it leads to."""
+    """Return the last position of the path that leads to each node, and the first that it leads to."""
     n, length = len(flow.size), len(path)
     low, high = [-1] * n, [length] * n
     for i, v in enumerate(path):
@@ -102,11 +102,11 @@ def _spans(
     return low, high
 
 
-def with_passengers(flow: Flow, spine: Spine, settings: Settings) -> Flow:
-    """What nodes of the spine bring with them: the nodes off it of their group.
+def with_group_members(flow: Flow, spine: Spine, settings: Settings) -> Flow:
+    """Return the graph with the memory of nodes off the spine added to nodes of their group on it.
 
-    A device that runs the one holds the other too; with one subgraph a device they run together, and the
-    nets of the one are nets of the other.
+    The device of a node on the spine also holds its group. With one subgraph per device the nodes of a group
+    and pass run together, so that time and nets are merged, too.
     """
     core = np.zeros(len(flow.size), dtype=bool)
     core[[*spine.separators, *(v for inner in spine.inner for v in inner)]] = True

@@ -1,1 +1,1 @@
-"""Compiled: the time of one sample, kept up to date while nodes move, and annealing on it."""
+"""The time of one sample, updated while nodes move, and simulated annealing on it, compiled."""

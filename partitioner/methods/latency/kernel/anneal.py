@@ -1,4 +1,4 @@
-"""The compiled search: annealing over the units of nodes."""
+"""Simulated annealing over the devices and units of nodes, compiled."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -16,12 +16,12 @@ ROUNDING = 1e-9
 LINKS = 4
 SWAP = 0.1
 BACK = 0.4
-LARGEST_GAIN = 0.05  # no single move is hoped to save more than this share
+LARGEST_GAIN = 0.05  # the largest share that a single move is assumed to save
 
 
 @njit(cache=True, inline="always")
-def debt_of(held, room, violation_scale):
-    """Memory above the devices' room, in lumps."""
+def violation_of(held, room, violation_scale):
+    """Return the memory above the devices' limits, in units of `violation_scale`."""
     violation = 0.0
     for d in range(len(held)):
         violation += max(0.0, held[d] - room[d])
@@ -30,24 +30,24 @@ def debt_of(held, room, violation_scale):
 
 @njit(cache=True, nogil=True)
 def anneal(model, state, scratch, control, mix, rng, best, value, budget):
-    """Propose moves and accept them as annealing does.
+    """Propose `budget` moves and accept or reject them as annealing does.
 
-    What overfills a device mostly drives out something else from there, at once. A move after which
-    units wait in a circle is taken back.
+    A move that exceeds the memory of a device is mostly extended by a move of other nodes from there. A move
+    after which units wait for each other in a cycle is undone.
 
     Parameters
     ----------
     model, state, scratch, control
-        See the classes; the state is changed.
+        See :mod:`partitioner.methods.latency.kernel.arrays`; the state is changed.
     mix
-        Shape (5,): the shares of the kinds of moves, cumulated; the sixth has the rest.
+        Shape (5,): cumulated shares of the first five kinds of moves; the rest up to 1 is that of the sixth.
     rng
-        Shape (1,): the state of the random numbers; changed.
+        Shape (1,): the state of the random numbers, which is changed.
     best, value
-        Shape (2, n) and (1,): the devices and units of the best layout that obeys, and its latency;
-        replaced by a better one.
+        Shapes (2, n) and (1,): the devices and units of the best layout that obeys the limits, and its
+        latency; both are overwritten by better ones.
     budget
-        How many moves.
+        The number of moves.
     """
     refresh(model, state)
     time, size, allowed, room, violation_scale = (
@@ -76,8 +76,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
         ready, behind, stack,
     )  # fmt: skip
-    owed = debt_of(held, room, violation_scale)
-    energy = latest + tie * total + strict * owed
+    excess = violation_of(held, room, violation_scale)
+    energy = latest + tie * total + strict * excess
     for stamp in range(1, budget + 1):
         v, back, moves = draw_below(rng, n), -1, 0
         a = place[v]
@@ -112,8 +112,8 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
         if moves == 0:
             continue
         limit = energy - temperature * np.log(draw_unit(rng))
-        violation = debt_of(held, room, violation_scale)
-        accepted = strict * (violation - owed) < limit - energy * (1 - LARGEST_GAIN)
+        violation = violation_of(held, room, violation_scale)
+        accepted = strict * (violation - excess) < limit - energy * (1 - LARGEST_GAIN)
         if accepted:
             latest, total = span(
                 place, unit, ledger, head, following, outer, time, home, after_start, after, communication,
@@ -139,7 +139,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
                         source,
                     )  # fmt: skip
         if accepted:
-            energy, owed = fresh, violation
+            energy, excess = fresh, violation
             if latest < value[0] * (1 - ROUNDING) and violation <= 0.0:
                 value[0] = latest
                 best[0], best[1] = place, unit

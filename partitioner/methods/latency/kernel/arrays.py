@@ -1,4 +1,4 @@
-"""The arrays that the compiled search reads and writes, by name."""
+"""The named arrays that the compiled search reads and writes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ INTO, BUSY, OUT = 0, 1, 2
 
 
 class LatencyModel(NamedTuple):
-    """What decides when nodes run: n nodes, D devices, E nets, A units of accelerators.
+    """The costs and the graph of a problem: n nodes, D devices, E nets, A units of accelerators.
 
-    Devices that pay for transfers hold units: for each pass its slots, in the order in which they run.
-    Units are numbered device by device; after them come n units, one for every node on a CPU.
+    A unit is what runs without interruption. Devices that pay for transfers have a unit for each slot of each
+    pass, in the order in which they run, numbered device by device. Then come n units, one for every node
+    that runs on a CPU.
 
     Parameters
     ----------
@@ -25,11 +26,11 @@ class LatencyModel(NamedTuple):
     size
         Shape (n,): memory.
     allowed
-        Shape (n, D): whether the node may run there.
+        Shape (n, D): whether the node may run on the device.
     room
         Shape (D,): the device's memory.
     violation_scale
-        Mean memory of a group, the unit of what is above a device's room.
+        Mean memory of a group, the unit in which memory above a device's limit is counted.
     base
         Shape (D,): the first unit of each device, -1 where nodes run one by one.
     home
@@ -37,17 +38,17 @@ class LatencyModel(NamedTuple):
     late
         Shape (n,): 1 for nodes of the backward pass.
     sites
-        The devices to draw from: one CPU where it has room for everything.
+        The devices to choose from; of CPUs that can hold everything only one.
     group, mate_start, mate
-        The group of every node, and the nodes of every group as rows.
+        Shape (n,): the group of every node; and rows over groups with the nodes of each.
     before_start, before, after_start, after
-        Direct predecessors and successors, as rows.
+        Rows over nodes: direct predecessors and successors.
     net_start, net, pin_start, pin
-        The nets of every node and the nodes of every net, as rows.
+        Rows over nodes and over nets: the nets of every node and the nodes of every net.
     cost, source
         Shape (E,): see :class:`partitioner.problem.problem.Nets`.
     communication, slots
-        The model's number, and how many subgraphs of a pass a device may hold.
+        The number of the communication model, and how many subgraphs of a pass a device may hold.
     """
 
     time: Floats
@@ -77,22 +78,23 @@ class LatencyModel(NamedTuple):
 
 
 class LatencyState(NamedTuple):
-    """Where everything is, and what follows from it.
+    """The device and unit of every node, and the sums that follow from them.
 
     Parameters
     ----------
     place, unit
         Shape (n,): the device and the unit of every node.
     seat
-        Shape (n,): the unit of every node that `inside` and `ledger` know of.
+        Shape (n,): the unit of every node for which `inside` and `ledger` are computed.
     inside
         Shape (E, A): how many pins of a net are in a unit.
     ledger
-        Shape (A, 3): of every unit the transfers in, the processing and the transfers out.
+        Shape (A, 3): the transfers in, the processing and the transfers out of every unit.
     held
-        Shape (D,): memory taken.
+        Shape (D,): memory used.
     head, following, previous
-        The nodes of every unit as linked lists: shape (A + n,), the first; shape (n,), neighbours.
+        The nodes of every unit as linked lists: the first node, shape (A + n,), and the neighbours of each
+        node, shape (n,).
     outer
         Shape (A + n,): how many edges lead into a unit from others.
     """
@@ -110,7 +112,7 @@ class LatencyState(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Of the longest path: shape (A + n,) each."""
+    """Scratch space for the longest path: arrays of shape (A + n,)."""
 
     missing: Ints
     ready: Floats
@@ -119,16 +121,16 @@ class Scratch(NamedTuple):
 
 
 class LatencyControl(NamedTuple):
-    """How to anneal.
+    """Parameters of annealing.
 
     Parameters
     ----------
     temperature
-        By how much a move that is accepted makes things worse, on the average.
+        The mean increase of the energy that is accepted.
     strict
-        What `violation_scale` of memory in excess of a device's costs.
+        Penalty for `violation_scale` of memory above a device's limit.
     tie
-        Weight of the sum of the lengths of all units.
+        Weight of the sum of the lengths of all units in the energy.
     """
 
     temperature: float

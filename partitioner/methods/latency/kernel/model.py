@@ -1,4 +1,4 @@
-"""From a problem and a layout to the arrays of the compiled search, and back."""
+"""The arrays of the compiled search, made from a problem and a layout, and layouts made from them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
 def model_of(problem: SampleProblem, slots: int) -> LatencyModel:
-    """The problem as the compiled search reads it, with room for `slots` subgraphs of each pass."""
+    """Return the arrays of a problem with `slots` subgraphs of each pass on every device that pays."""
     kind, nets = device_kinds(problem), problem.nets
     pays = problem.pays[kind]
     each = slots * (2 if problem.backward.any() else 1)
     mates = rows_of(problem.group, np.arange(problem.n), int(problem.group.max(initial=-1)) + 1)
-    lumps = np.bincount(problem.group, problem.size)
+    group_size = np.bincount(problem.group, problem.size)
     return LatencyModel(
         time=np.ascontiguousarray(problem.time.sum(axis=1)[kind].T),
         size=problem.size,
         allowed=np.ascontiguousarray(problem.allowed[kind].T),
         room=problem.memory[kind],
-        violation_scale=float(lumps[lumps > 0].mean()) if (lumps > 0).any() else 1.0,
+        violation_scale=float(group_size[group_size > 0].mean()) if (group_size > 0).any() else 1.0,
         base=np.where(pays, (np.cumsum(pays) - 1) * each, -1),
         home=np.repeat(np.flatnonzero(pays), each),
         late=problem.backward.astype(np.int64),
@@ -49,7 +49,7 @@ def model_of(problem: SampleProblem, slots: int) -> LatencyModel:
 
 
 def _sites(problem: SampleProblem, kind: Ints) -> Ints:
-    """The devices worth drawing: of CPUs that hold everything the first one is as good as all."""
+    """Return the devices to choose from; of CPUs of a kind that can hold everything only the first one."""
     first = np.cumsum(problem.count) - problem.count
     roomy = ~problem.pays & (problem.memory >= problem.size.sum())
     device = np.arange(len(kind))
@@ -57,7 +57,7 @@ def _sites(problem: SampleProblem, kind: Ints) -> Ints:
 
 
 def state_of(model: LatencyModel, layout: SubgraphLayout) -> LatencyState:
-    """The state of a layout; its slots must be below the model's."""
+    """Return the state of a layout, whose slots must be below those of the model."""
     n, units, nets = len(model.size), len(model.home), len(model.cost)
     state = LatencyState(
         place=layout.place.astype(np.int64),
@@ -76,20 +76,20 @@ def state_of(model: LatencyModel, layout: SubgraphLayout) -> LatencyState:
 
 
 def units_at(model: LatencyModel, layout: SubgraphLayout) -> Ints:
-    """Shape (n,): the unit of every node."""
+    """Return the unit of every node, shape (n,)."""
     base = model.base[layout.place]
     alone = len(model.home) + np.arange(len(base))
     return np.where(base < 0, alone, base + model.late * model.slots + layout.slot)
 
 
 def layout_of(model: LatencyModel, place: Ints, unit: Ints) -> SubgraphLayout:
-    """The layout of nodes on these devices and in these units."""
+    """Return the layout of nodes on the given devices and in the given units, shape (n,) each."""
     base = model.base[place]
     return SubgraphLayout(place.copy(), np.where(base < 0, 0, (unit - base) % model.slots))
 
 
 def scratch_of(model: LatencyModel) -> Scratch:
-    """Arrays for the longest path."""
+    """Return scratch space for the longest path."""
     total = len(model.home) + len(model.size)
     numbers: list[Ints] = [np.zeros(total, dtype=np.int64) for _ in range(3)]
     ready: Floats = np.zeros(total)

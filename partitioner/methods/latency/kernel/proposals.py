@@ -1,4 +1,4 @@
-"""Compiled proposals of moves: which nodes, and to which unit."""
+"""Random moves of nodes to other units, compiled."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -10,13 +10,13 @@ from partitioner.base.compiled import njit
 from partitioner.methods.local_search.proposals import draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
-THROUGH_DOOR = 0.7
+TO_NEIGHBOUR = 0.7
 TRIES = 4
 
 
 @njit(cache=True, inline="always")
 def enrol(v, moves, who, mark, stamp, group, mate_start, mate):
-    """Add the group of node `v` to those that move; returns their number."""
+    """Add the group of node `v` to the nodes that move; return their number."""
     mark[group[v]] = stamp
     for i in range(mate_start[group[v]], mate_start[group[v] + 1]):
         who[moves] = mate[i]
@@ -29,18 +29,18 @@ def gather(
     v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before, after_start,
     after, mark, stamp, who, begin,
 ):  # fmt: skip
-    """Fill `who` from `begin` with the group of node `v` and what goes along, in the order of a search.
+    """Write the group of node `v`, and neighbours that move with it, to `who` from `begin` on.
 
-    Along go the successors in the same unit (`way` is AFTER), the predecessors (BEFORE) or both; in the
-    other pass it is the other way round. On a CPU, neighbours on the same CPU go along. Above `goal` nodes
-    a cluster ends, and a closure is given up.
+    The neighbours are the successors in the same unit (`way` is AFTER), the predecessors (BEFORE) or both
+    (AROUND); in the other pass the directions are exchanged. On a CPU they are neighbours on the same CPU. At
+    more than `goal` nodes a cluster (AROUND) ends, and a closure (AFTER or BEFORE) is given up.
 
     Returns
     -------
     tuple of int
-        The end of the nodes in `who`, and a neighbour of theirs in another unit, -1 if there is none.
+        The end of the nodes in `who`, and a neighbour of them in another unit, -1 if there is none.
     """
-    end, i, doors, door = enrol(v, begin, who, mark, stamp, group, mate_start, mate), begin, 0, -1
+    end, i, neighbours, neighbour = enrol(v, begin, who, mark, stamp, group, mate_start, mate), begin, 0, -1
     while i < end:
         x = who[i]
         i += 1
@@ -60,17 +60,17 @@ def gather(
                     if end - begin < goal:
                         end = enrol(y, end, who, mark, stamp, group, mate_start, mate)
                 else:
-                    doors += 1
-                    if draw_below(rng, doors) == 0:
-                        door = y
-    return end, door
+                    neighbours += 1
+                    if draw_below(rng, neighbours) == 0:
+                        neighbour = y
+    return end, neighbour
 
 
 @njit(cache=True, inline="always")
 def _is_torn(
     v, units, unit, group, before_start, before, after_start, after, mark, stamp, who, begin, end
 ):  # fmt: skip
-    """Whether what stays in the unit of `v` leads to what moves and back."""
+    """Whether paths lead from nodes that stay in the unit of `v` to nodes that move, and back."""
     enters, leaves = False, False
     if unit[v] < units:
         for i in range(begin, end):
@@ -93,20 +93,20 @@ def propose(
     before_start, before, after_start, after, net_start, net, pin_start, pin, head, following, mark, stamp,
     who, where, what, begin,
 ):  # fmt: skip
-    """Draw a move that takes node `v` elsewhere.
+    """Draw a move of node `v` to another unit.
 
-    The shares in `mix` say what moves: the group of `v`; with all that comes after or before it in its
-    unit; a connected cluster; the whole unit; all that share a net with it. Mostly it goes to a unit
-    next to what moves. Where devices have several slots, `v` alone may change its own.
+    The shares in `mix` say what moves: the group of `v`; the group and all nodes that follow or precede it in
+    its unit; a connected cluster; the whole unit; all nodes that share a net with it. The target is mostly
+    the unit of a neighbour. If devices have several slots, `v` alone may change its slot.
 
     Parameters
     ----------
     back
-        The device to go to, -1 for any.
+        The device to move to, -1 for any.
     rng, mix
-        See `anneal`.
+        See :func:`anneal`.
     who, where, what, begin
-        Written from `begin` on: the nodes, their new devices and units.
+        The nodes, their new devices and their new units are written to these from `begin` on.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def propose(
         The end of the move in `who`; `begin` if there is none.
     """
     units, n, a = len(home), len(place), place[v]
-    pick, door, end = draw_unit(rng), -1, begin
+    pick, neighbour, end = draw_unit(rng), -1, begin
     if slots > 1 and base[a] >= 0 and pick < mix[0] and draw_below(rng, 2) == 0:
         mark[group[v]] = stamp
         u = base[a] + late[v] * slots + draw_below(rng, slots)
@@ -124,11 +124,11 @@ def propose(
     if by_net:
         e = net[net_start[v] + draw_below(rng, net_start[v + 1] - net_start[v])]
         for _ in range(TRIES):
-            door = pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]
-            if unit[door] != unit[v]:
+            neighbour = pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]
+            if unit[neighbour] != unit[v]:
                 break
         for i in range(pin_start[e], pin_start[e + 1]):
-            if mark[group[pin[i]]] != stamp and place[pin[i]] != place[door]:
+            if mark[group[pin[i]]] != stamp and place[pin[i]] != place[neighbour]:
                 end = enrol(pin[i], end, who, mark, stamp, group, mate_start, mate)
     elif pick > mix[3] and unit[v] < units:
         x = head[unit[v]]
@@ -141,7 +141,7 @@ def propose(
         if pick > mix[0]:
             goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n + 1) - 1)))
             way = AFTER if pick <= mix[1] else BEFORE if pick <= mix[2] else AROUND
-        end, door = gather(
+        end, neighbour = gather(
             v, way, goal, rng, units, place, unit, late, group, mate_start, mate, before_start, before,
             after_start, after, mark, stamp, who, begin,
         )  # fmt: skip
@@ -152,10 +152,10 @@ def propose(
     slot = draw_below(rng, slots)
     if back >= 0:
         b = back
-    elif door >= 0 and (by_net or draw_unit(rng) < THROUGH_DOOR):
-        b = place[door]
-        if unit[door] < units:
-            slot = (unit[door] - base[b]) % slots
+    elif neighbour >= 0 and (by_net or draw_unit(rng) < TO_NEIGHBOUR):
+        b = place[neighbour]
+        if unit[neighbour] < units:
+            slot = (unit[neighbour] - base[b]) % slots
     else:
         b = sites[draw_below(rng, len(sites))]
     other = slots - 1 - slot if draw_below(rng, 2) == 0 else draw_below(rng, slots)

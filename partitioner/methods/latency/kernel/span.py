@@ -1,4 +1,4 @@
-"""Compiled: the longest path over units that wait for one another."""
+"""The longest path over units that wait for one another, compiled."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -22,10 +22,10 @@ def span(
     place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
     ready, behind, stack,
 ):  # fmt: skip
-    """The last finish and the sum of all lengths; infinity for both if units wait in a circle.
+    """Return the last finish and the sum of all lengths; infinity for both if units wait in a cycle.
 
-    A unit waits for those that make what it reads, and for the one before it on its device (paper,
-    Appendix A). `ready` is left as the start of every unit.
+    A unit waits for those that make what it reads, and for the previous one on its device (paper,
+    Appendix A). Afterwards `ready` holds the start of every unit.
     """
     n, units = len(place), len(ledger)
     top, last, done, latest, total = 0, -1, 0, 0.0, 0.0
@@ -78,7 +78,7 @@ def span(
 
 @njit(cache=True, nogil=True)
 def timed(model, state, scratch):
-    """The last finish and the sum of all lengths of a state."""
+    """Return the last finish and the sum of all lengths of a state."""
     return span(
         state.place, state.unit, state.ledger, state.head, state.following, state.outer, model.time,
         model.home, model.after_start, model.after, model.communication, scratch.missing, scratch.ready,

@@ -1,4 +1,4 @@
-"""Compiled: what units take and wait for, computed anew or kept up to date as nodes move."""
+"""The costs of units and the edges between them, computed from scratch or updated as nodes move, compiled."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -10,7 +10,7 @@ from partitioner.methods.latency.kernel.arrays import BUSY, INTO, OUT
 
 @njit(cache=True, nogil=True)
 def refresh(model, state):
-    """Compute everything from the places and the units of the nodes."""
+    """Compute all sums of a state from the devices and the units of the nodes."""
     place, unit, inside, ledger = state.place, state.unit, state.inside, state.ledger
     units = len(ledger)
     state.seat[:] = unit
@@ -44,7 +44,7 @@ def enlist(v, u, head, following, previous):
 
 @njit(cache=True, inline="always")
 def strike(v, u, head, following, previous):
-    """Take a node from the list of its unit."""
+    """Remove a node from the list of its unit."""
     if previous[v] >= 0:
         following[previous[v]] = following[v]
     else:
@@ -58,7 +58,7 @@ def shift(
     v, d, b, place, unit, held, head, following, previous, outer, size, before_start, before, after_start,
     after,
 ):  # fmt: skip
-    """Move node `v` to device `d` and unit `b`; what units take is left to `recost`."""
+    """Move node `v` to device `d` and unit `b`, without updating the ledger (see :func:`recost`)."""
     a = unit[v]
     for i in range(before_start[v], before_start[v + 1]):
         u = unit[before[i]]
@@ -78,7 +78,7 @@ def shift(
 def recost(
     v, b, seat, inside, ledger, time, home, net_start, net, pin_start, cost, source
 ):  # fmt: skip
-    """Bring the ledger up to date with the move of node `v` to unit `b`."""
+    """Update the ledger for the move of node `v` to unit `b`."""
     a, units = seat[v], len(ledger)
     for i in range(net_start[v], net_start[v + 1]):
         e = net[i]

@@ -1,1 +1,1 @@
-"""The integer program of Figures 5 and 6, and the same problem for CP-SAT."""
+"""The integer program for latency (paper, Figures 5 and 6), and a model of the same problem for CP-SAT."""

@@ -1,4 +1,4 @@
-"""The variables of the program."""
+"""The variables of the integer program for latency."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Columns:
     Parameters
     ----------
     problem
-        What is asked, in the program's unit of time.
+        The problem, with times in the program's unit.
     seats
-        Where nodes may sit.
+        The subgraphs and devices where nodes may be.
     horizon
-        No time exceeds it.
+        The largest time.
     head, tail
-        What must pass until a node is done, and what must follow it.
+        Shape (n,): the least time until a node is done, and from then to the end.
     subgraphs
-        The seats that are subgraphs.
+        Shape (subgraphs,): the seats that are subgraphs.
     x
-        Shape (n, seats): whether the node sits there (binary).
+        Shape (n, seats): whether the node is at the seat (binary).
     into, out
         Shape (nets, subgraphs): whether the net is transferred to the subgraph, or from it.
     need
@@ -34,7 +34,7 @@ class Columns:
     latency
         Shape (n,): when the node's output is in host memory.
     start, finish
-        Shape (subgraphs,).
+        Shape (subgraphs,): when the subgraph starts and ends.
     total
         Shape (1,): the last finish.
     """
@@ -60,5 +60,5 @@ class Columns:
         return self.x[:, self.subgraphs]
 
     def edges(self) -> tuple[Ints, Ints]:
-        """Shape (edges,) each: the nodes that the graph's edges leave and reach."""
+        """Return the tails and the heads of the graph's edges, shape (edges,) each."""
         return self.problem.successors.owners(), self.problem.successors.items

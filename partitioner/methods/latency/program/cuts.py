@@ -1,4 +1,4 @@
-"""Constraints beyond the paper's: what makes the program tight, and what forbids circles without length."""
+"""Constraints that the paper does not have: they tighten the program, and forbid cycles that take no time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from partitioner.problem.arrays import Ints
 
 
 def progress(builder: Builder, c: Columns) -> None:
-    """Along an edge pass the time of its end, wherever that is, and the transfers where it is cut.
+    """Add rows: from the end of an edge's tail to that of its head pass the head's time and cut transfers.
 
-    Not in the paper: a path needs this much even if each of its subgraphs held nothing else, so no
-    layout is lost, and unlike (6) and (10) the relaxation keeps it. A transfer counts where the edge's
-    end is the net's only reader, so that the net is cut where the edge is.
+    They are not in the paper. A path takes this much even if each of its subgraphs held nothing else, so no
+    layout is lost; and unlike (6) and (10) these rows bind in the relaxation. A transfer counts if the
+    edge's head is the only reader of the net, so that the net is cut where the edge is.
     """
     u, v = c.edges()
     time = c.problem.time.sum(axis=1)[c.seats.kind].T
@@ -41,7 +41,7 @@ def progress(builder: Builder, c: Columns) -> None:
 
 
 def _only_reader(c: Columns, u: Ints, v: Ints) -> tuple[Ints, Ints]:
-    """The edges whose end is the only reader of a net, and that net."""
+    """Return the edges whose head is the only reader of a net, and that net."""
     pins = c.problem.nets.pins
     edge = {pair: i for i, pair in enumerate(zip(u.tolist(), v.tolist(), strict=True))}
     net = np.flatnonzero(np.diff(pins.start) == 2)
@@ -52,11 +52,11 @@ def _only_reader(c: Columns, u: Ints, v: Ints) -> tuple[Ints, Ints]:
 
 
 def ranks(builder: Builder, c: Columns) -> None:
-    """Subgraphs without length do not wait for one another in a circle (2).
+    """Add rows: subgraphs that take no time do not wait for one another in a cycle (2).
 
-    A path that leaves a subgraph and returns makes it wait for itself, so times forbid it (6, 9, 10), as
-    they forbid every circle that takes time. One that takes none runs through nodes of no time: they have
-    ranks that do not fall along edges and grow by one into a subgraph.
+    A path that leaves a subgraph and returns makes it wait for itself, so the times forbid it (6, 9, 10), as
+    they forbid every cycle that takes time. A cycle that takes none consists of nodes that take none: these
+    have ranks that do not fall along edges and grow by one along an edge into a subgraph.
     """
     brief = c.problem.work().min(axis=0) <= 1e-6 * c.horizon
     u, v = c.edges()
@@ -84,7 +84,7 @@ def ranks(builder: Builder, c: Columns) -> None:
 
 
 def _equal_if(builder: Builder, left: Ints, right: Ints, chosen: Ints, top: float) -> None:
-    """The two are equal where `chosen` is one."""
+    """Add rows: `left` and `right` are equal if `chosen` is one."""
     for small, large in ((left, right), (right, left)):
         rows = builder.new_rows(len(chosen), -np.inf, top)
         builder.add(rows, small, 1.0)

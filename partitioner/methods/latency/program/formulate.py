@@ -1,4 +1,4 @@
-"""The integer program for latency, and from a solver's values back to a layout."""
+"""The integer program for latency, and the layout that a solver's values describe."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from partitioner.problem.variants import SampleProblem
 
 @dataclass(frozen=True, eq=False)
 class LatencyProgram:
-    """A problem as a program, with the columns that say where nodes sit.
+    """The integer program of a problem, with the columns that say where nodes are.
 
     Parameters
     ----------
     seats
         The subgraphs and devices.
     program
-        Its unit of time is `unit`.
+        The program, in which a time of `unit` is 1.
     unit
-        The time that becomes 1 in the program.
+        The time that is 1 in the program.
     cutoff
-        No solution has a larger value.
+        The largest value of a solution.
     x
-        Shape (n, seats): columns, -1 where a node may not sit.
+        Shape (n, seats): columns, -1 where a node may not be.
     """
 
     seats: Seats
@@ -42,26 +42,26 @@ class LatencyProgram:
 
     @property
     def payload(self) -> Program:
-        """What a solver is given."""
+        """The program, which a solver is given."""
         return self.program
 
     def solution(self, values: Floats) -> SubgraphLayout:
-        """The layout that a solution describes, each node where its variable is largest."""
+        """Return the layout that a solution describes, each node where its variable is largest."""
         there = np.where(self.x == ABSENT, -1.0, values[self.x])
         return self.seats.layout(there.argmax(axis=1))
 
 
 def formulate(problem: SampleProblem, cutoff: float = np.inf, bound: float = 0.0) -> LatencyProgram:
-    """State the integer program (paper, Figures 5 and 6, with nets in place of edges).
+    """Return the integer program (paper, Figures 5 and 6, with nets in place of edges).
 
     Parameters
     ----------
     problem
-        A problem of latency.
+        A problem for latency.
     cutoff
-        Largest value of interest; infinity where nothing is known yet.
+        Largest value to look for; infinity if no layout is known yet.
     bound
-        No layout has a smaller value.
+        A lower bound on the latency of all layouts.
     """
     horizon = min(cutoff, longest(problem))
     unit = horizon if horizon > 0 else 1.0
@@ -84,7 +84,7 @@ def formulate(problem: SampleProblem, cutoff: float = np.inf, bound: float = 0.0
 
 
 def longest(problem: SampleProblem) -> float:
-    """No layout takes longer: everything one after another, every net into and out of each subgraph."""
+    """Return an upper bound on the latency: all nodes one after another, all nets in and out of subgraphs."""
     slowest = np.where(problem.allowed, problem.work(), 0.0).max(axis=0, initial=0.0).sum()
     pins = np.diff(problem.nets.pins.start)
     return float(slowest + (problem.nets.cost * pins).sum())
@@ -120,7 +120,10 @@ def _columns(builder: Builder, problem: SampleProblem, seats: Seats, horizon: fl
 
 
 def _placed(builder: Builder, problem: SampleProblem, may: Mask) -> Ints:
-    """Shape (n, seats): with one subgraph a device, nodes of a group and pass share their variables."""
+    """Return the columns of x, shape (n, seats).
+
+    With one subgraph per device, the nodes of a group and pass share their variables.
+    """
     if problem.subgraphs > 1:
         return _where(builder, may, integer=True)
     _, first, label = np.unique(2 * problem.group + problem.backward, return_index=True, return_inverse=True)
@@ -128,14 +131,14 @@ def _placed(builder: Builder, problem: SampleProblem, may: Mask) -> Ints:
 
 
 def _is_read(rows: Rows, held: Mask) -> Mask:
-    """Shape (rows, subgraphs): may one of the row's nodes be there?"""
+    """Return whether one of the nodes of each row may be in each subgraph, shape (rows, subgraphs)."""
     some = np.zeros((len(rows.start) - 1, held.shape[1]), dtype=bool)
     np.logical_or.at(some, rows.owners(), held[rows.items])
     return some
 
 
 def _where(builder: Builder, there: Mask, integer: bool = False) -> Ints:
-    """Shape of `there`: new variables between 0 and 1 where it is True."""
+    """Add variables between 0 and 1 where `there` is True; return their columns in its shape."""
     columns = np.full(there.shape, ABSENT)
     columns[there] = builder.variables(int(there.sum()), 1.0, integer=integer)
     return columns

@@ -1,4 +1,4 @@
-"""Constraints on where nodes sit and what is moved, one function a family (paper, Figures 5 and 6)."""
+"""Constraints on seats and transfers, one function for each family (paper, Figures 5 and 6)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from partitioner.problem.arrays import Ints
 
 
 def assignment(builder: Builder, c: Columns) -> None:
-    """Every node sits on exactly one seat (1)."""
+    """Add rows: every node is at exactly one seat (1)."""
     rows = builder.new_rows(len(c.x), 1.0, 1.0)
     node, seat = np.nonzero(c.x != ABSENT)
     builder.add(rows[node], c.x[node, seat], 1.0)
 
 
 def colocation(builder: Builder, c: Columns) -> None:
-    """Nodes of a group are on the same device, not necessarily in the same subgraph (Appendix A.1)."""
+    """Add rows: nodes of a group are on one device, not necessarily in one subgraph (Appendix A.1)."""
     _, first = np.unique(c.problem.group, return_index=True)
     leader = first[c.problem.group]
     nodes = np.flatnonzero(leader != np.arange(c.problem.n))
@@ -31,7 +31,7 @@ def colocation(builder: Builder, c: Columns) -> None:
 
 
 def memory(builder: Builder, c: Columns) -> None:
-    """The sizes on a device keep to its memory (3*), as fractions of it."""
+    """Add rows: the sizes on a device, as fractions of its memory, add up to at most 1 (3*)."""
     size = c.problem.size
     for device in np.unique(c.seats.device).tolist():
         here = np.flatnonzero(c.seats.device == device)
@@ -43,7 +43,7 @@ def memory(builder: Builder, c: Columns) -> None:
 
 
 def transfers(builder: Builder, c: Columns) -> None:
-    """A net is moved into a subgraph that reads it from outside (4), and out of its own for others (5)."""
+    """Add rows: a net is moved into a subgraph that reads it from outside (4), and out of its own (5)."""
     nets = c.problem.nets
     owner = nets.pins.owners()
     reads = np.flatnonzero(nets.pins.items != nets.source[owner])
@@ -54,13 +54,13 @@ def transfers(builder: Builder, c: Columns) -> None:
 
 
 def needs(builder: Builder, c: Columns) -> None:
-    """A subgraph waits for every node outside that one of its nodes follows."""
+    """Add rows: a subgraph waits for every node outside it that one of its nodes follows."""
     u, v = c.edges()
     _at_least_difference(builder, c.need[u], c.held[v], c.held[u])
 
 
 def _at_least_difference(builder: Builder, column: Ints, plus: Ints, minus: Ints) -> None:
-    """For every entry ``column >= plus - minus``; nothing to say where `plus` is absent."""
+    """Add a row ``column >= plus - minus`` for every entry whose `plus` is not absent."""
     chosen = plus != ABSENT
     rows = builder.new_rows(int(chosen.sum()), -np.inf, 0.0)
     present, there = terms(minus[chosen])

@@ -1,4 +1,4 @@
-"""The problem of latency for CP-SAT: Booleans place nodes, whole numbers count time."""
+"""The model of latency for CP-SAT: Booleans place nodes, integers count time."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Term = tuple[Literal, int]
 
 @dataclass(frozen=True, eq=False)
 class ScheduleModel:
-    """A problem in whole numbers, all times rounded down: its optimum is a bound.
+    """The model of a problem in integers, with all times rounded down, so that its optimum is a lower bound.
 
     Parameters
     ----------
     cp
         The model.
     seats
-        Where nodes may sit.
+        The subgraphs and devices where nodes may be.
     scale
-        Units in a time of 1.
+        The number of units in a time of 1.
     x
         For each node the Booleans of the seats that it may take.
     total
@@ -47,7 +47,7 @@ class ScheduleModel:
 
 
 class _Maker:
-    """What the families of constraints share."""
+    """A model under construction, with the variables that the families of constraints share."""
 
     def __init__(self, problem: SampleProblem, cutoff: float, bound: float) -> None:
         horizon = min(cutoff, longest(problem))
@@ -70,23 +70,23 @@ class _Maker:
         )
 
     def units(self, times: Floats) -> Ints:
-        """Times in whole units, rounded down."""
+        """Return times in integer units, rounded down."""
         return np.asarray(np.floor(np.asarray(times) * self.scale * (1 - 1e-12)).astype(np.int64))
 
     def time(self) -> cp_model.IntVar:
-        """A new point in time."""
+        """Return a new variable for a time."""
         return self.cp.new_int_var(0, self.top, "")
 
     def not_held(self, v: int, s: int) -> list[cp_model.LiteralT]:
-        """The literals that say that a node sits elsewhere; none where it always does."""
+        """Return the literal that says that a node is not at a seat; none if it never can be."""
         return [self.x[v][s].negated()] if s in self.x[v] else []
 
 
 def model_of(problem: SampleProblem, cutoff: float, bound: float) -> ScheduleModel:
-    """State the problem (paper, Appendix A.1): a value above `cutoff` is cut off.
+    """Return the model of a problem (paper, Appendix A.1) for values up to `cutoff`.
 
-    Implications take the place of the linearised constraints. The seats of a device are ordered, so
-    its subgraphs never overlap.
+    Implications replace the linearised constraints. The seats of a device are ordered, so its subgraphs
+    never overlap.
     """
     m = _Maker(problem, cutoff, bound)
     _placement(m)
@@ -100,7 +100,7 @@ def model_of(problem: SampleProblem, cutoff: float, bound: float) -> ScheduleMod
 
 
 def _placement(m: _Maker) -> None:
-    """Every node has one seat (1), nodes of a group share a device."""
+    """Add constraints: every node has one seat (1), and the nodes of a group share a device."""
     _, first = np.unique(m.problem.group, return_index=True)
     devices = np.unique(m.seats.device).tolist()
     for v, group in enumerate(m.problem.group.tolist()):
@@ -114,7 +114,7 @@ def _placement(m: _Maker) -> None:
 
 
 def _memory(m: _Maker) -> None:
-    """The sizes on a device keep to its memory (3*); rounded in favour where they are not whole."""
+    """Add constraints: the sizes on a device fit its memory (3*); roundings loosen them if not integral."""
     size, memory = m.problem.size, m.problem.memory
     whole = bool((size == np.round(size)).all()) and size.sum() < LARGEST
     factor = 1.0 if whole else UNITS / max(size.sum(), 1e-300)
@@ -129,7 +129,7 @@ def _memory(m: _Maker) -> None:
 
 
 def _lengths(m: _Maker) -> None:
-    """A subgraph lasts for its transfers and its work (7)."""
+    """Add constraints: a subgraph takes the time of its transfers and its work (7)."""
     work = m.units(np.where(m.problem.allowed, m.problem.time.sum(axis=1), 0.0))
     for s in m.subgraphs:
         busy = [(m.x[v][s], int(work[m.seats.kind[s], v])) for v in range(m.problem.n) if s in m.x[v]]
@@ -139,7 +139,7 @@ def _lengths(m: _Maker) -> None:
 
 
 def _transfers(m: _Maker, s: int) -> tuple[list[Term], list[Term]]:
-    """The nets that may be moved into a subgraph, and out of it."""
+    """Return the nets that may be moved into a subgraph, and out of it."""
     into: list[Term] = []
     out: list[Term] = []
     for e, cost in enumerate(m.units(m.problem.nets.cost).tolist()):
@@ -152,7 +152,7 @@ def _transfers(m: _Maker, s: int) -> tuple[list[Term], list[Term]]:
 
 
 def _moved(m: _Maker, pairs: Sequence[tuple[int, int]], s: int) -> Literal | None:
-    """A Boolean that is true if for a pair the one node is in the subgraph and the other is not (4, 5)."""
+    """Return a Boolean, true if of some pair the first node is in the subgraph and the second not (4, 5)."""
     there = [(v, w) for v, w in pairs if s in m.x[v]]
     if not there:
         return None
@@ -163,7 +163,7 @@ def _moved(m: _Maker, pairs: Sequence[tuple[int, int]], s: int) -> Literal | Non
 
 
 def _waiting(m: _Maker) -> None:
-    """What waits for what (6, 8, 9, 10, 14)."""
+    """Add constraints on waiting: of subgraphs, single nodes and devices (6, 8, 9, 10, 14)."""
     lone = np.flatnonzero(~m.seats.pays).tolist()
     work = m.units(np.where(m.problem.allowed, m.problem.time.sum(axis=1), 0.0))
     for v in range(m.problem.n):
@@ -185,7 +185,7 @@ def _waiting(m: _Maker) -> None:
 
 
 def _progress(m: _Maker) -> None:
-    """Along an edge pass the time of its end and the best times of all that follows; no layout is lost."""
+    """Add constraints as :func:`partitioner.methods.latency.program.cuts.progress`, without transfers."""
     work = m.units(np.where(m.problem.allowed, m.problem.time.sum(axis=1), 0.0))
     done = []
     for v in range(m.problem.n):
@@ -199,7 +199,7 @@ def _progress(m: _Maker) -> None:
 
 
 def _ranks(m: _Maker) -> None:
-    """Subgraphs without length do not wait for one another in a circle (2); see the integer program."""
+    """Add constraints as :func:`partitioner.methods.latency.program.cuts.ranks`."""
     brief = m.problem.work().min(axis=0) <= 1e-6 * m.top / m.scale
     edges = [(u, v) for u, v in m.edges if brief[u] and brief[v]]
     nodes = sorted({v for edge in edges for v in edge})
@@ -220,7 +220,7 @@ def _ranks(m: _Maker) -> None:
 
 
 def _sum(listed: Sequence[Term]) -> cp_model.LinearExpr:
-    """The sum of factors times variables."""
+    """Return the sum of factors times variables."""
     total: cp_model.LinearExpr = cp_model.LinearExpr.weighted_sum(
         [x for x, _ in listed], [t for _, t in listed]
     )

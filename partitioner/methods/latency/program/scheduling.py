@@ -1,4 +1,4 @@
-"""CP-SAT on the problem of latency itself, beside the integer program."""
+"""The solve of a latency problem by CP-SAT with a model of its own, not the integer program."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _STOPS = {cp_model.OPTIMAL: "optimal", cp_model.INFEASIBLE: "infeasible"}
 
 @dataclass(frozen=True, eq=False)
 class ScheduleTask:
-    """Find a layout with a latency of at most `cutoff`, or show that there is none.
+    """The task to find a layout with a latency of at most `cutoff`, or to prove that there is none.
 
     Parameters
     ----------
     problem
-        A problem of latency.
+        A problem for latency.
     cutoff
-        Largest value of interest, infinity where nothing is known.
+        Largest value to look for; infinity if no layout is known yet.
     bound
-        No layout has a smaller value.
+        A lower bound on the latency of all layouts.
     start
-        A layout to begin with.
+        A layout to start from.
     """
 
     problem: SampleProblem
@@ -42,16 +42,16 @@ class ScheduleTask:
 
     @property
     def payload(self) -> ScheduleTask:
-        """What the solver is given."""
+        """The task itself, which the solver is given."""
         return self
 
     def solution(self, values: SubgraphLayout) -> SubgraphLayout:
-        """What it found."""
+        """Return the layout that the solver found."""
         return values
 
 
 def solve_schedule(task: ScheduleTask, limits: SolverLimits, report: Tell) -> Answer:
-    """Search the layouts of a task; those told and returned are in place of a program's values."""
+    """Solve a task; layouts are reported and returned in place of the values of a program."""
     model = model_of(task.problem, task.cutoff, task.bound)
     if task.start is not None:
         _hint(model, model.seats.of(task.problem, task.start))

@@ -1,4 +1,4 @@
-"""Where nodes may sit: the subgraphs of devices that pay for transfers, and the devices that do not pay."""
+"""The seats of nodes: the subgraphs of devices that pay for transfers, and the devices that do not pay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Seats:
-    """Device by device, and on each device in the order in which its subgraphs run.
+    """All seats, device by device, and on each device in the order in which its subgraphs run.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Seats:
     pays
         Shape (seats,): whether the seat is a subgraph; otherwise its nodes run one by one.
     open
-        Shape (n, seats): whether the node may sit there.
+        Shape (n, seats): whether the node may be at the seat.
     """
 
     device: Ints
@@ -45,11 +45,11 @@ class Seats:
         return len(self.device)
 
     def layout(self, seat: Ints) -> SubgraphLayout:
-        """The layout in which node v sits at ``seat[v]``."""
+        """Return the layout in which node v is at ``seat[v]``."""
         return SubgraphLayout(self.device[seat], self.slot[seat])
 
     def of(self, problem: SampleProblem, layout: SubgraphLayout) -> Ints:
-        """Shape (n,): the seat of every node in a layout, -1 where there is none."""
+        """Return the seat of every node in a layout, -1 if there is none, shape (n,)."""
         paid = self.pays[None, :]
         fits = self.device == layout.place[:, None]
         fits &= ~paid | (self.slot == layout.slot[:, None])
@@ -58,10 +58,11 @@ class Seats:
 
 
 def seats_of(problem: SampleProblem, cutoff: float = np.inf) -> Seats:
-    """All seats, and who may take which so that the value is at most `cutoff`.
+    """Return all seats, and which node may be at which so that the value is at most `cutoff`.
 
-    Devices that do not pay are as good as one as long as one has room for everything. Of the groups that
-    a kind may run, the j-th largest sits on one of its first j devices: equal devices can be exchanged.
+    Of the devices of a kind that does not pay, only the first one is a seat if it can hold everything. Of the
+    groups that a kind may run, the j-th largest is on one of its first j devices, as equal devices can be
+    exchanged.
     """
     passes = [False, True] if problem.backward.any() else [False]
     rows = []
@@ -80,7 +81,7 @@ def seats_of(problem: SampleProblem, cutoff: float = np.inf) -> Seats:
 
 
 def heads_and_tails(problem: SampleProblem) -> tuple[Floats, Floats]:
-    """Shape (n,) each: the longest path that ends with the node, and what must follow it, in best times."""
+    """Return the longest path that ends with each node, and the one that follows it, shape (n,) each."""
     best, tail = best_times(problem), np.zeros(problem.n)
     for v in reversed(range(problem.n)):
         after = problem.successors.row(v)
@@ -89,7 +90,7 @@ def heads_and_tails(problem: SampleProblem) -> tuple[Floats, Floats]:
 
 
 def _open(problem: SampleProblem, cutoff: float) -> Mask:
-    """Shape (K, n): may every member of the node's group run on the kind, and the node in time?"""
+    """Return whether the node's group may run on the kind, with a path up to the cutoff, shape (K, n)."""
     head, tail = heads_and_tails(problem)
     with np.errstate(invalid="ignore"):
         detour = problem.work() + (head - best_times(problem) + tail)
@@ -101,7 +102,7 @@ def _open(problem: SampleProblem, cutoff: float) -> Mask:
 
 
 def _canonical(problem: SampleProblem) -> Ints:
-    """Shape (K, n): the highest index of a device of the kind that the node's group needs."""
+    """Return the highest index of a device of each kind that the node's group needs, shape (K, n)."""
     size = np.bincount(problem.group, problem.size)
     order = np.argsort(-size, kind="stable")
     rank = np.empty((len(problem.count), len(order)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Constraints on when subgraphs and nodes run, one function a family (paper, Figures 5 and 6)."""
+"""Constraints on the times of subgraphs and nodes, one function for each family (paper, Figures 5 and 6)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from partitioner.methods.solvers.program import Builder
 
 
 def durations(builder: Builder, c: Columns) -> None:
-    """A subgraph lasts for its transfers in, its processing and its transfers out (7).
+    """Add rows: a subgraph takes the time of its transfers in, its processing and its transfers out (7).
 
-    Overlapped and duplex communication: for the longest of what runs at a time (Appendix H.1).
+    With overlapped or duplex communication it takes the longest of those that run at the same time
+    (Appendix H.1).
     """
     cost = c.problem.nets.cost[:, None]
     work = c.problem.time.sum(axis=1)[c.seats.kind[c.subgraphs]].T
@@ -29,7 +30,7 @@ def durations(builder: Builder, c: Columns) -> None:
 
 
 def starts(builder: Builder, c: Columns) -> None:
-    """A subgraph starts when what it needs is there (6), linearised with the horizon."""
+    """Add rows: a subgraph starts when its inputs are there (6), linearised with the horizon."""
     node, subgraph = np.nonzero(c.need != ABSENT)
     rows = builder.new_rows(len(node), -np.inf, c.horizon)
     builder.add(rows, c.latency[node], 1.0)
@@ -38,7 +39,7 @@ def starts(builder: Builder, c: Columns) -> None:
 
 
 def single_nodes(builder: Builder, c: Columns) -> None:
-    """A node follows its predecessors, by its time where it runs by itself (8, 9)."""
+    """Add rows: a node ends after its predecessors, later by its time if it runs alone (8, 9)."""
     u, v = c.edges()
     lone = np.flatnonzero(~c.seats.pays)
     time = c.problem.time.sum(axis=1)[c.seats.kind[lone]].T
@@ -53,7 +54,7 @@ def single_nodes(builder: Builder, c: Columns) -> None:
 
 
 def finishes(builder: Builder, c: Columns) -> None:
-    """A node of a subgraph is done when the subgraph is (10), linearised with its earliest time."""
+    """Add rows: a node of a subgraph is done when the subgraph is (10), linearised with its earliest time."""
     node, subgraph = np.nonzero(c.held != ABSENT)
     slack = np.maximum(c.horizon - c.head[node], 0.0)
     rows = builder.new_rows(len(node), -np.inf, slack)
@@ -63,11 +64,11 @@ def finishes(builder: Builder, c: Columns) -> None:
 
 
 def device_order(builder: Builder, c: Columns) -> None:
-    """Subgraphs of a device run one after another (14), the backward pass after the forward pass."""
+    """Add rows: subgraphs of a device run one after another (14), backward ones after forward ones."""
     same = np.flatnonzero(np.diff(c.seats.device[c.subgraphs]) == 0)
     builder.at_most(c.finish[same], c.start[same + 1])
 
 
 def last_finish(builder: Builder, c: Columns) -> None:
-    """The objective is the largest latency."""
+    """Add rows: the objective is the largest latency of a node."""
     builder.at_most(c.latency, c.total)

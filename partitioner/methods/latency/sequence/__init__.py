@@ -1,1 +1,1 @@
-"""Blocks one after another, by dynamic programming over ideals, then with true start times."""
+"""Method ``latency_dp``: blocks one after another by dynamic programming, then with true start times."""

@@ -1,9 +1,9 @@
-"""Plans with true start times: a beam search over the lattice of ideals.
+"""The beam search over the lattice of ideals for plans with true start times.
 
 A split in which every device holds one subgraph is a sequence of ideals: its subgraphs and CPU nodes in the
-order in which they start. When each starts follows from what it reads alone, so that plans are built
-block by block, and of those that cover the same supernodes with as many devices only the best few are
-kept. With all of them kept this would be exact for inference.
+order in which they start. The start of each depends only on what it reads, so plans are built block by
+block. Of the plans that hold the same supernodes with the same numbers of devices only the best few are
+kept; if all were kept, the search would be exact for inference.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ SLICE = 500_000
 
 
 class Beam(NamedTuple):
-    """What the search needs beside costs.
+    """The arguments of the search in addition to costs.
 
     Parameters
     ----------
     following
-        As in :class:`SequenceStates`.
+        See :class:`SequenceStates`.
     wait_start, waits
-        The nodes that every supernode waits for, as rows.
+        Rows over supernodes: the nodes that each waits for.
     later_start, later
-        The nodes that wait for each node, as rows.
+        Rows over nodes: the nodes that wait for each.
     tail, after
-        Shape (N,): the longest path from each node on, with it and without, every node at its best.
-    thrift
-        How much the total length of its blocks counts in the rating of a plan beside its last finish.
+        Shape (N,): the longest path in best times from each node on, with and without the node.
+    length_weight
+        Weight of the total length of a plan's blocks in its rating, in addition to its last finish.
     """
 
     following: Ints
@@ -47,22 +47,23 @@ class Beam(NamedTuple):
     later: Ints
     tail: Floats
     after: Floats
-    thrift: float
+    length_weight: float
 
 
 class Labels(NamedTuple):
-    """Up to W plans for each ideal and vector of used devices.
+    """The plans kept: up to W for each ideal and vector of used devices.
 
     Parameters
     ----------
     key
         Shape (I, S, W): the ratings, ascending.
     times
-        Shape (I, S, W, 4): when the last block is done, forward and backward, and when all will be at best.
+        Shape (I, S, W, 4): when the last block is done, forward and backward, and lower bounds on the end of
+        both passes.
     total
         Shape (I, S, W): the total length of the blocks.
     origin, label, kind
-        Shape (I, S, W): the ideal and the plan before the last block, and its kind.
+        Shape (I, S, W): the ideal and the plan before the last block, and the kind of the last block.
     done
         Shape (I, S * W, N): when each node is done.
     """
@@ -77,20 +78,20 @@ class Labels(NamedTuple):
 
 
 def label_bytes(model: SequenceModel) -> int:
-    """Bytes that one label takes."""
+    """Return the bytes that one label takes."""
     return 80 + 8 * len(model.member)
 
 
 class BeamSearch:
-    """One search over a lattice.
+    """A beam search over one lattice.
 
     Parameters
     ----------
     model, lattice, states
-        The lattice is over the model's supernodes.
+        The model, a lattice over its supernodes, and the vectors of used devices.
     width
-        How many plans to keep for each ideal and vector of used devices.
-    thrift
+        How many plans are kept for each ideal and vector of used devices.
+    length_weight
         See :class:`Beam`.
     cutoff
         Only plans that end before this are looked for.
@@ -102,13 +103,13 @@ class BeamSearch:
         lattice: Lattice,
         states: SequenceStates,
         width: int,
-        thrift: float,
+        length_weight: float,
         cutoff: float,
     ) -> None:
         self.model, self.lattice, self.states, self.cutoff = model, lattice, states, cutoff
         waits, later = _waits(model), _later(model)
         tail, after = _paths(model, later)
-        self.beam = Beam(states.following, *waits, *later, tail, after, thrift)
+        self.beam = Beam(states.following, *waits, *later, tail, after, length_weight)
         shape = lattice.size, len(states.following), width
         self.labels = Labels(
             key=np.full(shape, np.inf),
@@ -123,7 +124,7 @@ class BeamSearch:
         self.steps = 0
 
     def run(self, settings: Settings, step_limit: int) -> None:
-        """Walk up the lattice; nothing is found if a limit stops the walk."""
+        """Walk up the lattice; no plan is found if a limit stops the walk."""
         ideal, last = 0, self.lattice.size - 1
         while ideal < last and not settings.expired and self.steps <= step_limit:
             ideal, steps = advance(
@@ -132,7 +133,7 @@ class BeamSearch:
             self.steps += steps
 
     def plans(self, most: int) -> list[list[Part]]:
-        """The blocks of the best plans."""
+        """Return the blocks of the best plans, at most `most`."""
         key = self.labels.key[-1]
         order = np.argsort(key, axis=None, kind="stable")[:most]
         return [self._blocks(int(i)) for i in order if np.isfinite(key.flat[i])]
@@ -148,7 +149,7 @@ class BeamSearch:
 
 
 def _waits(model: SequenceModel) -> Rows:
-    """The nodes that every supernode waits for."""
+    """Return rows over supernodes of the nodes that each waits for."""
     costs, member = model.costs, model.member
     later = np.repeat(np.arange(len(member)), np.diff(costs.before_start))
     pairs = np.stack((member[later], costs.before), axis=1)
@@ -163,7 +164,7 @@ def _later(model: SequenceModel) -> Rows:
 
 
 def _paths(model: SequenceModel, later: Rows) -> tuple[Floats, Floats]:
-    """Shape (N,) each: the longest path from every node on, with it and without."""
+    """Return the longest path from every node on, with and without the node, shape (N,) each."""
     costs = model.costs
     time = np.where(np.isfinite(costs.work[:, 0])[:, model.member], costs.time, np.inf).min(axis=0)
     after = np.zeros(len(time))

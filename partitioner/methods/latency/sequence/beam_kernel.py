@@ -1,8 +1,8 @@
 """The compiled walk for blocks that start as soon as their inputs are there.
 
-As in `sequence_kernel.py`, but every vector of used devices at an ideal keeps
-several labels: plans with the time at which each node is done. Times of the backward pass are counted from
-the end, so that both passes grow in the same direction.
+It is like that of `sequence_kernel.py`, but every vector of used devices at an ideal keeps several labels,
+which are plans with the time at which each node is done. Times of the backward pass are counted from the
+end, so that both passes grow in the same direction.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
     Parameters
     ----------
     lattice, costs, beam, labels
-        See the classes; the labels are written.
+        See :class:`Lattice`, :class:`BlockCosts`, :class:`Beam` and :class:`Labels`; the labels are written.
     cutoff
         Only plans that end before this are looked for.
     first, budget
-        The ideal to start with; return after that at which this many steps have been walked.
+        The ideal to start with, and the number of steps after which to return.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
     node_start, node_of = costs.node_start, costs.node
     before_start, before = costs.before_start, costs.before
     time, backward = costs.time, costs.backward
-    following, thrift = beam.following, beam.thrift
+    following, length_weight = beam.following, beam.length_weight
     wait_start, waits = beam.wait_start, beam.waits
     later_start, later, tail, after = beam.later_start, beam.later, beam.tail, beam.after
     key, total, times = labels.key, labels.total, labels.times
@@ -52,14 +52,16 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
     ideals, nodes, kinds = len(parent), len(sizes), len(memory)
     states, width = key.shape[1], key.shape[2]
     chosen = np.empty(states * width, np.int64)
-    have = np.empty((states * width, len(backward)), np.float64)  # done, of the chosen
+    have = np.empty((states * width, len(backward)), np.float64)  # `done` of the chosen labels
     cursor = np.empty(nodes + 2, np.int64)
     end = np.empty(nodes + 2, np.int64)
     size = np.zeros(nodes + 2, np.float64)
     compute = np.zeros((nodes + 2, kinds, 2), np.float64)
     transfer = np.zeros((nodes + 2, 4), np.float64)
     ready = np.zeros((nodes + 2, states * width, 2), np.float64)
-    next0 = np.full(nodes + 2, -1, np.int64)  # what waits for the block and has the longest path ahead
+    next0 = np.full(
+        nodes + 2, -1, np.int64
+    )  # the node with the longest path of those that wait for the block
     next1 = np.full(nodes + 2, -1, np.int64)
     own = np.zeros(len(backward), np.float64)
     present = np.zeros(len(backward), np.bool_)
@@ -155,7 +157,7 @@ def advance(lattice, costs, beam, labels, cutoff, first, budget):  # type: ignor
                             node_start, node_of, before_start, before, time, backward,
                         )  # fmt: skip
                         spent += compute[deeper, k, 0] + compute[deeper, k, 1]
-                    rating = view0 + view1 + thrift * spent
+                    rating = view0 + view1 + length_weight * spent
                     if view0 + view1 < cutoff and rating < key[ideal, t, width - 1]:
                         place = make_room(ideal, t, rating, key, times, total, origin, label, kind)
                         if place >= 0:
@@ -178,7 +180,7 @@ def settle(  # type: ignore[no-untyped-def]
     ideal, s, w, parent, added, origin, label, kind, times, done, earlier,
     pays, node_start, node_of, before_start, before, time, backward,
 ):  # fmt: skip
-    """Write down when each node of a label's plan is done."""
+    """Write when each node of a label's plan is done to `done`."""
     mine, base, k = s * times.shape[2] + w, origin[ideal, s, w], kind[ideal, s, w]
     if base < 0:
         return
@@ -203,7 +205,7 @@ def settle(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, inline="always")
 def mark(ideal, parent, added, earlier, value):  # type: ignore[no-untyped-def]
-    """Say of every supernode of an ideal whether it is an earlier one."""
+    """Set `earlier` to a value for every supernode of an ideal."""
     while ideal > 0:
         earlier[added[ideal]] = value
         ideal = parent[ideal]
@@ -213,7 +215,7 @@ def mark(ideal, parent, added, earlier, value):  # type: ignore[no-untyped-def]
 def find_next(  # type: ignore[no-untyped-def]
     first, depth, cursor, node, node_start, node_of, later_start, later, tail, backward, present, next0, next1
 ):
-    """Of the nodes that wait for those added from depth `first` on, find the ones of longest path ahead."""
+    """Find the nodes with the longest path ahead among those that wait for nodes added from `first` on."""
     for d in range(first, depth + 1):
         v = node[cursor[d] - 1]
         for i in range(node_start[v], node_start[v + 1]):
@@ -230,7 +232,7 @@ def run_alone(  # type: ignore[no-untyped-def]
     v, k, view0, view1, have, mine, own, present, after,
     node_start, node_of, before_start, before, time, backward,
 ):  # fmt: skip
-    """Run the nodes of one supernode on a kind that pays nothing."""
+    """Time the nodes of one supernode on a kind that does not pay for transfers."""
     finish0 = finish1 = 0.0
     for i in range(node_start[v], node_start[v + 1]):
         u = node_of[i]
@@ -250,7 +252,7 @@ def run_alone(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, inline="always")
 def make_room(ideal, t, rating, key, times, total, origin, label, kind):  # type: ignore[no-untyped-def]
-    """Move worse labels down, and return the free place; -1 if there is a label of that rating."""
+    """Move worse labels down and return the free place; -1 if there is a label with the same rating."""
     place = key.shape[2] - 1
     while place > 0 and key[ideal, t, place - 1] > rating * (1 + SAME):
         place -= 1

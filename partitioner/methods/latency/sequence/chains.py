@@ -1,4 +1,4 @@
-"""The supernodes between which a sequence of blocks is cut, and what a block of them costs."""
+"""The supernodes between which a sequence of blocks is cut, and the costs of blocks."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 
 
 class BlockCosts(NamedTuple):
-    """What blocks of supernodes cost: K kinds, n supernodes, N nodes, E nets between halves.
+    """The costs of blocks of supernodes: K kinds, n supernodes, N nodes, E nets between halves.
 
     A supernode has a forward and a backward half; the nodes of a pass that share a block are a subgraph.
 
     Parameters
     ----------
     work
-        Shape (K, 2, n): processing of the halves, infinity where not allowed.
+        Shape (K, 2, n): processing time of the halves, infinity where a kind may not run them.
     size, memory
-        Shapes (n,) and (K,).
+        Shapes (n,) and (K,): memory that supernodes need, and that devices have.
     pays, communication
-        Which kinds pay for transfers, and the model's number.
+        Shape (K,): which kinds pay for transfers; and the number of the communication model.
     net_start, net, backward_pin, makes
-        The nets of every supernode, as rows: the net, 1 if it is a net of the backward half, and
-        whether that half makes the tensor.
+        Rows over supernodes: each net, 1 if it is a net of the backward half, and whether that half makes the
+        tensor.
     pins, cost
         Shape (E,): how many halves a net has, and the cost of each transfer.
     node_start, node
-        The nodes of every supernode, as rows; each after those in `before` it.
+        Rows over supernodes: the nodes of each, every one after those in `before`.
     before_start, before
-        What is done before a node if a block grows by the numbers of its supernodes: the predecessors of
-        a forward node, the successors of a backward one in its pass.
+        Rows over nodes: the nodes that are added to a block before each, that is the predecessors of a
+        forward node, and the successors in its pass of a backward node.
     time, backward
-        Shapes (K, N) and (N,): of the nodes.
+        Shapes (K, N) and (N,): time of each node, and 1 for those of the backward pass.
     """
 
     work: Floats
@@ -65,15 +65,15 @@ class BlockCosts(NamedTuple):
 
 
 def sequenced(problem: SampleProblem, chain: ChainProblem) -> tuple[ChainProblem, Ints]:
-    """The chain with every edge of the backward pass mirrored, and the supernode of every node.
+    """Return the chain with every edge of the backward pass reversed, and the supernode of every node.
 
-    Then blocks that follow one another can run forward in their order and backward in the reverse order;
-    edges that allow neither are inside supernodes.
+    Then the blocks of a sequence can run forward in their order and backward in the reverse order; edges that
+    allow neither are inside supernodes.
 
     Parameters
     ----------
     problem
-        The problem of latency.
+        A problem for latency.
     chain
         One of its contractions for chains.
     """
@@ -92,14 +92,15 @@ def sequenced(problem: SampleProblem, chain: ChainProblem) -> tuple[ChainProblem
 def coarsened(
     chain: ChainProblem, number: Ints, share: float, rng: np.random.Generator
 ) -> tuple[ChainProblem, Ints]:
-    """Merge ends of random edges, and the new supernode of every old one, so that fewer ideals are left.
+    """Return the problem with the ends of random edges merged, and the new supernode of every old one.
 
     Parameters
     ----------
     chain
         A problem from :func:`sequenced`.
     number
-        Shape (n,): the number of each supernode's block in a sequence of blocks. Blocks stay apart.
+        Shape (n,): the number of each supernode's block in a sequence of blocks; different blocks are not
+        merged.
     share
         The share of the edges inside blocks whose ends are merged.
     """
@@ -113,7 +114,7 @@ def coarsened(
 
 
 def _contracted(chain: ChainProblem, label: Ints, pairs: Ints) -> tuple[ChainProblem, Ints]:
-    """Merge what has one label or is on a circle of pairs then; also the new number of every supernode."""
+    """Merge supernodes with one label or on a cycle of pairs; return the new number of each, too."""
     group, pairs = merge_cycles(label, relabelled(pairs, label))
     count = int(group.max()) + 1
     number = np.argsort(depth_first(_rows(pairs, count), _rows(pairs[:, ::-1], count)))
@@ -128,7 +129,7 @@ def _rows(pairs: Ints, count: int) -> Rows:
 
 
 def costs_of(problem: SampleProblem, n: int, member: Ints, settings: Settings) -> BlockCosts:
-    """What blocks of `n` supernodes cost, given the supernode of every node."""
+    """Return the costs of blocks of `n` supernodes, given the supernode of every node, shape (N,)."""
     backward = problem.backward.astype(np.int64)
     pins, makes, cost = _half_nets(problem, 2 * member + backward, settings)
     half = np.array([h for row in pins for h in row], dtype=np.int64)
@@ -167,7 +168,7 @@ def costs_of(problem: SampleProblem, n: int, member: Ints, settings: Settings) -
 def _half_nets(
     problem: SampleProblem, half: Ints, settings: Settings
 ) -> tuple[list[tuple[int, ...]], list[int], list[float]]:
-    """The nets between halves: their pins, who makes the tensor, and their cost; equal ones are one."""
+    """Return the nets between halves: pins, maker and cost of each; equal nets are merged."""
     nets, found = problem.nets, dict[tuple[int, tuple[int, ...]], float]()
     for e, cost in settings.watched(enumerate(nets.cost.tolist()), every=100):
         pins = tuple(sorted(set(half[nets.pins.row(e)].tolist())))

@@ -11,11 +11,11 @@ PATHS = 16
 
 
 def additive_weights(costs: BlockCosts) -> Floats:
-    """Shape (n,): no block takes less than the weights of its supernodes together.
+    """Return weights of supernodes, shape (n,), whose sum over a block is a lower bound on its length.
 
-    On kinds that pay, a block takes the time of all its nodes; on others the time of a longest path, so
-    at least the mean over any paths through the nodes. The paths are chosen one by one so that the
-    weights, the lesser of both for each half, get large.
+    On kinds that pay, a block takes the time of all its nodes; on others that of its longest path, which is
+    at least the mean over any paths through its nodes. The paths are chosen one by one so that the weights,
+    the lesser of both for each half, become large.
     """
     owner = np.empty(len(costs.backward), dtype=np.int64)
     owner[costs.node] = np.repeat(np.arange(len(costs.size)), np.diff(costs.node_start))

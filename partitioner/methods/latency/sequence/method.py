@@ -1,9 +1,9 @@
-"""Blocks one after another (paper, Section 5.1.1 with sums), then with true start times.
+"""Method ``latency_dp``: the best sequence of blocks (paper, Section 5.1.1 with sums), then a beam search.
 
 A sequence of ideals cuts the graph into blocks, each for one device. If one ran after the other, the
-sample would take the sum of their lengths; blocks that need not wait for each other make it less. The
-dynamic program finds the least sum, first over linear orders, then over all ideals where these are few
-enough; a beam search over the same ideals then lets blocks overlap.
+sample would take the sum of their lengths; it takes less if some need not wait for each other. The
+dynamic program finds the least sum, first over linear orders, then over all ideals if these are few
+enough; a beam search over the same ideals then finds plans whose blocks overlap.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from partitioner.problem.variants import SampleProblem
 
 
 def solve_sequence(problem: SampleProblem, settings: Settings) -> Outcome:
-    """Method ``sequence``: the best sequence of blocks, and the best plan of the beam search around it.
+    """Return the best plan of the dynamic program and the beam search: method ``latency_dp``.
 
-    The bound is the longest path with every node at its best, unless the graph itself is one path
-    without a backward pass: there all blocks wait for one another, every contiguous split is a sequence,
-    and the least sum is the optimum.
+    The bound is the longest path in best times, unless the graph is one path without a backward pass: there
+    all blocks wait for one another, every contiguous split is a sequence, and the least sum is the optimum.
     """
     path = longest_path(problem)
     if np.isinf(path):

@@ -1,4 +1,4 @@
-"""Blocks that follow one another, given devices and the order of execution there."""
+"""The assignment of a sequence of blocks to devices, and their order on each."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ ATTEMPTS = 10_000
 
 
 def is_counted(problem: SampleProblem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Shape (K,): kinds whose devices hold blocks one by one; on others no block asks for a device.
+    """Return the kinds on which blocks use up devices, shape (K,).
 
-    Kinds that pay nothing and have no limit of memory hold all that is theirs on their first device, as
-    nodes there run on as many cores as needed.
+    A kind that does not pay for transfers and has no memory limit runs all its blocks on its first device,
+    where nodes run on as many cores as needed.
     """
     return np.asarray(problem.pays | np.isfinite(problem.memory))
 
 
 def packed(problem: SampleProblem, member: Ints, blocks: Sequence[Part]) -> SubgraphLayout | None:
-    """A layout in which every device holds at most `problem.subgraphs` of the blocks; None if none is found.
+    """Return a layout with at most `problem.subgraphs` blocks on every device; None if none is found.
 
     Parameters
     ----------
     problem, member
-        The problem of latency, and the supernode of each of its nodes.
+        A problem for latency, and the supernode of each of its nodes.
     blocks
         The supernodes of every block, in the order of the forward pass.
     """
@@ -60,10 +60,10 @@ def _layout(problem: SampleProblem, member: Ints, blocks: Sequence[Part], device
 
 
 def bins_of(sizes: Floats, count: int, memory: float, most: int) -> Ints | None:
-    """Put sizes into `count` bins of at most `most` each, by trying the fullest bin first; None if it fails.
+    """Return a bin for each size, with at most `most` sizes in each of `count` bins; None if none is found.
 
-    Where there are enough bins each size has its own. The search goes back when it is
-    stuck, but tries no more than a limited number of bins in all.
+    If there are enough bins, each size has its own. Else a backtracking search tries the fullest bin first,
+    and at most :data:`ATTEMPTS` bins in all.
 
     Examples
     --------

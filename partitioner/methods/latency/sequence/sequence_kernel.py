@@ -1,6 +1,6 @@
 """The compiled walk for blocks that run one after another.
 
-``value[I, c]`` is the least total length of a sequence of blocks that covers ideal I and takes c devices,
+``value[I, c]`` is the least total length of a sequence of blocks that holds ideal I and takes c devices,
 c a vector of counts by kind in mixed radix. Helpers take plain arrays and are inlined, as in
 :mod:`partitioner.methods.dp.kernel`.
 """
@@ -21,18 +21,19 @@ def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, fir
     Parameters
     ----------
     lattice, costs
-        See the classes.
+        See :class:`Lattice` and :class:`BlockCosts`.
     following
         Shape (S, K): the state with one more device of a kind, -1 if there is none left; the state
         itself for kinds that need not be counted.
     remaining
-        Shape (I,): no sequence through what is outside an ideal takes less.
+        Shape (I,): a lower bound on the length of sequences outside an ideal.
     cutoff
         Only sequences of less than this are looked for.
     value, origin, kind
-        Shape (I, S): written; the length, the ideal before the last block, and the kind of the last block.
+        Shape (I, S): the length, the ideal before the last block, and the kind of the last block are written
+        to these.
     first, budget
-        The ideal to start with; return after that at which this many steps have been walked.
+        The ideal to start with, and the number of steps after which to return.
 
     Returns
     -------
@@ -60,7 +61,7 @@ def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, fir
     done = np.zeros((kinds, len(backward)), np.float64)
     present = np.zeros(len(backward), np.bool_)
     inside = np.zeros((len(pins), 2), np.int64)
-    holds = np.zeros(len(pins), np.int64)  # 1 + the pass of the source, if the block has it
+    holds = np.zeros(len(pins), np.int64)  # 1 + the pass of the source, if the block holds the source
     steps = 0
     for start in range(first, ideals - 1):
         if steps > budget:
@@ -124,15 +125,16 @@ def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, fir
 
 @njit(cache=True, inline="always")
 def list_states(value, cutoff, following, least, low):  # type: ignore[no-untyped-def]
-    """Put into `least` the states worth extending, infinity for others, and into `low` the least by kind.
+    """Write the values of useful states, infinity for others, to `least`, and the least by kind to `low`.
 
-    A state is not worth it if another one reaches the ideal with fewer devices in no more time.
+    A state is useless if another one reaches the ideal with fewer devices in no more time. Returned is
+    whether some state is useful.
     """
     states, kinds = following.shape
     found = False
     low[:] = np.inf
     least[:] = np.inf
-    for s in range(states):  # first as the least of all states with fewer devices
+    for s in range(states):  # at first the least of all states with fewer devices
         mine = value[s]
         worthy = mine < cutoff and mine < least[s]
         for k in range(kinds):
@@ -181,7 +183,7 @@ def enter(v, net_start, net_of, net_pass, makes, pins, cost, inside, holds, into
 
 @njit(cache=True, inline="always")
 def leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present):  # type: ignore[no-untyped-def]
-    """Take supernode `v` out of the block again."""
+    """Remove supernode `v` from the block."""
     for i in range(net_start[v], net_start[v + 1]):
         inside[net_of[i], net_pass[i]] -= 1
         if makes[i]:
@@ -194,7 +196,7 @@ def leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node
 def run_nodes(  # type: ignore[no-untyped-def]
     v, kinds, pays, node_start, node_of, before_start, before, time, backward, present, done, path, depth
 ):
-    """The longest paths of the block with supernode `v`, at `depth` + 1, for kinds that pay nothing."""
+    """Write the longest paths of the block with `v` to `depth` + 1, for kinds that do not pay."""
     for i in range(node_start[v], node_start[v + 1]):
         present[node_of[i]] = True
     for k in range(kinds):

@@ -1,4 +1,4 @@
-"""Which lattices to look for sequences in, and the best of what they hold."""
+"""The search for sequences of blocks over several lattices, and the best plan that it finds."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ TRIED = 16
 MOST_WIDTH = 4
 FAIR_WORK = 50_000_000
 MOST_WORK = 100_000_000
-THRIFT = 0.001
+LENGTH_WEIGHT = 0.001
 
 
 @dataclass(eq=False)
 class SequenceSearch:
-    """The best sequences found so far.
+    """The search for sequences, with the best ones found so far.
 
     Parameters
     ----------
     problem, settings
-        The problem of latency.
+        A problem for latency, and the settings of the run.
 
     Attributes
     ----------
     total
-        The least sum that devices can take.
+        The least sum of a sequence that fits on the devices.
     value, layout, blocks, model
         The least latency, and its plan: as a layout, and as blocks of the model's supernodes.
     bound
-        A bound on the latency, 0 if sums give none.
+        A lower bound on the latency; 0 if sums give none.
     orders, steps, ideals, width
-        How many orders were tried, steps walked, ideals in the largest lattice, and plans kept at each
-        of its ideals by the beam search.
+        The number of orders tried, of steps walked, of ideals in the largest lattice, and of plans that the
+        beam search keeps at each of its ideals.
     subgraphs, share
-        How many blocks each device may hold now, and between how many its memory is shared out.
+        How many blocks each device may currently hold, and the number of parts its memory is divided into.
     """
 
     problem: SampleProblem
@@ -83,7 +83,7 @@ class SequenceSearch:
     share: int = field(default=1, init=False)
 
     def run(self) -> None:
-        """Search with one subgraph of each pass for every device, then with more, as far as time allows."""
+        """Search with one subgraph of each pass per device, then with more, until the run must end."""
         with suppress(OutOfTimeError):
             self._run()
 
@@ -94,7 +94,7 @@ class SequenceSearch:
                 self._search()
 
     def _search(self) -> None:
-        """All ideals of the least contracted graph that has few enough; only linear orders if none has."""
+        """Search all ideals of the least contracted graph with few enough; else only linear orders."""
         searched = False
         chain: ChainProblem | None = self.problem.chain
         while chain is not None and not (searched and self.settings.expired):
@@ -107,7 +107,7 @@ class SequenceSearch:
         self._zoom()
 
     def try_orders(self, model: SequenceModel) -> None:
-        """The orders of method ``dpl``, then as many that keep the blocks of the best apart."""
+        """Try the orders of method ``dpl``, then as many that keep the blocks of the best plan separate."""
         rng = np.random.default_rng(self.settings.seed)
         for order in starting_orders(model.chain, self.settings.orders, rng):
             if self.orders and self.settings.expired:
@@ -150,7 +150,7 @@ class SequenceSearch:
             failures = 0 if self.value < before else failures + 1
 
     def fill(self, model: SequenceModel, lattice: Lattice) -> bool:
-        """Look for better plans in a lattice; False if a limit ended the search."""
+        """Look for better plans in a lattice; return False if a limit ended the search."""
         self.ideals = max(self.ideals, lattice.size)
         most = max(2, self.settings.memory_budget // (BYTES_PER_STATE * lattice.size))
         states = states_of(self.problem, self.subgraphs, most)
@@ -168,7 +168,7 @@ class SequenceSearch:
         return self._overlap(model, lattice, table.steps)
 
     def _overlap(self, model: SequenceModel, lattice: Lattice, steps: int) -> bool:
-        """Look for plans whose blocks overlap, given the steps of a walk; False if there are too many."""
+        """Look for plans whose blocks overlap; return False if there are too many `steps` for that."""
         states = states_of(self.problem, self.subgraphs, MOST_STATES)
         buckets = len(states.following)
         room = self.settings.memory_budget // (lattice.size * buckets * label_bytes(model))
@@ -176,7 +176,7 @@ class SequenceSearch:
         if room == 0 or work > MOST_WORK:
             return False
         width = min(MOST_WIDTH, room, max(1, FAIR_WORK // work))
-        beam = BeamSearch(self._shared(model), lattice, states, width, THRIFT, self.value)
+        beam = BeamSearch(self._shared(model), lattice, states, width, LENGTH_WEIGHT, self.value)
         beam.run(self.settings, self.settings.step_limit)
         self.steps, self.width = self.steps + beam.steps, width
         for blocks in beam.plans(TRIED):
@@ -187,7 +187,7 @@ class SequenceSearch:
         return sequence_model_of(self.problem, chain, member, self.settings)
 
     def _shared(self, model: SequenceModel) -> SequenceModel:
-        """Return the model with the memory of a device divided among its subgraphs, so that they fit."""
+        """Return the model with the memory of a device divided by `share`, so that its blocks fit."""
         memory = np.where(is_counted(self.problem), model.costs.memory / self.share, np.inf)
         return replace(model, costs=model.costs._replace(memory=memory))
 

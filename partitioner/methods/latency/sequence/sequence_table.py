@@ -1,4 +1,4 @@
-"""Tables of the least total length of blocks that run one after another."""
+"""Tables of the least total length of sequences of blocks."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SLICE = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class SequenceModel:
-    """The supernodes that blocks are made of.
+    """A contraction of the problem to the supernodes of blocks, with the costs of blocks.
 
     Parameters
     ----------
     problem
-        The problem of latency.
+        A problem for latency.
     chain, member
         Its contraction, and the supernode of every node.
     costs, weight
-        What blocks cost, and what they cost at least for each supernode.
+        The costs of blocks, and for each supernode a weight that a block with it costs at least.
     """
 
     problem: SampleProblem
@@ -51,17 +51,17 @@ def sequence_model_of(
 
 @dataclass(frozen=True, eq=False)
 class SequenceStates:
-    """How many devices of each kind a sequence may take, and which vectors of used ones there are.
+    """The vectors of used devices, and how many devices of each kind a sequence may use.
 
     Parameters
     ----------
     count
-        Shape (K,): blocks on kinds that are counted, 0 for others.
+        Shape (K,): the largest number of blocks on kinds that are counted, 0 for others.
     following
-        Shape (S, K): the vector with one more block on a kind: -1 if there can be none; the same one
-        where blocks are not counted.
+        Shape (S, K): the number of the vector with one more block on a kind: -1 if there can be none, the
+        same number if blocks are not counted.
     stride
-        Shape (K,): the difference between vectors.
+        Shape (K,): the difference between the numbers of these vectors.
     """
 
     count: Ints
@@ -70,7 +70,7 @@ class SequenceStates:
 
 
 def states_of(problem: SampleProblem, subgraphs: int, most: int) -> SequenceStates:
-    """Every vector of used devices with `subgraphs` blocks each, but no more than about `most` vectors."""
+    """Return the vectors of used devices with `subgraphs` blocks each, at most about `most` of them."""
     counted = is_counted(problem)
     count = np.where(counted, problem.count * subgraphs, 0)
     while np.prod(count + 1, dtype=object) > most and count.max() > 1:
@@ -102,7 +102,7 @@ class SequenceTable:
     Parameters
     ----------
     model, lattice, states
-        The lattice is over the model's supernodes.
+        The model, a lattice over its supernodes, and the vectors of used devices.
     cutoff
         Only sequences of less than this total length are looked for.
     """
@@ -116,7 +116,7 @@ class SequenceTable:
         self.steps, self.complete = 0, False
 
     def fill(self, settings: Settings, step_limit: int) -> None:
-        """Walk up the lattice; on return `complete` says whether no limit stopped the walk."""
+        """Walk up the lattice; then `complete` says whether the walk ended without reaching a limit."""
         remaining, ideal = remaining_weights(self.lattice, self.model.weight), 0
         while ideal < self.lattice.size - 1:
             ideal, steps = sweep(
@@ -129,11 +129,11 @@ class SequenceTable:
         self.complete = True
 
     def totals(self) -> list[tuple[float, int]]:
-        """The total length of the best sequence for every vector of used devices that has one, best first."""
+        """Return total length and number of every vector of used devices with a sequence, best first."""
         return sorted((float(total), s) for s, total in enumerate(self.value[-1]) if np.isfinite(total))
 
     def blocks(self, state: int) -> list[Part]:
-        """The blocks of the best sequence for a vector of used devices."""
+        """Return the blocks of the best sequence for a vector of used devices."""
         blocks, ideal = [], self.lattice.size - 1
         while ideal:
             kind, before = int(self.kind[ideal, state]), int(self.origin[ideal, state])

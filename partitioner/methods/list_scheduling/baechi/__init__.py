@@ -1,1 +1,1 @@
-"""Baechi's placers: m-TOPO, m-ETF and m-SCT, and the ETF that they go back to."""
+"""The placers of Baechi (Jeon et al., 2020): m-TOPO, m-ETF and m-SCT; and ETF, which m-ETF extends."""

@@ -1,4 +1,4 @@
-"""What Baechi does around its placers: groups are joined, operators fused, and the way back."""
+"""The steps of Baechi before and after a placer: groups are joined, operators fused and expanded again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from partitioner.problem.tasks import Tasks
 
 
 def around(tasks: Tasks, settings: Settings, place: PlaceTasks) -> Found | None:
-    """Run a placer on tasks that are grouped and fused as the user wishes.
+    """Return a placer's placement of tasks that are grouped and fused as the user's options say.
 
     Parameters
     ----------
     tasks
         The tasks.
     settings
-        Of its `placing` the fields `grouper` and `fuse`.
+        Used are `grouper` and `fuse` of its `placing`.
     place
         The placer.
     """

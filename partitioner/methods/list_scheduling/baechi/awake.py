@@ -1,4 +1,4 @@
-"""A device that waits for a favourite child (m-SCT)."""
+"""The offers of a device that waits for a favourite child (m-SCT)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from partitioner.methods.list_scheduling.task_arrays import (
 
 @njit(cache=True, nogil=True)
 def favourite_held(arrays: TaskArrays, state: PartialSchedule, child: int, d: int) -> bool:
-    """Whether the child, which is ready, could start on no device earlier than on this one."""
+    """Whether the child, which is ready, fits on device `d` and could start on no other device earlier."""
     if not fits(arrays, state, child, d):
         return False
     here = _start(arrays, state, child, d)
@@ -31,12 +31,13 @@ def favourite_held(arrays: TaskArrays, state: PartialSchedule, child: int, d: in
 def offer_awake(
     arrays: TaskArrays, state: PartialSchedule, queues: Queues, child: int, d: int, now: float
 ) -> tuple[float, int]:
-    """The most urgent task, if any device could start it now, else the favourite child.
+    """Return the offer of the most urgent task if all devices could start it now, else of the child.
 
     Returns
     -------
     tuple
-        When it starts and its place in the order. If neither can start now, a later time at which one might.
+        When the task starts, and its place in the order. If neither task can start now, a later time at which
+        one might.
     """
     urgent, v = _most_urgent(arrays, state, queues, d, now)
     if urgent <= now:
@@ -46,7 +47,7 @@ def offer_awake(
 
 @njit(cache=True, nogil=True)
 def _start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
-    """When a task could start on a device."""
+    """Return when a task could start on a device."""
     return float(max(ready_time(arrays, state, v, d), state.end[d]))
 
 
@@ -54,9 +55,9 @@ def _start(arrays: TaskArrays, state: PartialSchedule, v: int, d: int) -> float:
 def _most_urgent(
     arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int, now: float
 ) -> tuple[float, int]:
-    """Of the ready tasks that fit on device `d`, the one that could start first wherever it may go.
+    """Return the ready task that fits on device `d` and could start first on every device, and that time.
 
-    Tasks that fit on a busy device are left out: they become urgent when that one ends at the earliest.
+    Tasks that fit on a busy device are left out: they cannot be urgent before that device is idle.
     """
     first, chosen = np.inf, NOWHERE
     crowded = _some_busy_takes_all(state, queues, now)
@@ -72,7 +73,7 @@ def _most_urgent(
 
 @njit(cache=True, nogil=True)
 def _urgent_time(arrays: TaskArrays, state: PartialSchedule, v: int, now: float) -> float:
-    """From when on a task could start on every device that it fits on; infinity if one of them is busy."""
+    """Return when a task could start on every device that it fits on; infinity if one of them is busy."""
     time = 0.0
     for d in range(len(state.room)):
         if fits(arrays, state, v, d):
@@ -84,6 +85,6 @@ def _urgent_time(arrays: TaskArrays, state: PartialSchedule, v: int, now: float)
 
 @njit(cache=True, nogil=True)
 def _some_busy_takes_all(state: PartialSchedule, queues: Queues, now: float) -> bool:
-    """Whether there is a busy device that every group without a device fits on."""
+    """Whether there is a busy device on which every group fits that has no device yet."""
     roomy = (queues.ample < np.inf) & (queues.ample <= state.room)
     return bool(((state.end > now) & roomy).any())

@@ -1,4 +1,4 @@
-"""Baechi's co-placement: an operator stays with its only consumer."""
+"""Baechi's co-placement: an operator is put on the device of its only consumer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from partitioner.problem.tasks import Tasks
 
 
 def coplaced(tasks: Tasks) -> Tasks:
-    """The tasks with larger groups: a task with exactly one consumer joins its group to the consumer's.
+    """Return the tasks with larger groups: that of a task with a single consumer joins the consumer's.
 
-    That is repeated until nothing changes: on a chain it ends in one group. A union that no empty device
-    takes, by its kind or its memory, is not made (the released code makes it, and may then find no
-    placement); the edges are looked at from the exits on, in one pass, as a union that was refused would be
-    refused later, too.
+    That is repeated until nothing changes: a chain becomes one group. A union that no empty device can hold,
+    by its kind or its memory, is not made (the released code makes it, and may then find no placement). One
+    pass over the edges, from the exits on, is enough, because a refused union would be refused again later.
     """
     parent = np.arange(len(tasks.group_size))
     size, allowed = tasks.group_size.copy(), tasks.group_allowed.copy()
@@ -34,7 +33,7 @@ def coplaced(tasks: Tasks) -> Tasks:
 
 
 def single_consumer(tasks: Tasks) -> Ints:
-    """Shape (n,): the only consumer of each task, or -1 if it has none or several."""
+    """Return the only consumer of each task, or -1 if it has none or several, shape (n,)."""
     last = np.full(tasks.n, -1)
     last[tasks.after.owners()] = tasks.after.items
     other = last[tasks.after.owners()] != tasks.after.items

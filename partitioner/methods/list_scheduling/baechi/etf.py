@@ -30,11 +30,11 @@ from partitioner.problem.tasks import Tasks
 
 
 def place_etf(tasks: Tasks, settings: Settings) -> Found | None:
-    """Of all tasks whose producers are placed, and all devices, the pair with the earliest start is next.
+    """Place next, of all tasks whose producers are placed and all devices, the pair with the earliest start.
 
-    Among equals the task with the longest path to an exit (mean times and transfers), then the smallest
-    number, on the lowest device. A task starts behind the last one of its device. Devices that are full, or
-    may not run a task, are passed over.
+    Among equals that is the task with the longest path to an exit (mean times and transfers), then the one
+    with the smallest number, on the lowest device. A task starts after the last one of its device. Devices
+    that are full, or may not run a task, are left out.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def place_etf(tasks: Tasks, settings: Settings) -> Found | None:
 
 @njit(cache=True, nogil=True)
 def _place_next(arrays: TaskArrays, state: PartialSchedule, queues: Queues, count: int) -> bool:
-    """Place that many tasks, one after another; False if what is left fits nowhere."""
+    """Place `count` tasks, one after another; return False if the tasks that are left fit nowhere."""
     everywhere = np.ones(len(state.room), dtype=np.bool_)
     for _ in range(count):
         device = first_offer(arrays, state, queues, everywhere)

@@ -1,4 +1,4 @@
-"""The scheduler of m-ETF and m-SCT: it lets the tasks run while it places them."""
+"""The scheduler of m-ETF and m-SCT: it simulates the run of the tasks while it places them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
 
-VISITS = 10_000_000  # between two looks at the clock, in a fifth of a second at most
-EACH = 2500  # visits that a task counts for, besides one for each that is ready with it
+VISITS = 10_000_000  # between two readings of the clock, at most a fifth of a second
+EACH = 2500  # visits that a task counts for, in addition to one for each other ready task
 
 
 def place_by_events(
     tasks: Tasks, favourite: Ints, reserve: bool, settings: Settings = UNLIMITED
 ) -> Found | None:
-    """Let time pass; whenever a device is idle it offers to run the ready task that it could start first.
+    """Place tasks in simulated time: an idle device takes the ready task that it could start first.
 
-    A task is ready when its producers have ended. Of the offers for the present moment the one with the
-    earliest start counts, then the first task in Kahn's order, then the lowest device. Tensors are sent when
-    their reader is placed, from when they were made on; nothing starts before a task placed earlier on its
-    device.
+    A task is ready when its producers have ended. Every idle device offers to start a task; of the offers
+    for the current time the one with the earliest start is taken, among equals that of the first task in
+    Kahn's order, then that of the lowest device. A tensor is sent when its reader is placed, at the earliest
+    when it was made; no task starts before one that was placed earlier on its device.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def place_by_events(
     reserve
         See :class:`partitioner.methods.list_scheduling.task_arrays.TaskArrays`.
     settings
-        Say how much time there is.
+        Say when the run must end.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def _run(
     last: Ints,
     now: float,
 ) -> float:
-    """From one moment to the next: where to go on; infinity when nothing can happen any more."""
+    """Simulate from `now` on for some steps; return the time to continue from, infinity at the end."""
     visits = 0
     while now < np.inf and visits < VISITS:
         for d in range(len(running)):
@@ -113,7 +113,7 @@ def _start_all(
     last: Ints,
     now: float,
 ) -> tuple[int, float]:
-    """Start what can start now: how many tasks did, and when an idle device could start one next."""
+    """Start the tasks that can start now; return their number, and when the next one could start."""
     started = 0
     idle = running == NOWHERE
     while True:
@@ -140,7 +140,7 @@ def _hold(
     idle: Bools,
     now: float,
 ) -> None:
-    """Put the offers of idle devices that wait for a favourite child in the place of their usual ones."""
+    """Replace the offers of the idle devices that wait for a favourite child, see :func:`offer_awake`."""
     for d in range(len(idle)):
         if not idle[d] or last[d] == NOWHERE:
             continue

@@ -16,8 +16,8 @@ from partitioner.methods.solvers.program import Builder, Program
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 
-ROUNDING = 1e-7  # what the solver may be off
-HUGE = 1e5  # a transfer that takes longer than all tasks by this factor is not told apart from a longer one
+ROUNDING = 1e-7  # error of the solver's values
+HUGE = 1e5  # a transfer counts with at most this many times the time of all tasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Favourites:
     Parameters
     ----------
     child
-        Shape (n,), ``NOWHERE`` for a task without.
+        Shape (n,): the favourite child, ``NOWHERE`` for a task without one.
     notes, statistics
         As in :class:`partitioner.methods.list_scheduling.found.Found`.
     """
@@ -39,14 +39,14 @@ class Favourites:
 
 @dataclass(frozen=True, eq=False)
 class TaskPairs:
-    """Pairs of tasks, in the order of the producers and their edges.
+    """The pairs of a producer and a consumer, in the order of the producers and their edges.
 
     Parameters
     ----------
     tail, head
         Shape (m,): producer and consumer.
     cost
-        Shape (m,): what their tensors take together between two devices.
+        Shape (m,): the time of all tensors of the pair between two devices.
     """
 
     tail: Ints
@@ -55,10 +55,10 @@ class TaskPairs:
 
 
 def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
-    """Solve the linear program and round it; no favourites if it is not solved by the deadline or Ctrl-C.
+    """Return the rounded solution of the linear program; no favourites if the run ends before it is solved.
 
-    Its value is no bound of the makespan: with many devices for one task each, some transfers must be paid
-    that a single device would save.
+    The value of the program is no bound on the makespan: it assumes a device for every task, so that some
+    transfers must be paid that a single device would avoid.
     """
     began, settings = time.perf_counter(), settings.within(settings.patience)
     links = links_of(tasks)
@@ -76,7 +76,7 @@ def favourite_children(tasks: Tasks, settings: Settings) -> Favourites:
 
 
 def links_of(tasks: Tasks) -> TaskPairs:
-    """All pairs; each tensor counts with its largest time over the pairs of devices."""
+    """Return all pairs of tasks; each tensor counts with its largest time over the pairs of devices."""
     pair = tasks.after.owners() * tasks.n + tasks.after.items
     _, first, number = np.unique(pair, return_index=True, return_inverse=True)
     cost: Floats = np.zeros(len(first))
@@ -86,17 +86,18 @@ def links_of(tasks: Tasks) -> TaskPairs:
 
 
 def unit_of(tasks: Tasks, links: TaskPairs) -> float:
-    """Return the time that is 1 to the solver, a power of two: solvers have absolute tolerances."""
+    """Return the time, a power of two, that is 1 in the program, because solvers have absolute tolerances."""
     longest = largest_time(tasks).max(initial=0.0) or links.cost.max(initial=0.0)
     return float(2.0 ** np.ceil(np.log2(longest))) if longest > 0 else 1.0
 
 
 def relaxation(tasks: Tasks, links: TaskPairs, unit: float = 1.0) -> Program:
-    """The program: when do all tasks end at best, if devices are many and memory is no matter?
+    """Return the program for the least end of all tasks with enough devices and without memory limits.
 
-    Columns are x of each link (0: its head is the favourite child of its tail, and they need no transfer),
-    the start of each task, and the end of all. On links without cost x is 1, which leaves most to the
-    others. A task takes its largest time over the devices. Times are counted in `unit`.
+    Its columns are x of each link (0: the head is the favourite child of the tail, and no transfer is
+    needed), the start of each task, and the end of all. On links without cost x is 1, so that the tail's
+    favourite child can be another task. A task takes its largest time over the devices. Times are counted in
+    `unit`.
     """
     builder, length, cost = Builder(), largest_time(tasks) / unit, links.cost / unit
     if length.any():
@@ -117,12 +118,12 @@ def relaxation(tasks: Tasks, links: TaskPairs, unit: float = 1.0) -> Program:
 
 
 def rounded(links: TaskPairs, x: Floats, n: int, threshold: float) -> Ints:
-    """Shape (n,): the favourite children where x is at most the threshold, repaired.
+    """Return the favourite child of each task, shape (n,): links whose x is at most the threshold, repaired.
 
-    In the order of the links a later favourite displaces an earlier one of the same tail, and a later
-    parent an earlier one of the same head, so that in the end each task has at most one favourite child
-    and is that of at most one task. (The released code does not forget the parent of a displaced child, and
-    can take a parent's new favourite away for the sake of its old one.)
+    In the order of the links a later favourite replaces an earlier one of the same tail, and a later parent
+    an earlier one of the same head, so that in the end each task has at most one favourite child and is the
+    favourite child of at most one task. (The released code keeps the parent of a replaced child, and can
+    remove a parent's new favourite because of its old one.)
 
     Examples
     --------
@@ -142,7 +143,7 @@ def rounded(links: TaskPairs, x: Floats, n: int, threshold: float) -> Ints:
 
 
 def _all_but_one(builder: Builder, x: Ints, side: Ints) -> None:
-    """Of the links that share this end all but one must have x = 1, as a sum."""
+    """Add rows: of the links that share this end all but one have x = 1, as a sum."""
     degree = np.bincount(side)
     several = np.flatnonzero(degree > 1)
     row = np.zeros(len(degree), dtype=np.int64)

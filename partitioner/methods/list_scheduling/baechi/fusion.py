@@ -1,4 +1,4 @@
-"""Baechi's operator fusion: edges inside groups are contracted where that makes no circle."""
+"""Baechi's operator fusion: edges inside groups are contracted unless that could make a cycle."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from partitioner.problem.tasks import Tasks
 
 
 def fused(tasks: Tasks) -> Ints:
-    """Shape (n,): the cluster of every task, numbered as `coarse.merged` needs it.
+    """Return the cluster of every task, numbered for :func:`merged`, shape (n,).
 
     In the order of the tasks and their edges, an edge inside a group is contracted unless its tail has
-    another successor and its head another predecessor (there may be a second path between them): clusters
-    count as what they are by then. Times and memory of members add up; the released code recomputes the
-    memory of outputs from the edges that remain, and so loses weights.
+    another successor and its head another predecessor, as there may then be a second path between them. The
+    clusters made so far count as single tasks. Times and memory of members add up; the released code
+    computes the memory of outputs from the edges that remain, and so loses the memory of weights.
     """
     after, before = _neighbours(tasks)
     cluster = np.arange(tasks.n)
@@ -30,14 +30,14 @@ def fused(tasks: Tasks) -> Ints:
 
 
 def _neighbours(tasks: Tasks) -> tuple[list[set[int]], list[set[int]]]:
-    """Successors and predecessors of every task."""
+    """Return the successors and the predecessors of every task."""
     after: list[set[int]] = [set(tasks.after.row(v).tolist()) for v in range(tasks.n)]
     before: list[set[int]] = [set(tasks.before.row(v).tolist()) for v in range(tasks.n)]
     return after, before
 
 
 def _contract(after: list[set[int]], before: list[set[int]], a: int, b: int) -> None:
-    """Cluster `a` takes its successor `b` in."""
+    """Merge cluster `b`, a successor of cluster `a`, into `a`."""
     after[a].discard(b)
     before[b].discard(a)
     for w in after[b]:

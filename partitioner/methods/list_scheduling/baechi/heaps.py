@@ -1,4 +1,4 @@
-"""Binary heaps in the rows of arrays: entries of a key and an item, the smallest pair on top."""
+"""Binary heaps in the rows of arrays: entries are pairs of a key and an item, the smallest on top."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pop(key: Floats, item: Ints, count: Ints, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def replace_top(key: Floats, item: Ints, count: Ints, row: int, new_key: float, new_item: int) -> None:
-    """Put an entry in the place of the smallest one of the heap in a row."""
+    """Replace the smallest entry of the heap in a row."""
     size, i = count[row], 0
     while 2 * i + 1 < size:
         down = 2 * i + 1

@@ -1,4 +1,4 @@
-"""Kahn's order with a queue: what becomes ready first comes first."""
+"""Kahn's topological order with a queue: the task that becomes ready first comes first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from partitioner.problem.tasks import Tasks
 
 
 def kahn_order(tasks: Tasks) -> Ints:
-    """All tasks: those without inputs in the order of the nodes, then consumers in the order of the edges.
+    """Return tasks without inputs in the order of the nodes, then consumers in the order of the edges.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A linear program that ends when the user wants it to."""
+"""The solution of a linear program, which can be interrupted."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.arrays import Floats
 
 SMALL = 5000  # columns up to which a solve takes less time than the start of a process
-LOOK = 0.1  # seconds between two looks at the clock
+LOOK = 0.1  # seconds between two readings of the clock
 
 
 def optimum(program: Program, settings: Settings) -> tuple[float, Floats] | None:
-    """Value and columns of an optimum; None if there was no time, the user wants an end, or HiGHS fails.
+    """Return the value and the columns of an optimum; None if the run must end before, or HiGHS fails.
 
-    Large programs go to a process of their own, which is killed then: neither Ctrl-C nor a time limit
-    reaches a solver in this one. The optimum need not be unique: which one it is, is up to the solver,
-    HiGHS, the same in every run.
+    A large program is solved in a process of its own, which is killed if the run must end, because neither
+    Ctrl-C nor a time limit interrupts a solver in this process. If there are several optima, HiGHS returns
+    the same one in every run.
     """
     if settings.expired:
         return None
@@ -45,7 +45,7 @@ def _here(program: Program, settings: Settings) -> Answer:
 
 
 def _elsewhere(program: Program, settings: Settings) -> Answer | None:
-    """The answer of a worker; None if time is up before it comes."""
+    """Return the answer of a worker process; None if the run must end before it comes."""
     with closing(WorkerPool()) as pool:
         pool.start().submit(Job(BACKENDS["highs"].place, program, SolverLimits()))
         while not settings.expired:

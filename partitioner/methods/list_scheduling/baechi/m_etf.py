@@ -14,9 +14,9 @@ from partitioner.problem.tasks import Tasks
 
 
 def place_m_etf(tasks: Tasks, settings: Settings) -> Found | None:
-    """Whenever a device is idle it runs the ready task that it could start first.
+    """Place tasks so that an idle device always runs the ready task that it could start first.
 
-    The released code's rule for ties is kept: Kahn's order, not the longest path to an exit. Groups are
+    Ties are broken as in the released code: by Kahn's order, not by the longest path to an exit. Groups are
     joined and tasks fused first, if `settings.placing` says so.
     """
     return around(tasks, settings, _placed)

@@ -14,10 +14,10 @@ from partitioner.problem.tasks import Tasks
 
 
 def place_m_sct(tasks: Tasks, settings: Settings) -> Found | None:
-    """As m-ETF, but a device waits for the favourite child of the task that it ran last.
+    """Place tasks as m-ETF does, but let a device wait for the favourite child of the task that it ran last.
 
-    It does so while that child is ready and could start nowhere earlier than here; meanwhile it runs only
-    tasks that could start on every device by now. Favourite children come from a linear program, see
+    It waits while that child is ready and could start on no other device earlier; meanwhile it runs only
+    tasks that could start now on every device they fit on. Favourite children come from a linear program, see
     :func:`partitioner.methods.list_scheduling.baechi.favourites.favourite_children`.
     """
     return around(tasks, settings, _placed)

@@ -15,31 +15,31 @@ from partitioner.problem.tasks import Tasks
 
 
 def place_m_topo(tasks: Tasks, settings: Settings) -> Found | None:
-    """Fill the first device until the next task has no room, then the second, and never go back.
+    """Fill the first device until the next task does not fit, then the second, and never return to one.
 
-    A task brings its whole group, whose memory is tested and booked alike (the released code tests one
-    figure and books another). Devices that may not run a group are passed over for it alone.
+    A task is placed with its whole group, whose memory is both tested and booked (the released code tests
+    one figure and books another). A device that may not run a group is skipped for that group only.
 
     Returns
     -------
     Found or None
-        None if the last device is full, too. It knows no times: its estimate is infinite.
+        None if the last device is full, too. The estimate is infinite, as the rule computes no times.
     """
     return around(tasks, settings, _placed)
 
 
 def memory_cap(tasks: Tasks, uniform: bool) -> Floats:
-    """Shape (D,): how much memory of each device may be used.
+    """Return how much memory of each device may be used, shape (D,).
 
     Parameters
     ----------
     tasks
         The tasks.
     uniform
-        At most an even share and the largest group? The device's memory bounds it in any case (the released
-        code looks at one of the two only). As groups are placed whole, the largest one counts, not the
-        largest task as in the released code; then memory without limit always suffices. The share is not
-        rounded down, which makes no difference for whole numbers.
+        Whether a device may use at most an even share plus the memory of the largest group. The device's
+        memory is a limit in any case (the released code tests only one of the two). As groups are placed
+        whole, the largest group counts, not the largest task as in the released code; so devices without a
+        memory limit always suffice. The share is not rounded down.
     """
     if not uniform:
         return tasks.limit
@@ -54,7 +54,7 @@ def _placed(tasks: Tasks, settings: Settings) -> Found | None:
 
 
 def _homes(tasks: Tasks, order: Ints, room: list[float]) -> Ints | None:
-    """The device of every group, None if one finds no room."""
+    """Return the device of every group, shape (groups,); None if one fits nowhere."""
     home, current = np.full(len(tasks.group_size), NOWHERE), 0
     for g in tasks.group[order].tolist():
         if home[g] != NOWHERE:

@@ -1,4 +1,4 @@
-"""The ready tasks of every device, by when they could start there."""
+"""Queues of ready tasks for every device, by when they could start there."""
 
 from __future__ import annotations
 
@@ -21,34 +21,38 @@ from partitioner.workload.graph import Bools
 
 
 class Queues(NamedTuple):
-    """Two heaps a device; tasks in them by their places in an order, which breaks ties.
+    """Two heaps of ready tasks for each device; an entry is a task's place in an order that breaks ties.
 
     Without contention the time at which a task's inputs are on a device is fixed once its producers are
-    placed. With contention it can only grow, as channels fill: a key is a lower bound, put right when the
-    entry comes to the top. Entries of tasks that are placed, or fit no more, stay until then, too.
+    placed. With contention it can only grow while channels are used: a key is a lower bound, which is
+    corrected when the entry comes to the top. Entries of tasks that are placed, or no longer fit, are removed
+    only then.
 
     Parameters
     ----------
     task, place
         Shape (n,): the tasks in the order, and the place of every task in it.
     missing
-        Shape (n,): how many inputs are not there yet.
+        Shape (n,): how many inputs of each task are still missing.
     due_key, due, due_count
         Shapes (D, n), (D, n), (D,): heaps of tasks that could start when the last one of the device ends.
     later_key, later, later_count
-        Likewise, of tasks whose inputs come later, by when they come.
+        Likewise, heaps of the tasks whose inputs arrive later, by the time of arrival.
     ready, ready_at, ready_count
-        Shapes (n,), (n,), (1,): all ready tasks in no order, and where each is among them, or ``NOWHERE``.
+        Shapes (n,), (n,), (1,): all ready tasks in no order, the index of each in that list or ``NOWHERE``,
+        and their number.
     ample
-        Shape (D,): memory with which a device takes any group; infinity if some group may not go there.
+        Shape (D,): memory left with which any group fits on the device; infinity if some group may not run
+        there.
     offer, offered
-        Shape (D,): no ready task starts on the device before this time and place in the order.
+        Shape (D,): a lower bound, as time and place in the order, on the first start of a ready task.
     exact
-        Shape (D,): whether that task starts just then. Starts only grow: an old offer is a bound.
+        Shape (D,): whether that task can start at exactly that time. Starts only grow, so that an old offer
+        stays a bound.
     held
         Shape (D,): whether the offer is of a device that waits for a favourite child.
     start
-        Shape (D,): scratch.
+        Shape (D,): scratch space.
     """
 
     task: Ints
@@ -72,14 +76,14 @@ class Queues(NamedTuple):
 
 
 def new_queues(arrays: TaskArrays, order: Ints) -> Queues:
-    """Empty queues.
+    """Return queues without ready tasks.
 
     Parameters
     ----------
     arrays
         The tasks.
     order
-        Shape (n,): all tasks; of two that could start at the same time the first one goes first.
+        Shape (n,): all tasks; of two that could start at the same time the earlier one is taken.
     """
     devices, n = arrays.time.shape
     return Queues(
@@ -106,7 +110,7 @@ def new_queues(arrays: TaskArrays, order: Ints) -> Queues:
 
 @njit(cache=True, nogil=True)
 def enqueue(arrays: TaskArrays, state: PartialSchedule, queues: Queues, v: int) -> None:
-    """A task is ready."""
+    """Enter task `v`, which is ready now, in the queues of all devices."""
     queues.ready_at[v] = queues.ready_count[0]
     queues.ready[queues.ready_count[0]] = v
     queues.ready_count[0] += 1
@@ -121,7 +125,7 @@ def enqueue(arrays: TaskArrays, state: PartialSchedule, queues: Queues, v: int) 
 
 @njit(cache=True, nogil=True)
 def leave(queues: Queues, v: int) -> None:
-    """A ready task has been placed: it is ready no more, and others may start later than they could."""
+    """Remove task `v`, which has been placed, from the ready tasks; other tasks may now start later."""
     last = queues.ready[queues.ready_count[0] - 1]
     queues.ready[queues.ready_at[v]] = last
     queues.ready_at[last] = queues.ready_at[v]
@@ -132,7 +136,7 @@ def leave(queues: Queues, v: int) -> None:
 
 @njit(cache=True, nogil=True)
 def enqueue_sources(arrays: TaskArrays, state: PartialSchedule, queues: Queues) -> None:
-    """All tasks without inputs are ready."""
+    """Enter all tasks without inputs."""
     for v in range(len(queues.task)):
         if queues.missing[v] == 0:
             enqueue(arrays, state, queues, v)
@@ -140,7 +144,7 @@ def enqueue_sources(arrays: TaskArrays, state: PartialSchedule, queues: Queues) 
 
 @njit(cache=True, nogil=True)
 def enqueue_readers(arrays: TaskArrays, state: PartialSchedule, queues: Queues, u: int) -> None:
-    """A task's outputs are there: what has all its inputs now is ready."""
+    """Enter the tasks whose inputs are complete with the outputs of task `u`."""
     for e in range(arrays.after_start[u], arrays.after_start[u + 1]):
         v = arrays.after[e]
         queues.missing[v] -= 1
@@ -150,9 +154,10 @@ def enqueue_readers(arrays: TaskArrays, state: PartialSchedule, queues: Queues, 
 
 @njit(cache=True, nogil=True)
 def first_offer(arrays: TaskArrays, state: PartialSchedule, queues: Queues, idle: Bools) -> int:
-    """The idle device that could start a ready task first, ``NOWHERE`` if none can.
+    """Return the idle device that could start a ready task first, ``NOWHERE`` if none can.
 
-    Among equals the first task in the order, then the lowest device. Its offer is exact.
+    Among equals that is the device with the first task in the order, then the lowest one. The offer of that
+    device is exact.
     """
     while True:
         first, chosen, device = np.inf, len(queues.task), NOWHERE
@@ -168,7 +173,7 @@ def first_offer(arrays: TaskArrays, state: PartialSchedule, queues: Queues, idle
 
 @njit(cache=True, nogil=True)
 def earliest(arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int) -> tuple[float, int]:
-    """When the first ready task could start on device `d`, and its place in the order; infinity if none."""
+    """Return when a ready task could first start on device `d`, or infinity, and its place in the order."""
     end = state.end[d]
     while queues.later_count[d] and queues.later_key[d, 0] <= end:
         place = queues.later[d, 0]
@@ -202,14 +207,14 @@ def earliest(arrays: TaskArrays, state: PartialSchedule, queues: Queues, d: int)
 
 @njit(cache=True, nogil=True)
 def _ready(arrays: TaskArrays, state: PartialSchedule, queues: Queues, place: int, d: int) -> float:
-    """When the inputs of a task that is not placed are on the device; infinity if it may not go there."""
+    """Return when the inputs of an unplaced task are on device `d`; infinity if the task does not fit."""
     v = queues.task[place]
     return float(ready_time(arrays, state, v, d)) if fits(arrays, state, v, d) else np.inf
 
 
 @njit(cache=True, nogil=True)
 def _put(queues: Queues, d: int, place: int, end: float, ready: float) -> None:
-    """Put a task into the heap where it belongs, if it may go to the device at all."""
+    """Add a task to the heap of device `d` that its ready time belongs to; to none if that is infinite."""
     if ready <= end:
         push(queues.due_key, queues.due, queues.due_count, d, 0.0, place)
     elif ready < np.inf:

@@ -1,1 +1,1 @@
-"""Celeritas (Xu, Liao, Xie and Zhou, 2022): fused operators along the critical path, placed one by one."""
+"""Celeritas (Xu, Liao, Xie and Zhou, 2022): operators fused along the critical path, placed one by one."""

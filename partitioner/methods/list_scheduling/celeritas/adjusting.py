@@ -1,4 +1,4 @@
-"""Adjusting Placement: on the previous task's device, unless another one pays off."""
+"""Adjusting Placement: a task stays on the previous task's device unless another one is much earlier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from partitioner.problem.tasks import Tasks
 
 
 def back_cost(tasks: Tasks) -> Floats:
-    """Shape (n,): the longest transfer to a consumer, between any two devices (Equation 8)."""
+    """Return the longest transfer to a consumer, between any two devices (Equation 8), shape (n,)."""
     back = np.zeros(tasks.n)
     np.maximum.at(back, tasks.after.owners(), largest_transfer(tasks)[tasks.after_tensor])
     return back
@@ -28,12 +28,12 @@ def back_cost(tasks: Tasks) -> Floats:
 
 @njit(cache=True, nogil=True)
 def adjust(arrays: TaskArrays, state: PartialSchedule, order: Ints, back: Floats) -> int:
-    """Place the tasks one by one (Algorithm 2); before the first, the previous device is device 0.
+    """Place the tasks one by one (Algorithm 2); for the first task the previous device is device 0.
 
     Returns
     -------
     int
-        The task that fits nowhere, at which it ended; ``NOWHERE`` if all are placed.
+        The first task that fits nowhere; ``NOWHERE`` if all are placed.
     """
     previous = FIRST
     for v in order:
@@ -46,10 +46,10 @@ def adjust(arrays: TaskArrays, state: PartialSchedule, order: Ints, back: Floats
 
 @njit(cache=True, nogil=True)
 def _adjusted(arrays: TaskArrays, state: PartialSchedule, v: int, previous: int, back: float) -> int:
-    """The previous device, or the earliest one if that is earlier by more than `back` (Equation 9).
+    """Return the previous device, or the earliest one if that is earlier by more than `back` (Equation 9).
 
-    Earliest is where the task ends first: on equal devices that is the paper's EST, and on unequal ones the
-    paper's proof needs the end.
+    The earliest device is the one on which the task ends first. On equal devices that is the paper's EST;
+    on unequal ones the paper's proof needs the end.
     """
     earliest, start, end = NOWHERE, np.inf, np.inf
     stay = np.inf

@@ -14,13 +14,13 @@ ROUNDING = 1e-13  # of the cost of all edges
 
 
 def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
-    """Where clusters begin, so that the edges between them cost least (Algorithm 1, Optimal_BP).
+    """Return where clusters begin, so that the edges between them cost least (Algorithm 1, Optimal_BP).
 
     With S(0) = 0 and cost(i, j) the cost of the edges from places i to j - 1 to place j and behind, the
     best cut of the first j places costs S(j) = min over i of S(i) + cost(i, j) (Equation 6). In Equation 5
-    the lower index of the last sum is i: cost(i, j) = cost(i, j - 1) + what place j - 1 sends - what it
-    reads from places i to j - 2. That takes O(n most + edges). Of clusters of equal worth the longest is
-    chosen.
+    the lower index of the last sum is i: cost(i, j) = cost(i, j - 1) + the cost of what place j - 1 sends
+    - the cost of what it reads from places i to j - 2. That takes O(n most + edges) steps. Of clusters of
+    equal cost the longest one is chosen.
 
     Parameters
     ----------
@@ -29,10 +29,11 @@ def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
     order
         Shape (n,): a topological order.
     most
-        R, the most tasks of a cluster.
+        R, the largest number of tasks in a cluster.
     memory
-        M, the most memory of a cluster; tasks of one group count with all of it, for they share a device.
-        There must also be a device on which all may run. Neither keeps tasks of a single group apart.
+        M, the largest memory of a cluster. A task counts with the memory of its whole group, which shares a
+        device, and some device must be allowed for all groups of a cluster. Neither rule separates tasks
+        of a single group.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
 
 
 def _begins(before: Ints) -> Bools:
-    """Walk back from the end from breakpoint to breakpoint."""
+    """Return whether each place is a breakpoint, shape (n,), by following `before` from the end."""
     begins = np.zeros(len(before) - 1, dtype=bool)
     k = len(begins)
     while k > 0:
@@ -84,7 +85,7 @@ def _best_breaks(
     memory: float,
     before: Ints,
 ) -> None:
-    """Write to `before`, shape (n + 1,), the breakpoint that comes best before each place."""
+    """Write the best breakpoint before each place to `before`, shape (n + 1,)."""
     n = len(group)
     best = np.zeros(n + 1)
     cost, inner = np.zeros(n), np.zeros(n)
@@ -106,7 +107,7 @@ def _best_breaks(
                 groups += 1
                 somewhere = _narrowed(may, allowed, g)
                 if groups > 1 and (size > memory or not somewhere):
-                    low = i + 1  # what is longer is not allowed behind place j either
+                    low = i + 1  # longer clusters are not allowed behind place j either
                     break
             kept += inner[i]
             cost[i] += sent[j - 1] - kept
@@ -118,7 +119,7 @@ def _best_breaks(
 
 @njit(cache=True, nogil=True, inline="always")
 def _narrowed(may: Bools, allowed: Bools, g: int) -> bool:
-    """Leave the devices on which the group may run too; is there one?"""
+    """Keep in `may` only devices that are allowed for group `g`; return whether one is left."""
     somewhere = False
     for d in range(len(may)):
         may[d] &= allowed[g, d]

@@ -1,4 +1,4 @@
-"""One device after another: tasks in their order to a device until its memory is full."""
+"""Placement on one device after another: each takes tasks in their order until its memory is full."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from partitioner.problem.arrays import Ints
 
 @njit(cache=True, nogil=True)
 def fill(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> int:
-    """Place the tasks one by one, best effort at the end (Sections 4.2.1 and 6.3).
+    """Place the tasks one by one (Sections 4.2.1 and 6.3).
 
-    A device is full once a task that may run there finds no room; those behind it go to the next device. A
-    task that may not run on a device, or whose group is elsewhere, fills nothing. When the last device is
-    full, or none of the others will do, a task goes to the device with the most memory left of those that
-    it fits on, the lowest among equals.
+    A device is full once a task that may run there does not fit; the tasks that follow go to the next
+    device. A task that may not run on a device, or whose group is on another, does not make it full. When
+    the last device is full, or no later device is allowed, a task goes to the device with the most memory
+    left of those that it fits on, the lowest among equals.
 
     Returns
     -------
     int
-        The task that fits nowhere, at which it ended; ``NOWHERE`` if all are placed.
+        The first task that fits nowhere; ``NOWHERE`` if all are placed.
     """
     current = FIRST
     for v in order:
@@ -39,7 +39,7 @@ def fill(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> int:
 
 @njit(cache=True, nogil=True)
 def _next(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> tuple[int, int]:
-    """The device of a task, and the first one that is not full."""
+    """Return the device of a task, and the first one that is not full."""
     g = arrays.group[v]
     if state.home[g] == NOWHERE:
         for d in range(current, len(state.room)):
@@ -52,7 +52,7 @@ def _next(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> t
 
 @njit(cache=True, nogil=True)
 def _roomiest(arrays: TaskArrays, state: PartialSchedule, v: int) -> int:
-    """Of the devices that the task fits on, the one with the most memory left."""
+    """Return the device with the most memory left of those that the task fits on, or ``NOWHERE``."""
     chosen = NOWHERE
     for d in range(len(state.room)):
         if fits(arrays, state, v, d) and (chosen == NOWHERE or state.room[d] > state.room[chosen]):

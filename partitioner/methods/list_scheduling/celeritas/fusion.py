@@ -1,4 +1,4 @@
-"""Optimal Operation Fusion: neighbours in the order of CPD-TOPO become clusters."""
+"""Optimal Operation Fusion: runs of tasks in the order of CPD-TOPO become clusters."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from partitioner.problem.tasks import Tasks
 
 
 def fused(tasks: Tasks, most: int, fraction: float) -> Ints:
-    """Shape (n,): the cluster of every task, numbered in a topological order (Section 5.1.3).
+    """Return the cluster of every task, numbered in a topological order (Section 5.1.3), shape (n,).
 
     Parameters
     ----------
     tasks
         The tasks.
     most
-        R, the most tasks of a cluster.
+        R, the largest number of tasks in a cluster.
     fraction
-        M, the memory that a cluster may take, as a fraction of the smallest device's; a device that could
-        hold all tasks counts as one that just holds them, so that there are clusters to distribute.
+        M, the largest memory of a cluster, as a fraction of the smallest device's memory, or of the memory of
+        all tasks if that is less, so that there are several clusters.
     """
     order = cpd_topo(tasks)
     memory = fraction * min(float(tasks.limit.min()), float(tasks.size.sum()))
@@ -34,9 +34,9 @@ def fused(tasks: Tasks, most: int, fraction: float) -> Ints:
 
 
 def ccr(tasks: Tasks) -> float:
-    """The ratio of communication to computing: all edges' transfers over all times (Equation 1).
+    """Return the ratio of communication to computation: all transfers over all times (Equation 1).
 
-    Times and transfers are means over devices and their pairs; 0 if nothing takes time.
+    Times are means over devices, transfers over pairs of devices. The ratio is 0 if no task takes time.
     """
     work = float(mean_time(tasks).sum())
     return float(mean_transfer(tasks)[tasks.after_tensor].sum()) / work if work else 0.0

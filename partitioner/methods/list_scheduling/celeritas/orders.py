@@ -1,4 +1,4 @@
-"""Celeritas's topological orders: depth first, and depth first along the critical path."""
+"""The topological orders of Celeritas: depth first, and depth first along the critical path."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from partitioner.problem.tasks import Tasks
 
 
 def dfs_topo(tasks: Tasks) -> Ints:
-    """DFS-TOPO (Section 4.2.2): tasks that become free go to the head of the queue; shape (n,).
+    """Return DFS-TOPO (Section 4.2.2): tasks that become ready go to the head of the queue; shape (n,).
 
-    The queue starts with the tasks without producers. Among them, and among those that one task sets free,
-    the lowest number comes first.
+    The queue starts with the tasks without producers. Among these, and among the tasks that become ready at
+    once, the lowest number comes first.
     """
     return _depth_first(tasks, np.zeros(tasks.n))
 
 
 def cpd_topo(tasks: Tasks) -> Ints:
-    """CPD-TOPO (Algorithm 1): DFS-TOPO in which the task on the longest path comes first; shape (n,).
+    """Return CPD-TOPO (Algorithm 1): DFS-TOPO in which the task on the longest path is first; shape (n,).
 
     Among equals the lowest number comes first.
     """
@@ -28,7 +28,7 @@ def cpd_topo(tasks: Tasks) -> Ints:
 
 
 def critical_path(tasks: Tasks) -> Floats:
-    """Shape (n,): cpath, the longest path through each task (Equations 2 and 3).
+    """Return cpath, the longest path through each task (Equations 2 and 3), shape (n,).
 
     Times are means over the devices that may run a task, transfers means over the pairs of devices.
     """
@@ -37,7 +37,7 @@ def critical_path(tasks: Tasks) -> Floats:
 
 
 def _depth_first(tasks: Tasks, urgency: Floats) -> Ints:
-    """What becomes free goes to the head of the queue, the most urgent last."""
+    """Return the order in which tasks that become ready go to the queue's head, the most urgent first."""
     after, missing = tasks.after.items, np.diff(tasks.before.start)
     rising = np.lexsort((-after, urgency[after], tasks.after.owners()))
     free = np.flatnonzero(missing == 0)
@@ -48,7 +48,7 @@ def _depth_first(tasks: Tasks, urgency: Floats) -> Ints:
 
 @njit(cache=True, nogil=True)
 def _walk(start: Ints, after: Ints, missing: Ints, entries: Ints) -> Ints:
-    """Take from the head, put to the head: the queue is a stack, its head at the end."""
+    """Return the order of a queue that is a stack; the head of the queue is the top of the stack."""
     order, stack = np.empty_like(missing), np.empty_like(missing)
     depth = len(entries)
     stack[:depth] = entries

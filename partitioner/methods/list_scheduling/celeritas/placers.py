@@ -1,4 +1,4 @@
-"""The placers of Celeritas, operator by operator or cluster by cluster."""
+"""The placers of Celeritas, which place operators or clusters of operators."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ Rule = Callable[[Tasks, TaskArrays, PartialSchedule], int]
 
 
 def place_dfs_topo(tasks: Tasks, settings: Settings) -> Found | None:
-    """Tasks in DFS-TOPO order to one device after another (Section 4.2)."""
+    """Place the tasks in DFS-TOPO order on one device after another (Section 4.2)."""
     state = new_state(tasks)
     ended = fill(arrays_of(tasks, settings.placing.reserve_memory), state, dfs_topo(tasks))
     return found(state) if ended == NOWHERE else None
 
 
 def place_cpd_topo(tasks: Tasks, settings: Settings) -> Found | None:
-    """Tasks in CPD-TOPO order to one device after another."""
+    """Place the tasks in CPD-TOPO order on one device after another."""
     state = new_state(tasks)
     ended = _fill_along(tasks, arrays_of(tasks, settings.placing.reserve_memory), state)
     return found(state) if ended == NOWHERE else None
 
 
 def place_order_place(tasks: Tasks, settings: Settings) -> Found | None:
-    """Order-Place: fused clusters in CPD-TOPO order to one device after another (Section 5.2)."""
+    """Place fused clusters in CPD-TOPO order on one device after another: Order-Place (Section 5.2)."""
     return _placed_fused(tasks, settings, _fill_along)
 
 
 def place_celeritas(tasks: Tasks, settings: Settings) -> Found | None:
-    """Celeritas: fused clusters, then Adjusting Placement (Algorithms 1 and 2)."""
+    """Place fused clusters by Adjusting Placement: Celeritas (Algorithms 1 and 2)."""
     return _placed_fused(tasks, settings, _adjust_along)
 
 
@@ -63,10 +63,11 @@ def _adjust_along(tasks: Tasks, arrays: TaskArrays, state: PartialSchedule) -> i
 
 
 def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
-    """Fuse and place; when a cluster fits nowhere, take apart all that fit nowhere now and place anew.
+    """Fuse the tasks and place the clusters; None if a task that is a cluster of its own fits nowhere.
 
-    The paper puts such a cluster where most memory is left and exceeds it (its printed argmin contradicts
-    its text); here limits hold.
+    When a cluster fits nowhere, all clusters that fit nowhere at that time are taken apart, and the
+    placement starts again. The paper puts such a cluster where most memory is left and exceeds the memory
+    (its printed argmin contradicts its text); here the memory limits hold.
     """
     placing = settings.placing
     cluster = fused(tasks, placing.fusion_range, placing.fusion_memory)
@@ -84,7 +85,7 @@ def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
 
 
 def _lost(coarse: Tasks, state: PartialSchedule, ended: int) -> Bools:
-    """Shape (groups,): the group of the cluster that fits nowhere, and all unplaced that do not either."""
+    """Return which groups fit nowhere, shape (groups,): that of cluster `ended`, and other unplaced ones."""
     roomy = coarse.group_allowed & (coarse.group_size <= state.room[:, None])
     lost: Bools = (state.home == NOWHERE) & ~roomy.any(axis=0)
     lost[coarse.group[ended]] = True
@@ -92,14 +93,14 @@ def _lost(coarse: Tasks, state: PartialSchedule, ended: int) -> Bools:
 
 
 def taken_apart(cluster: Ints, single: Bools) -> Ints:
-    """The clusters with some tasks alone, in their place; shape (n,).
+    """Return the cluster of every task once some clusters are taken apart into single tasks, shape (n,).
 
     Parameters
     ----------
     cluster
         Shape (n,): the cluster of every task, numbered in a topological order.
     single
-        Shape (n,): whether the task is to be alone; all of a cluster are, or none.
+        Shape (n,): whether the task becomes a cluster of its own; all tasks of a cluster do, or none.
     """
     key = np.column_stack((cluster, np.where(single, np.arange(len(cluster)), -1)))
     return np.unique(key, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Colour classes that fusion ties together."""
+"""Groups that must share a device because of fusion, and clusters small enough for such groups."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from partitioner.workload.graph import Bools
 
 
 def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
-    """More clusters, so that what must share a device because of them still fits on one.
+    """Return where clusters begin, shape (n,), with more clusters so that tied groups fit on one device.
 
-    Tasks of a cluster share a device, and tasks of a group do: a cluster unites the groups of its tasks, a
-    group the clusters of its tasks, and so on. Along the order every task joins its predecessor's cluster
-    if both are of groups united already, or if these united take at most `memory` and may run on a common
-    device; else a new cluster begins. Without groups of several tasks nothing is cut.
+    The tasks of a cluster share a device, and so do the tasks of a group: a cluster ties the groups of its
+    tasks together, a group the clusters of its tasks, and so on. Along the order a task joins the cluster of
+    the task before it if their groups are already tied, or if the tied groups of both together take at most
+    `memory` and may run on a common device; else a new cluster begins. Without groups of several tasks
+    no cluster is cut.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
     begins
         Shape (n,): whether a cluster begins at this place of the order.
     memory
-        What united groups may take.
+        The largest memory of groups that are tied together.
     """
     allowed = np.ascontiguousarray(tasks.group_allowed.T)
     cut: Bools = _cut(tasks.group[order], begins, tasks.group_size.copy(), allowed, memory)

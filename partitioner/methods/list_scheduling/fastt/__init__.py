@@ -1,1 +1,1 @@
-"""FastT (Yi et al., 2020): the critical path on devices of its own, and operations split along it."""
+"""FastT (Yi et al., 2020): the critical path gets devices of its own, and its operations are split."""

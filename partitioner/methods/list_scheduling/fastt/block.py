@@ -1,4 +1,4 @@
-"""Several tasks take the place of one: the rewriting behind SplitOperation (FastT, Algorithm 2), compiled."""
+"""The replacement of a task by several, as SplitOperation (FastT, Algorithm 2) does it, compiled."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from partitioner.workload.graph import Bools
 
 @njit(cache=True, nogil=True)
 def roles(arrays: TaskArrays, v: int, count: int) -> Ints:
-    """The roles of the tasks that take the place of task `v`.
+    """Return the roles of the tasks that replace task `v`.
 
-    A split node for each tensor that it reads, the parts, and a concatenate node if somebody reads it.
+    They are a split node for each tensor that the task reads, the parts, and a concatenate node if the task
+    has consumers.
     """
     inputs = arrays.before_start[v + 1] - arrays.before_start[v]
     joined = min(1, arrays.after_start[v + 1] - arrays.after_start[v])
@@ -31,10 +32,10 @@ def roles(arrays: TaskArrays, v: int, count: int) -> Ints:
 
 @njit(cache=True, nogil=True)
 def rewritten(arrays: TaskArrays, v: int, share: Share, role: Ints) -> TaskArrays:
-    """The tasks once those of the given roles have taken the place of task `v`.
+    """Return the tasks with task `v` replaced by tasks of the given roles.
 
-    The new tensors come last: one of each split node, then one of each part if there is a concatenate node,
-    which makes the tensors that the task made. Each new task is a group of its own.
+    The new tensors come last: one from each split node, then one from each part if there is a concatenate
+    node, which makes the tensors that the task made. Each new task is a group of its own.
     """
     before_start, before, before_tensor = producers(arrays, v, role)
     after_start, after, after_tensor = consumers(arrays, v, role)
@@ -68,20 +69,20 @@ def rewritten(arrays: TaskArrays, v: int, share: Share, role: Ints) -> TaskArray
 
 @njit(cache=True, nogil=True)
 def spliced(values: NDArray[Any], v: int, block: NDArray[Any]) -> NDArray[Any]:
-    """The values with those of a block in the place of one."""
+    """Return the values with value `v` replaced by those of a block."""
     return np.concatenate((values[:v], block, values[v + 1 :]))
 
 
 @njit(cache=True, nogil=True)
 def output_cost(arrays: TaskArrays, v: int) -> float:
-    """The cost of all tensors that task `v` makes."""
+    """Return the summed cost of all tensors that task `v` makes."""
     made = np.unique(arrays.after_tensor[arrays.after_start[v] : arrays.after_start[v + 1]])
     return float(arrays.cost[made].sum())
 
 
 @njit(cache=True, nogil=True)
 def _costs(arrays: TaskArrays, v: int, share: Share, role: Ints) -> Floats:
-    """Of the new tensors."""
+    """Return the costs of the new tensors."""
     read = arrays.before_tensor[arrays.before_start[v] : arrays.before_start[v + 1]]
     inputs = arrays.cost[read] / (share.parts if share.divides_input else 1)
     output = output_cost(arrays, v) / (share.parts if share.divides_output else 1)
@@ -92,7 +93,7 @@ def _costs(arrays: TaskArrays, v: int, share: Share, role: Ints) -> Floats:
 def _groups(
     arrays: TaskArrays, old: int, time: Floats, size: Floats, group: Ints, new: int
 ) -> tuple[Floats, Bools]:
-    """Sizes of the groups, and who may hold them; only one of the old ones has changed."""
+    """Return the sizes of the groups and which devices may hold them; only `old` and new groups change."""
     count = len(arrays.group_size)
     group_size = np.concatenate((arrays.group_size, np.zeros(new)))
     allowed = np.ones((len(time), count + new), dtype=np.bool_)

@@ -14,14 +14,16 @@ OFF = -1
 
 
 def critical_path(tasks: Tasks, rank: Floats) -> Ints:
-    """From the entry of largest rank always to the successor of largest rank, the lower number among equals.
+    """Return the path from the entry of largest rank that always takes the successor of largest rank.
+
+    Among equals the lowest number is taken.
 
     Parameters
     ----------
     tasks
         The tasks.
     rank
-        Shape (n,).
+        Shape (n,): the rank of each task.
 
     Returns
     -------
@@ -33,7 +35,7 @@ def critical_path(tasks: Tasks, rank: Floats) -> Ints:
 
 
 def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
-    """What decides when a schedule ends: from the task that ends last back to what each waited for.
+    """Return the critical path of a schedule: from the task that ends last back to what each waited for.
 
     Parameters
     ----------
@@ -45,8 +47,8 @@ def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
     Returns
     -------
     Ints
-        The tasks of the path in order of time. A task waited for the one before it on its device, if it
-        started when that ended, else for the producer of the input that arrived last.
+        The tasks of the path in order of time. A task waited for the previous one on its device if it started
+        when that ended, else for the producer of the input that arrived last.
     """
     arrays, state = as_run(tasks, device, order)
     previous = np.full(tasks.n, NOWHERE)
@@ -59,7 +61,7 @@ def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
 
 @njit(cache=True, nogil=True)
 def along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
-    """See :func:`critical_path`; `entry` is where the rows of producers start, `start` those of consumers."""
+    """Return :func:`critical_path`; the rows of producers start at `entry`, those of consumers at `start`."""
     v = NOWHERE
     for u in range(len(rank)):
         if entry[u] == entry[u + 1] and (v == NOWHERE or rank[u] > rank[v]):
@@ -78,7 +80,7 @@ def along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
 
 @njit(cache=True, nogil=True)
 def _backwards(arrays: TaskArrays, state: PartialSchedule, previous: Ints) -> Ints:
-    """From the first task that ends last back to one that waited for nothing, then turned round."""
+    """Return the path back from the task that ends last to one that waited for nothing, in order of time."""
     v = int(np.argmax(state.finish))
     path = [v for _ in range(0)]
     while v != NOWHERE:
@@ -89,7 +91,7 @@ def _backwards(arrays: TaskArrays, state: PartialSchedule, previous: Ints) -> In
 
 @njit(cache=True, nogil=True)
 def _awaited(arrays: TaskArrays, state: PartialSchedule, previous: int, v: int) -> int:
-    """What task `v` waited for."""
+    """Return the task that task `v` waited for, ``NOWHERE`` if there is none."""
     if previous != NOWHERE and state.finish[previous] == state.start[v]:
         return previous
     latest, producer = -1.0, NOWHERE

@@ -18,7 +18,7 @@ from partitioner.problem.tasks import Tasks
 
 
 def place_dpos(tasks: Tasks, settings: Settings) -> Found | None:
-    """Device Placement and Operation Sequencing, see :func:`dpos`."""
+    """Place the tasks by Device Placement and Operation Sequencing, see :func:`dpos`."""
     return dpos(tasks, settings.placing.reserve_memory)
 
 
@@ -31,12 +31,12 @@ def dpos(
 ) -> Found | None:
     """Place the tasks by decreasing rank (:func:`largest_rank`).
 
-    A task of the critical path goes to the critical-path device: the one on which those of the remaining
-    path that its memory holds, in order of the path, take the least time on average (ties, which the paper
-    does not break: the one that takes more of them, then the lower number). It stays until a task of the
-    path does not fit there any more, also because others were placed there meanwhile; then the rule is asked
+    A task of the critical path goes to the critical-path device. That is the device on which the tasks of
+    the remaining path that its memory holds, in order of the path, take the least time on average; ties,
+    which the paper leaves open, go to the device that holds more of them, then to the lower number. When a
+    task of the path does not fit there any more, also because others were placed there, the device is chosen
     again. Any other task goes where it finishes first, idle slots included; line 20 of Algorithm 1, which
-    writes EST for a finish, is read as EFT. The first task of a group decides for all of it. The bound
+    writes EST for a finish, is read as EFT. The first task of a group decides for the whole group. The bound
     of Theorem 1 does not hold for this rule: a task of the path may wait for its device while others idle.
 
     Parameters
@@ -49,8 +49,8 @@ def dpos(
         The tasks to treat as the critical path, in order; None: :func:`critical_path`; empty: every task
         goes where it finishes first.
     cutoff, tail
-        Give up once some task ends at `cutoff` less its `tail` or later; shape (n,), the least time from the
-        end of each task to the end of all.
+        Give up once a task ends at `cutoff` minus its `tail` or later; `tail`, shape (n,), is the least time
+        from the end of each task to the end of all.
 
     Returns
     -------

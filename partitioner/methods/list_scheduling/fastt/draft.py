@@ -1,4 +1,4 @@
-"""Tasks in parts, as data: what each part has, and what a graph with such parts is."""
+"""Data of split operations: what each part takes, and the tasks of a graph with split operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHOLE, SPLIT, PART, CONCATENATE = range(4)
 
 
 class Share(NamedTuple):
-    """What a split makes of an operation.
+    """The nodes that a split makes of an operation.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """Tasks of a graph some of whose operations are split.
+    """The tasks of a graph in which some operations are split.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Draft:
     role
         Shape (n,): ``WHOLE``, ``SPLIT``, ``PART`` or ``CONCATENATE``.
     number
-        Shape (n,): of each among those of its role and node.
+        Shape (n,): the number of each task among those of its role and node.
     """
 
     tasks: Tasks
@@ -57,5 +57,5 @@ class Draft:
 
 
 def draft_of(tasks: Tasks) -> Draft:
-    """The tasks with nothing split."""
+    """Return the draft of tasks of which none is split."""
     return Draft(tasks, np.full(tasks.n, WHOLE), np.zeros(tasks.n, dtype=np.int64))

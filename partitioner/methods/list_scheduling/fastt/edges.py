@@ -1,4 +1,4 @@
-"""The edges of a graph in which several tasks take the place of one, compiled."""
+"""The edges of a graph in which several tasks replace one, compiled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rows = tuple[Ints, Ints, Ints]
 
 @njit(cache=True, nogil=True)
 def producers(arrays: TaskArrays, v: int, role: Ints) -> Rows:
-    """Where the rows of producers start, the producers, and the tensors that come from them."""
+    """Return where the rows of producers start, the producers, and the tensors that come from them."""
     old, items, tensors = arrays.before_start, arrays.before, arrays.before_tensor
     inputs, end, first, more = old[v + 1] - old[v], old[v + 1], len(arrays.cost), len(role) - 1
     joined = int(role[-1] == CONCATENATE)
@@ -40,7 +40,7 @@ def producers(arrays: TaskArrays, v: int, role: Ints) -> Rows:
 
 @njit(cache=True, nogil=True)
 def consumers(arrays: TaskArrays, v: int, role: Ints) -> Rows:
-    """Where the rows of consumers start, the consumers, and the tensors that go to them."""
+    """Return where the rows of consumers start, the consumers, and the tensors that go to them."""
     old, items, tensors = arrays.after_start, arrays.after, arrays.after_tensor
     inputs = arrays.before_start[v + 1] - arrays.before_start[v]
     begin, first, more = old[v], len(arrays.cost), len(role) - 1
@@ -67,13 +67,13 @@ def consumers(arrays: TaskArrays, v: int, role: Ints) -> Rows:
 
 @njit(cache=True, nogil=True)
 def _shifted(items: Ints, v: int, more: int) -> Ints:
-    """New numbers of tasks; who named the task as a producer now names the last of the block."""
+    """Return the new numbers of tasks; task `v` becomes the last task of the block that replaces it."""
     return np.where(items >= v, items + more, items)
 
 
 @njit(cache=True, nogil=True)
 def _to_splits(arrays: TaskArrays, v: int, item: Ints) -> None:
-    """Put the split nodes in place of the task among the consumers."""
+    """Replace task `v` by its split nodes among the consumers."""
     first = arrays.before_start[v]
     for e in range(first, arrays.before_start[v + 1]):
         u = arrays.before[e]

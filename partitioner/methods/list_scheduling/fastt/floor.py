@@ -1,4 +1,4 @@
-"""How early a schedule can end, whatever goes where: what a split must be able to beat."""
+"""Lower bounds on the end of every schedule, by which splits are ruled out without a run of DPOS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partitioner.problem.arrays import Floats, Ints
 
 @njit(cache=True, nogil=True)
 def least_times(arrays: TaskArrays) -> Floats:
-    """Shape (n,): the least time of each task."""
+    """Return the least time of each task, shape (n,)."""
     least: Floats = arrays.time[0].copy()
     for d in range(1, len(arrays.time)):
         least = np.minimum(least, arrays.time[d])
@@ -22,7 +22,7 @@ def least_times(arrays: TaskArrays) -> Floats:
 
 @njit(cache=True, nogil=True)
 def heads(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
-    """Shape (n,): when each task ends at the earliest; `lines` as in :func:`transfer_lines`."""
+    """Return when each task ends at the earliest, shape (n,); `lines` as in :func:`transfer_lines`."""
     least: Floats = least_times(arrays)
     head = np.zeros_like(least)
     for v in range(len(head)):
@@ -41,7 +41,7 @@ def heads(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def tails(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
-    """Shape (n,): the least time from the end of each task to the end of all."""
+    """Return the least time from the end of each task to the end of all, shape (n,)."""
     least: Floats = least_times(arrays)
     tail = np.zeros_like(least)
     for v in range(len(tail) - 1, -1, -1):
@@ -63,16 +63,16 @@ def tails(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
 def least_makespan(
     arrays: TaskArrays, lines: Floats, head: Floats, tail: Floats, v: int, share: Share
 ) -> float:
-    """No schedule in which task `v` is split ends earlier: for the paths through the block.
+    """Return a lower bound on the end of every schedule with task `v` split, by the paths through its parts.
 
     Parameters
     ----------
     arrays
-        The tasks before.
+        The tasks before the split.
     lines
         As in :func:`transfer_lines`.
     head, tail
-        Shape (n,): of the tasks before, see :func:`heads` and :func:`tails`.
+        Shape (n,): of the tasks before the split, see :func:`heads` and :func:`tails`.
     v, share
         The task and its split.
     """
@@ -90,17 +90,19 @@ def least_makespan(
 
 @njit(cache=True, nogil=True)
 def spread(count: int, time: float, costs: tuple[float, float], lines: Floats, devices: int) -> float:
-    """The least time from a split node to the concatenate node.
+    """Return the least time from a split node to the concatenate node.
 
     Either both nodes share a device, on which parts run one after another without transfers, or the parts on
-    the devices of the two pay one transfer; all others pay two and share the devices that are left.
+    their two devices pay one transfer. All other parts pay two transfers and share the remaining devices.
 
     Parameters
     ----------
     count, time
         How many parts there are, and the least time of each.
     costs
-        Of the tensor that each part reads, and of the one that it makes.
+        Costs of the tensor that each part reads, and of the one that it makes.
+    lines, devices
+        The links as in :func:`transfer_lines`, and the number of devices.
     """
     best = count * time
     if devices == 1 or time == np.inf:
@@ -119,7 +121,7 @@ def spread(count: int, time: float, costs: tuple[float, float], lines: Floats, d
 
 @njit(cache=True, nogil=True)
 def _least(lines: Floats, cost: float) -> float:
-    """The least time of a transfer between two devices."""
+    """Return the least time of a transfer of this cost between two devices."""
     least = np.inf
     for k in range(len(lines)):
         least = min(least, lines[k, 0] * cost + lines[k, 1])

@@ -1,4 +1,4 @@
-"""The loop of DPOS, compiled."""
+"""The main loop of DPOS, compiled."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def place_all(
     cutoff: float,
     tail: Floats,
 ) -> bool:
-    """Place everything; False if some task fits nowhere, or the cutoff is reached.
+    """Place all tasks; return False if some task fits nowhere, or the cutoff is reached.
 
     Parameters
     ----------
     arrays, state
-        The tasks, and nothing placed.
+        The tasks, and a schedule in which nothing is placed.
     order
         All tasks, producers before consumers.
     path
         The critical path in the same order.
     place
-        Shape (n,): where on the path each task is, or ``OFF``.
+        Shape (n,): the place of each task on the path, or ``OFF``.
     cutoff, tail
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
     """
-    # Arrays by name: to take them out of the tuples, task by task, would cost more than all else.
+    # Arrays by name: taking them out of the tuples for every task would take most of the time.
     size, group, group_size, allowed = arrays.size, arrays.group, arrays.group_size, arrays.group_allowed
     home, room, reserve, contention = state.home, state.room, arrays.reserve, arrays.contention
     time, device, finish, end = arrays.time, state.device, state.finish, state.end
@@ -108,7 +108,7 @@ def place_all(
 
 @njit(cache=True, nogil=True)
 def _critical_device(arrays: TaskArrays, state: PartialSchedule, rest: Ints, bound: Ints) -> int:
-    """The device on which those of the remaining path that it holds take the least time on average."""
+    """Return the device on which the tasks of `rest` that it can hold take the least time on average."""
     best, most, chosen = np.inf, 0, NOWHERE
     for d in range(len(state.room)):
         count, total = _simulate(arrays, state, rest, d, bound)
@@ -124,10 +124,10 @@ def _critical_device(arrays: TaskArrays, state: PartialSchedule, rest: Ints, bou
 def _simulate(
     arrays: TaskArrays, state: PartialSchedule, rest: Ints, d: int, bound: Ints
 ) -> tuple[int, float]:
-    """How many tasks of the remaining path the device holds, in order, and the time that they take.
+    """Return how many tasks of the remaining path the device can hold, in order, and the time they take.
 
-    Tasks whose group has another device already are passed over. `bound` is for marks, all 0, and is so
-    again in the end.
+    Tasks whose group is already on another device are left out. `bound`, shape (groups,), is scratch space
+    of zeros, and is returned to zeros.
     """
     room, count, total = state.room[d], 0, 0.0
     stop = len(rest)

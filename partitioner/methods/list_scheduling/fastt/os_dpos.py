@@ -19,24 +19,24 @@ from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.problem.arrays import Floats
 from partitioner.problem.tasks import Tasks
 
-SLACK = 1 + 1e-12  # times are sums in different orders
+SLACK = 1 + 1e-12  # for rounding, as times are added up in different orders
 Choice = TypeVar("Choice")
 
 
 @dataclass(frozen=True, eq=False)
 class SplittingResult(Generic[Choice]):
-    """What Algorithm 2 found.
+    """The result of Algorithm 2.
 
     Parameters
     ----------
     draft
-        The tasks with the operations split.
+        The tasks with the chosen operations split.
     splits
-        For each split node of the graph what was chosen, in the order of the search.
+        The choice for each node that is split, in the order of the search.
     value, unsplit
-        The makespan with the splits and without.
+        The makespan with the splits, and without.
     trials
-        How many splits were tried, those included that a lower bound ruled out.
+        How many splits were tried, including those that a lower bound ruled out.
     """
 
     draft: Draft
@@ -52,27 +52,27 @@ def os_dpos(
     reserve: bool = True,
     expired: Callable[[], bool] = lambda: False,
 ) -> SplittingResult[Choice] | None:
-    """Split operations of the critical path, the longest first, as long as that helps.
+    """Split operations of the critical path, the longest first, as long as the makespan falls.
 
     The critical path is that of the schedule of the unsplit graph. Every dimension and number of parts of an
-    operation is tried with a whole run of DPOS; the best one stays if the makespan falls, else the search
-    ends. Operations that cannot be split are passed over: they have nothing that could fail to help. The
-    old placement, which the paper's line 8 hands to DPOS, is no input of Algorithm 1 and is left out.
+    operation is tried with a whole run of DPOS; the best one is kept if the makespan falls, else the search
+    ends. Operations that cannot be split are skipped and do not end it. The old placement, which the paper's
+    line 8 passes to DPOS, is no input of Algorithm 1 and is left out.
 
     Parameters
     ----------
     tasks
         The tasks; `node` numbers the operations.
     shares
-        For a node the splits to try, in order; the first of the best stays.
+        Function that returns the splits of a node to try, in order; among equals the first one is kept.
     reserve
         See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
     expired
-        Whether it is time to stop.
+        Function that says whether the search must end.
 
     Returns
     -------
-    Search or None
+    SplittingResult or None
         None if DPOS does not place the unsplit graph.
     """
     found = dpos(tasks, reserve)
@@ -97,9 +97,9 @@ def _best_split(
     given: tuple[bool, Floats],
     expired: Callable[[], bool],
 ) -> SplittingResult[Choice]:
-    """The search once the splits of one node are tried; it has the best one if that helps.
+    """Return the result after the splits of one node are tried, with the best one if the makespan falls.
 
-    Those into the most parts come first: they are mostly the best, and rule others out.
+    The splits into the most parts are tried first: they are mostly the best, and rule others out.
     """
     task, trials = _whole(search.draft, node), Trials(search.draft, *given)
     value, place, best = search.value, len(choices), None
@@ -118,7 +118,7 @@ def _best_split(
 
 
 def _longest_first(tasks: Tasks, found: Found) -> list[int]:
-    """The nodes of the schedule's critical path by descending time on their devices."""
+    """Return the nodes of the schedule's critical path by descending time on their devices."""
     path = schedule_path(tasks, found.device, found.order)
     time = tasks.time[found.device[path], path]
     nodes: list[int] = tasks.node[path[np.argsort(-time, kind="stable")]].tolist()
@@ -126,5 +126,5 @@ def _longest_first(tasks: Tasks, found: Found) -> list[int]:
 
 
 def _whole(draft: Draft, node: int) -> int:
-    """The task of a node that is not split yet."""
+    """Return the task of a node that is not split."""
     return int(np.flatnonzero((draft.tasks.node == node) & (draft.role == WHOLE))[0])

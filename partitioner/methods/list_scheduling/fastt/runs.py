@@ -1,4 +1,4 @@
-"""Sorting what is nearly sorted, compiled: tasks have a topological order, in which most ranks fall."""
+"""A sort of nearly sorted ranks, compiled: in the topological order of the tasks most ranks fall."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partitioner.problem.arrays import Floats, Ints
 
 @njit(cache=True, nogil=True)
 def descending(rank: Floats) -> Ints:
-    """All tasks by descending rank, the lower number first among equals: runs are merged two by two."""
+    """Return all tasks by descending rank, the lower number first among equals; sorted runs are merged."""
     order, spare = np.arange(len(rank)), np.empty(len(rank), dtype=np.int64)
     ends = np.append(np.flatnonzero(rank[1:] > rank[:-1]) + 1, len(rank))
     while len(ends) > 1:

@@ -1,4 +1,4 @@
-"""SplitOperation (FastT, Algorithm 2) on arrays: parts of a task, and what divides and joins its tensors."""
+"""SplitOperation (FastT, Algorithm 2) on a draft: parts of a task, split nodes and a concatenate node."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from partitioner.problem.arrays import Rows
 
 
 def split_task(draft: Draft, v: int, share: Share) -> Draft:
-    """Split task `v`.
+    """Return the draft with task `v` split.
 
-    Each tensor that it reads goes to a split node, which sends a part, or all, to every sub-operation; these
-    send parts of the output, or partial outputs, to the concatenate node, which makes the tensors that the
-    task made. Without inputs, or readers, there are no such nodes. All of them are groups of their own.
+    Each tensor that the task reads goes to a split node, which sends a part of it, or all, to every
+    sub-operation. These send parts of the output, or partial outputs, to the concatenate node, which makes
+    the tensors that the task made. Without inputs there are no split nodes, without consumers there is no
+    concatenate node. Each new task is a group of its own.
     """
     tasks, arrays = draft.tasks, arrays_of(draft.tasks)
     block = roles(arrays, v, share.parts)

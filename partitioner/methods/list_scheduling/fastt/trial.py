@@ -1,4 +1,4 @@
-"""A trial of OS-DPOS in one compiled call: split a task, rank, order and place all."""
+"""A trial of OS-DPOS in one compiled call: split a task; rank, order and place all tasks."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from partitioner.problem.arrays import Floats, Ints
 def trial(
     arrays: TaskArrays, role: Ints, limit: Floats, lines: Floats, v: int, share: Share, cutoff: float
 ) -> float:
-    """The estimate of DPOS once task `v` is split; infinity if there is no room, or the cutoff is reached.
+    """Return DPOS's makespan with task `v` split; infinity if some task fits nowhere, or at the cutoff.
 
     Parameters
     ----------
     arrays, role
-        The tasks before, and the role of each.
+        The tasks before the split, and the role of each.
     limit
         Shape (D,): memory of the devices.
     lines

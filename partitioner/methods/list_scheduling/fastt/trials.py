@@ -1,4 +1,4 @@
-"""What the splits of one task lead to, each as far as it can be the best."""
+"""Trials of the splits of one task, each only as far as it can be the best."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from partitioner.problem.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Tries splits of the tasks of a draft.
+    """The trials of splits of a draft's tasks.
 
     Parameters
     ----------
@@ -37,21 +37,21 @@ class Trials:
 
     @cached_property
     def arrays(self) -> TaskArrays:
-        """The tasks as the loops read them."""
+        """The tasks as the compiled loops read them."""
         return arrays_of(self.draft.tasks, self.reserve)
 
     @cached_property
     def around(self) -> tuple[Floats, Floats]:
-        """Shape (n,) each: the least time from the beginning to each task, and from there to the end."""
+        """Shape (n,) each: the earliest end of each task, and the least time from there to the end of all."""
         given = self.arrays, self.draft.role, self.lines
         return heads(*given), tails(*given)
 
     def value(self, v: int, share: Share, cutoff: float) -> float:
-        """The makespan by DPOS once task `v` is split.
+        """Return the makespan by DPOS with task `v` split.
 
-        Infinity if there is no room, or it is certain not to be below the cutoff: a path through the parts
-        is too long in every schedule, or too long from where a part of the tasks is placed. With contention
-        tasks may run earlier than DPOS booked them, hence all of them are placed then.
+        It is infinite if some task fits nowhere, or if the makespan is certain not to be below the cutoff: a
+        path through the parts is too long in every schedule, or too long once some of the tasks are placed.
+        With contention tasks may run earlier than DPOS booked them, so all of them are placed first.
         """
         tasks, arrays, lines = self.draft.tasks, self.arrays, self.lines
         if least_makespan(arrays, lines, *self.around, v, share) >= cutoff:

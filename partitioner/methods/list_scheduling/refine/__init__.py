@@ -1,1 +1,1 @@
-"""Better placements by local search, from that of a list scheduler."""
+"""Local search that starts from the placement of a list scheduler."""

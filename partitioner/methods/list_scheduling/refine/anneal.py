@@ -1,4 +1,4 @@
-"""Annealing on the makespan, compiled."""
+"""Simulated annealing on the makespan, compiled."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def anneal(
     heat: Floats,
     seed: int,
 ) -> float:
-    """Try one move for every temperature in `heat`; the best that is met is kept.
+    """Try one move for every temperature in `heat`; keep the best placement and return its makespan.
 
     Parameters
     ----------
     arrays, state
-        The tasks, and where the timing with contention works.
+        The tasks, and a schedule as scratch space for the timing with contention.
     walk
-        Where the search is; it goes on from there.
+        The current placement of the search, from which it continues.
     best_device, best_order, best
-        The best so far, and its makespan.
+        The best placement so far, which is overwritten, and its makespan.
     heat
-        The temperatures, in the unit of time.
+        Shape (moves,): the temperatures, in the unit of time.
     seed
-        Of everything random.
+        Seed of the random moves.
 
     Returns
     -------
     float
-        The makespan of the best.
+        The makespan of the best placement.
     """
     np.random.seed(seed)
     sort_by_start(arrays, walk)

@@ -1,4 +1,4 @@
-"""Moves of groups between devices and of tasks in the order, and how they are taken back."""
+"""Moves of groups between devices and of tasks in the order, and how they are undone."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from partitioner.methods.list_scheduling.refine.walk import ROOM_FOR_MOVES, Walk
 from partitioner.methods.list_scheduling.task_arrays import FIRST, NOWHERE, TaskArrays
 
 RUN, SWAP, SHIFT, ANY = 0, 1, 2, 3
-TRIES = 8  # to find a group to exchange with
+TRIES = 8  # attempts to find a group to exchange with
 
 
 @njit(cache=True, nogil=True)
 def propose(arrays: TaskArrays, walk: Walk, steps: int) -> tuple[int, int, int, int]:
-    """Make a move at random.
+    """Make a random move.
 
     Returns
     -------
     tuple
-        The first place from which times may change, or ``NOWHERE`` if nothing was moved; how many groups
-        were moved; and from where to where a task was shifted in the order, or ``NOWHERE``.
+        The first place in the order from which times may change, or ``NOWHERE`` if nothing was moved; how
+        many groups were moved; and the old and new place of a task that was shifted, or ``NOWHERE`` twice.
     """
     draw = np.random.random()
     kind = RUN if draw < 0.55 else SHIFT if draw < 0.8 else SWAP if draw < 0.9 else ANY
@@ -45,7 +45,7 @@ def propose(arrays: TaskArrays, walk: Walk, steps: int) -> tuple[int, int, int, 
 
 @njit(cache=True, nogil=True)
 def _exchange(arrays: TaskArrays, walk: Walk, v: int, here: int, there: int, first: int) -> tuple[int, int]:
-    """Move some group back from where task `v` has gone; the first place that changes, and groups moved."""
+    """Move a group back from the new device of `v`; return the first place changed and the group count."""
     for _ in range(TRIES + 1):
         w = np.random.randint(len(walk.order))
         if walk.device[w] == there and arrays.group[w] != arrays.group[v]:
@@ -58,7 +58,7 @@ def _exchange(arrays: TaskArrays, walk: Walk, v: int, here: int, there: int, fir
 def _follow(
     arrays: TaskArrays, walk: Walk, at: int, steps: int, here: int, there: int, first: int
 ) -> tuple[int, int]:
-    """Move what comes before on the critical path along, as long as it is here; as :func:`_exchange`."""
+    """Also move the tasks on device `here` that come before on the critical path; see :func:`_exchange`."""
     count, length = 1, 1
     while length < ROOM_FOR_MOVES and np.random.random() < 0.5:
         length *= 2
@@ -74,7 +74,7 @@ def _follow(
 
 @njit(cache=True, nogil=True)
 def _another(arrays: TaskArrays, walk: Walk, v: int) -> int:
-    """A device for a task: that of a neighbour, or any."""
+    """Return a random device for a task: that of a producer or consumer, or any."""
     before, after = arrays.before_start[v], arrays.after_start[v]
     inputs, outputs = arrays.before_start[v + 1] - before, arrays.after_start[v + 1] - after
     if inputs + outputs and np.random.random() < 0.5:
@@ -92,7 +92,10 @@ def _move(
     count: int,
     owing: bool,
 ) -> tuple[int, int]:
-    """Move a group to a device if it may run there and fits, or if the room may be owed for a while."""
+    """Move a group to a device if it may run there and fits; return the first place changed and the count.
+
+    With `owing` the group need not fit yet, as another one will leave the device.
+    """
     n = len(walk.order)
     size = arrays.group_size[group]
     if not arrays.group_allowed[d, group] or (size > walk.room[d] and not owing):
@@ -109,9 +112,10 @@ def _move(
 
 @njit(cache=True, nogil=True)
 def _shift(arrays: TaskArrays, walk: Walk, v: int, u: int) -> tuple[int, int]:
-    """Exchange a task with the one that it waits for on its device, or shift it between its neighbours.
+    """Exchange task `v` with the task `u` that it waits for on its device, or shift it in the order.
 
-    `u` is that other task, or ``NOWHERE``. From where to where something was shifted is returned.
+    `u` is ``NOWHERE`` if `v` waits for an input. Returned are the old and the new place of the task that was
+    shifted.
     """
     low, high = _range(arrays, walk, v)
     source, target = walk.place[v], walk.place[v]
@@ -128,7 +132,7 @@ def _shift(arrays: TaskArrays, walk: Walk, v: int, u: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def _range(arrays: TaskArrays, walk: Walk, v: int) -> tuple[int, int]:
-    """The first and the last place of the order that a task could have."""
+    """Return the first and the last place in the order between the producers and consumers of a task."""
     low, high = 0, len(walk.order) - 1
     for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
         low = max(low, walk.place[arrays.before[e]] + 1)
@@ -139,7 +143,7 @@ def _range(arrays: TaskArrays, walk: Walk, v: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def _rotate(walk: Walk, source: int, target: int) -> None:
-    """Take the task at one place of the order and put it at another."""
+    """Move the task at place `source` of the order to place `target`."""
     v = walk.order[source]
     step = 1 if target > source else -1
     for i in range(source, target, step):
@@ -157,7 +161,7 @@ def take_back(
     source: int,
     target: int,
 ) -> None:
-    """Undo a move."""
+    """Undo a move of `count` groups and of the task shifted from `source` to `target`."""
     if source != NOWHERE:
         _rotate(walk, target, source)
     for k in range(count - 1, -1, -1):

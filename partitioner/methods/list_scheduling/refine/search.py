@@ -1,4 +1,4 @@
-"""Better placements by annealing on the makespan, from that of a list scheduler."""
+"""The search of better placements by simulated annealing on the makespan, in rounds."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from partitioner.methods.method import Settings, meets
 from partitioner.problem.arrays import Floats
 from partitioner.problem.tasks import Tasks
 
-MOST_MOVES, STEPS = 200_000, 6e8  # moves, and moves times tasks and edges
+MOST_MOVES, STEPS = 200_000, 6e8  # limits on the moves, and on moves times the number of tasks and edges
 CHUNK = 4e7
-HOT = 0.1, 0.3, 0.03  # of a task of the critical path, where each round starts
+HOT = 0.1, 0.3, 0.03  # first temperature of each round, as a fraction of a task's time on the critical path
 COLD = 0.02  # the last temperature over the first
 LONG = 20
 
 
 def refined(tasks: Tasks, found: Found, settings: Settings, bound: float = 0.0) -> Found:
-    """A placement whose makespan is at most that of the one given, by annealing in rounds.
+    """Return a placement whose makespan is at most that of the given one, by annealing in rounds.
 
     A move takes a task of the critical path, or a run of its tasks on one device, to another device,
-    each with its group; exchanges two groups; or moves a task in the order. Memory, groups and kinds are
-    obeyed throughout.
+    each with its group; exchanges two groups; or moves a task in the order. Every placement on the way obeys
+    memory, groups and kinds.
 
     Parameters
     ----------
     tasks, found
-        The tasks, and where they are.
+        The tasks, and their placement to start from.
     settings
-        Seed, gap and deadline; without a deadline it ends after a number of moves, a second or two for a
-        few hundred tasks, ten seconds for tens of thousands.
+        Seed, gap and deadline. Without a deadline the search ends after a number of moves: after a second or
+        two for a few hundred tasks, after ten seconds for tens of thousands.
     bound
-        No makespan is less: the search ends when that is met.
+        A lower bound on the makespan; the search ends when it is met within the gap.
     """
     search = _Search(tasks, found, settings, bound)
     search.run()
@@ -49,7 +49,7 @@ def refined(tasks: Tasks, found: Found, settings: Settings, bound: float = 0.0) 
 
 
 class _Search:
-    """A search in progress."""
+    """A search in progress: its current placement, its best one, and its moves so far."""
 
     def __init__(self, tasks: Tasks, found: Found, settings: Settings, bound: float) -> None:
         self.tasks, self.settings, self.bound = tasks, settings, bound
@@ -62,7 +62,7 @@ class _Search:
         self.limit = moves_for(tasks)
 
     def run(self) -> None:
-        """Round after round, each from the best so far."""
+        """Run the rounds, each from the best placement so far."""
         for hot in HOT if self.tasks.n else ():
             heat = _heat(self.limit // len(HOT), hot * self._step())
             self._restart()
@@ -79,14 +79,14 @@ class _Search:
         self.moves += len(heat)
 
     def _restart(self) -> None:
-        """Go back to the best."""
+        """Make the best placement the current one."""
         walk, tasks = self.walk, self.tasks
         walk.device[:], walk.order[:] = self.best_device, self.best_order
         walk.finish[:] = finish_times(tasks, walk.device, walk.order)
         walk.room[:] = tasks.limit - np.bincount(walk.device, tasks.size, len(tasks.limit))
 
     def _step(self) -> float:
-        """What a task takes of a critical path of middling length."""
+        """Return an estimate of the time of a task on the critical path."""
         return float(self.value / max(LONG, 4 * self.tasks.n**0.5))
 
     def _chunk(self) -> int:
@@ -94,18 +94,18 @@ class _Search:
 
 
 def moves_for(tasks: Tasks) -> int:
-    """How many moves to try without a deadline."""
+    """Return how many moves a search tries without a deadline."""
     each = _steps(tasks) * (4 if tasks.contention else 1)
     return int(min(MOST_MOVES, STEPS / (1 + each)))
 
 
 def _steps(tasks: Tasks) -> int:
-    """Of one timing."""
+    """Return the steps of timing one placement."""
     return tasks.n + len(tasks.before.items)
 
 
 def _heat(moves: int, hot: float) -> Floats:
-    """Shape (moves,): temperatures that fall by the same factor from move to move."""
+    """Return temperatures that fall by the same factor from move to move, shape (moves,)."""
     return np.asarray(hot * COLD ** np.linspace(0.0, 1.0, max(1, moves)))
 
 

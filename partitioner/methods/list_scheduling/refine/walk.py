@@ -1,4 +1,4 @@
-"""Where a search for better makespans is: its times and its critical path."""
+"""The current placement of a search for smaller makespans: its times and its critical path."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ ROOM_FOR_MOVES = 64
 
 
 class Walk(NamedTuple):
-    """Where a search is.
+    """The current placement of a search, and arrays to time and to change it.
 
     Parameters
     ----------
     device, order, place
-        Shape (n,): the device of every task, all tasks in a topological order, and where each is in it.
+        Shape (n,): the device of every task, all tasks in a topological order, and the place of each in it.
     finish, trial
-        Shape (n,): when each task ends, and when it would with the move that is tried.
+        Shape (n,): when each task ends, and when it would end after the move that is tried.
     end
-        Shape (D,): when each device is free, while it is timed.
+        Shape (D,): when each device is free, during the timing.
     room
-        Shape (D,): memory that is left.
+        Shape (D,): memory that is left on each device.
     path, waits
-        Shape (n,): the critical path from its end, and whether each of its tasks waits for the task before
-        it on its device (else for an input).
+        Shape (n,): the critical path from its end backwards, and whether each of its tasks waits for the
+        previous task of its device (else for an input).
     moved, origin
-        Shape (ROOM_FOR_MOVES,): the groups that the move has moved, and where each was.
+        Shape (ROOM_FOR_MOVES,): the groups that the move has moved, and the device where each was.
     members_start, members
-        The tasks of every group.
+        Shapes (groups + 1,) and (n,): the tasks of every group, and where those of each group begin.
     tail
-        Shape (n,): what must follow each task at least.
+        Shape (n,): the least time from the end of each task to the end of all.
     """
 
     device: Ints
@@ -59,9 +59,10 @@ class Walk(NamedTuple):
 def time_from(
     arrays: TaskArrays, state: PartialSchedule, walk: Walk, first: int, most: float
 ) -> tuple[float, int]:
-    """The makespan, and up to where times were written; infinity as soon as it is known to exceed `most`.
+    """Write the new times; return the makespan, or infinity if it exceeds `most`, and the place reached.
 
-    Without contention only what comes from place `first` on can have changed.
+    Without contention only the times from place `first` on are computed, and only until the makespan is
+    known to exceed `most`.
     """
     n = len(walk.order)
     if arrays.contention:
@@ -89,7 +90,7 @@ def time_from(
 
 @njit(cache=True, nogil=True)
 def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: int) -> float:
-    """When the input along edge `e` is on device `d`."""
+    """Return when the input along edge `e` is on device `d`."""
     u = arrays.before[e]
     source = walk.device[u]
     if source == d:
@@ -103,7 +104,7 @@ def _arrival(arrays: TaskArrays, state: PartialSchedule, walk: Walk, e: int, d: 
 
 @njit(cache=True, nogil=True)
 def _time_eagerly(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> None:
-    """With contention: everything anew."""
+    """Compute all times again, with contention."""
     n = len(walk.order)
     following, head = np.full(n, NOWHERE), np.full(len(walk.end), NOWHERE)
     for i in range(n - 1, -1, -1):
@@ -120,9 +121,9 @@ def _time_eagerly(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> Non
 
 @njit(cache=True, nogil=True)
 def sort_by_start(arrays: TaskArrays, walk: Walk) -> None:
-    """Order the tasks by their starts, rounded so that none comes before what it waits for.
+    """Order the tasks by their starts, made monotone so that no task comes before one that it waits for.
 
-    What starts at once stays in its order.
+    Tasks that start at the same time keep their order.
     """
     n = len(walk.order)
     start, in_order = np.empty(n), np.empty(n)
@@ -141,7 +142,7 @@ def sort_by_start(arrays: TaskArrays, walk: Walk) -> None:
 
 @njit(cache=True, nogil=True)
 def trace(arrays: TaskArrays, state: PartialSchedule, walk: Walk) -> int:
-    """Follow the critical path back from the last task to end; its length."""
+    """Write the critical path, from the task that ends last backwards, and return its length."""
     previous = np.full(len(walk.order), NOWHERE)
     latest = np.full(len(walk.end), NOWHERE)
     v = walk.order[0]

@@ -1,1 +1,1 @@
-"""The solvers that can run a program, a thin file each."""
+"""The backends: one file for each solver of integer programs."""

@@ -1,8 +1,9 @@
-"""Native and compiled code where no signal handler can raise.
+"""Calls of native and compiled code in a thread in which no signal handler can raise.
 
-Solvers call back into Python: for their messages, and to turn what they return into Python objects; so do
-kernels that return arrays. A handler that raises there loses its exception, as native code cannot pass it
-on. Handlers run in the main thread only, so the main thread leaves such code to another one and waits.
+Solvers call back into Python for their messages and to turn results into Python objects, and so do
+kernels that return arrays. If a signal handler raises there, its exception is lost, because native code
+cannot pass it on. Handlers run in the main thread only, so the main thread leaves such calls to another
+thread and waits.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ T = TypeVar("T")
 
 
 def apart(call: Callable[[], T]) -> T:
-    """Return what `call` returns, or raise what it raises; it runs in a thread if this is the main one.
+    """Return what `call` returns, or raise what it raises; call it in another thread if this is the main one.
 
-    An exception that a signal handler raises meanwhile is raised once the call has ended. Threads of
-    :mod:`threading` are kept in weak sets, whose callbacks could lose an exception, too.
+    An exception that a signal handler raises in the main thread is raised once the call has ended. Threads
+    of :mod:`threading` are not used, because they are kept in weak sets, whose callbacks could also lose an
+    exception.
 
     Examples
     --------

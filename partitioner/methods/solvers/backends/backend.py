@@ -1,4 +1,4 @@
-"""What a solver is given, what it returns, and what is known of it beforehand."""
+"""The types of a backend: the limits and the answer of a solve, and the record of a solver."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ STOPS = ("optimal", "gap", "infeasible", "time_limit", "interrupted", "failed")
 
 @dataclass(frozen=True)
 class SolverLimits:
-    """When a solver may stop.
+    """The limits of one solve.
 
     Parameters
     ----------
     seconds
-        Time limit; None for none.
+        Time limit in seconds; None for no limit.
     gap
         Stop once the solution is within this fraction of the optimum.
     seed
-        Seed of everything random.
+        Seed of the solver's random numbers.
     threads
-        Cores to use, where the solver can choose.
+        Cores to use, if the solver can use several.
     effort
         Nodes of the search tree after which to stop (CP-SAT: hundredths of its deterministic seconds); None
         for no limit. It does not depend on the machine.
@@ -41,18 +41,18 @@ class SolverLimits:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """How a solve ended, on two axes: why it stopped, and what is held.
+    """How a solve ended: why it stopped, and what it found.
 
     Parameters
     ----------
     stop
         One of :data:`STOPS`.
     values
-        The best solution, of a program its variables, shape (columns,); None if there is none.
+        The best solution; of a program the values of its variables, shape (columns,). None if none was found.
     bound
-        No solution has a smaller objective; infinity if there is no solution at all.
+        A lower bound on the objective of every solution; infinity if there is no solution.
     native
-        The solver's own words.
+        The status, or the error, as the solver words it.
     """
 
     stop: str
@@ -65,7 +65,7 @@ Tell = Callable[[Any, float], None]
 
 
 class Solver(Protocol):
-    """Solves one program; tells of better solutions and bounds on the way if it can."""
+    """A function that solves one program and may report better solutions and bounds while it runs."""
 
     def __call__(self, program: Program, limits: SolverLimits, report: Tell) -> Answer:
         """Solve `program` within `limits`; errors of the solver may be raised."""
@@ -74,7 +74,7 @@ class Solver(Protocol):
 
 @dataclass(frozen=True)
 class Capability:
-    """What is known of a backend on this machine.
+    """The record of a backend.
 
     Parameters
     ----------
@@ -83,17 +83,17 @@ class Capability:
     place
         Module and function of its :class:`Solver`.
     packages
-        What must be importable.
+        The packages that must be importable.
     remedy
-        What to install where it is missing.
+        The command, or advice, that installs what is missing.
     streams
         Whether it reports solutions and bounds before it ends. One that does not loses them when its
         process is stopped.
     parallel
         Whether one solve can use several cores.
     licence
-        Module and function that say how many rows and columns the licence at hand covers (None: no
-        limit); empty where none is needed.
+        Module and function that return how many rows and columns the installed licence covers (None: no
+        limit); empty if no licence is needed.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The backends by name, and which of them a run takes."""
+"""The backends by name, and the choice of those that a run uses."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def is_present(backend: Capability) -> bool:
 
 
 def missing_backends() -> list[str]:
-    """The backends that cannot run here."""
+    """Return the names of the backends that are not installed."""
     return [backend.name for backend in BACKENDS.values() if not is_present(backend)]
 
 
 @cache
 def largest(backend: Capability) -> int | None:
-    """Rows and columns that the licence of a present backend covers, None without limit."""
+    """Return how many rows and columns the licence of a present backend covers; None without a limit."""
     return cast("int | None", imported(backend.licence)()) if backend.licence else None
 
 
@@ -63,12 +63,12 @@ def covers(backend: Capability, program: Program) -> bool:
 
 
 def candidates(name: str) -> tuple[Capability, ...]:
-    """The backends that a run will take unless a licence is too small.
+    """Return the backends that a run uses unless a licence is too small for its program.
 
     Raises
     ------
     BackendUnavailable
-        If the backend that was named is missing.
+        If the named backend is not installed.
     """
     if name == "auto":
         gurobi = BACKENDS["gurobi"]
@@ -81,20 +81,20 @@ def candidates(name: str) -> tuple[Capability, ...]:
 
 
 def _free() -> tuple[Capability, ...]:
-    """The two best free solvers that are present: where one is slow the other often is not."""
+    """Return the two best free solvers that are installed: where one is slow the other often is not."""
     present = tuple(BACKENDS[each] for each in FREE if is_present(BACKENDS[each]))
     if not present:
-        raise BackendUnavailable(f"no solver is present: {_ORTOOLS}")
+        raise BackendUnavailable(f"no solver of integer programs is installed: {_ORTOOLS}")
     return present[:2]
 
 
 def pick(name: str, program: Program) -> tuple[tuple[Capability, ...], str]:
-    """The backends of a run, in order of preference, and why it is these.
+    """Return the backends of a run in order of preference, and a note on the reason.
 
     Raises
     ------
     BackendUnavailable
-        If the backend that was named is missing or not licensed for the program.
+        If the named backend is not installed, or its licence does not cover the program.
     """
     chosen = candidates(name)
     if not covers(chosen[0], program):

@@ -1,4 +1,4 @@
-"""CBC, the program that comes with PuLP, by way of files."""
+"""CBC, the program that comes with PuLP, called with files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STOPS = (("Optimal", "optimal"), ("Infeasible", "infeasible"), ("Integer infeas
 
 
 def solve_cbc(program: Program, limits: SolverLimits, report: Tell) -> Answer:
-    """Solve a program with CBC on one core; bounds are told as its log shows them.
+    """Solve a program with CBC on one core; report the bounds that its log shows.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def _answer(lines: list[str], program: Program, bound: float) -> Answer:
 
 
 def mps_lines(program: Program) -> Iterator[str]:
-    """The program in MPS format; a row with two different sides becomes two rows."""
+    """Yield the program in MPS format; a row with two different sides becomes two rows."""
     equal = program.row_lower == program.row_upper
     families = [
         _Rows("E", equal, program.row_upper),

@@ -24,12 +24,12 @@ _STOPS = {
 
 
 def solve_cpsat(program: Program, limits: SolverLimits, report: Tell) -> Answer:
-    """Solve a program with CP-SAT on one core: with two, its own portfolio leaves the bound alone.
+    """Solve a program with CP-SAT on one core; with two, its own portfolio does not work on the bound.
 
-    Every variable but those of the objective is taken as whole; the objective's are counted in units
-    of one over the scale. Rounding only ever loosens a row: a solution of the program, its objective
-    rounded up, solves the integer model too. So the program's optimum is at least the model's bound
-    less one unit for each variable of the objective.
+    Every variable but those of the objective is treated as an integer; the objective's variables are
+    counted in units of one over the scale. Rounding only ever loosens a row: a solution of the program, its
+    objective rounded up, also solves the integer model. So the program's optimum is at least the model's
+    bound minus one unit for each variable of the objective.
     """
     scale = _scale(program)
     model, variables = _fill(program, scale)
@@ -72,7 +72,7 @@ def _unscaled(values: Floats, program: Program, scale: float) -> Floats:
 
 
 def _scale(program: Program) -> float:
-    """Units of time in 1: enough for :data:`PRECISION`, few enough for 64-bit sums."""
+    """Return the integer units in a time of 1: enough for `PRECISION`, few enough for 64-bit sums."""
     sums = np.bincount(program.entry.owners(), np.abs(program.factor), program.rows)
     longest = np.diff(program.entry.start).max(initial=1)
     return float(np.floor(min(longest / PRECISION, LARGEST / max(sums.max(initial=1.0), 1.0))))
@@ -100,9 +100,9 @@ def _fill(program: Program, scale: float) -> tuple[cp_model.CpModel, list[cp_mod
 
 
 def _rounded(factor: Floats, side: float, timed: NDArray[np.bool_], scale: float) -> tuple[list[int], int]:
-    """The row ``factor @ x <= side`` in whole numbers, loosened; `timed` says which x count units.
+    """Return the row ``factor @ x <= side`` in integers, loosened; `timed` says which x count units of time.
 
-    A time rounded up takes up to its factor more room. Rows of whole numbers stay as they are.
+    A time that is rounded up adds at most its factor to the row. Rows of integers are not changed.
     """
     whole = not timed.any() and bool((factor == np.round(factor)).all()) and side == round(side)
     unit = 1.0 if whole else scale

@@ -1,4 +1,4 @@
-"""One place where solvers are called: whatever one raises becomes an answer."""
+"""The call of a solver, in which any error becomes an answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from partitioner.methods.solvers.backends.backend import Answer
 
 
 def guarded(solve: Callable[[], Answer]) -> Answer:
-    """Return the answer of a solver; ``"failed"``, with its last words, if it raises an error.
+    """Return the answer of a solver; ``"failed"``, with the error's message, if it raises an error.
 
     Examples
     --------
@@ -18,5 +18,5 @@ def guarded(solve: Callable[[], Answer]) -> Answer:
     """
     try:
         return solve()
-    except Exception:  # solvers raise what they like, among others AttributeError out of OR-Tools
+    except Exception:  # solvers raise all kinds of errors; OR-Tools, for example, raises AttributeError
         return Answer("failed", native=traceback.format_exc().strip().splitlines()[-1])

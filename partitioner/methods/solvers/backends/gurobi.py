@@ -1,4 +1,4 @@
-"""Gurobi, where gurobipy and a licence are there."""
+"""Gurobi, for machines with gurobipy and a licence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, T
 from partitioner.methods.solvers.program import Program
 
 TOO_LARGE = 10010
-FEASIBILITY = 1e-9  # below the distance from the cutoff to the best known value, some 4e-7 of it
+FEASIBILITY = 1e-9  # less than the distance from the cutoff to the best known value, about 4e-7 of it
 FREE_SIZE = 2000  # variables, and constraints, that the licence inside the package covers
 _STOPS = {
     GRB.OPTIMAL: "optimal",
@@ -24,7 +24,7 @@ _WORDS = {getattr(GRB.Status, name): name for name in dir(GRB.Status) if name.is
 
 
 def largest() -> int | None:
-    """Rows and columns that the licence at hand covers: None without limit, 0 without a licence."""
+    """Return how many rows and columns the installed licence covers; None without a limit, 0 without one."""
     try:
         with _environment() as environment, gp.Model(env=environment) as model:
             model.addMVar(FREE_SIZE + 1)
@@ -35,7 +35,7 @@ def largest() -> int | None:
 
 
 def solve_gurobi(program: Program, limits: SolverLimits, report: Tell) -> Answer:
-    """Solve a program with Gurobi on as many cores as asked for.
+    """Solve a program with Gurobi on ``limits.threads`` cores.
 
     Raises
     ------

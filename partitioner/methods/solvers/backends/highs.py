@@ -1,4 +1,4 @@
-"""HiGHS, by way of OR-Tools."""
+"""HiGHS, called through OR-Tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def solve_highs(program: Program, limits: SolverLimits, report: Tell) -> Answer:
 
 
 def bound_in(line: str) -> float | None:
-    """The dual bound in a line of HiGHS's table.
+    """Return the dual bound in a line of HiGHS's log; None if the line states none.
 
     Examples
     --------

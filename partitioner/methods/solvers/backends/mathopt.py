@@ -1,4 +1,4 @@
-"""Solvers behind OR-Tools' MathOpt: the model is filled from the arrays, the answer read back."""
+"""Solvers called through MathOpt of OR-Tools: the arrays become its model, its result an answer."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def solve(
     bound_in: Callable[[str], float | None],
     streams: bool = False,
 ) -> Answer:
-    """Solve with one of MathOpt's solvers.
+    """Solve a program with one of MathOpt's solvers.
 
     Parameters
     ----------
     program, limits, report
-        As for every solver. Bounds are told as the log shows them.
+        As for every solver. The bounds that the log shows are reported.
     solver
-        Which one.
+        The solver.
     bound_in
-        The bound that a line of the log states, if it states one.
+        Function that returns the bound that a line of the log states, None if it states none.
     streams
         Whether the solver can report solutions before it ends.
 
@@ -87,7 +87,7 @@ def solve(
 
 
 def model_of(program: Program) -> model_pb2.ModelProto:
-    """The program as MathOpt's model, columns and rows by their numbers."""
+    """Return the program as MathOpt's model; the ids of columns and rows are their numbers."""
     model = model_pb2.ModelProto()
     columns, rows = range(program.columns), range(program.rows)
     model.variables.ids.extend(columns)

@@ -1,4 +1,4 @@
-"""SCIP, by way of OR-Tools."""
+"""SCIP, called through OR-Tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def solve_scip(program: Program, limits: SolverLimits, report: Tell) -> Answer:
 
 
 def bound_in(line: str) -> float | None:
-    """The dual bound in a line of SCIP's table.
+    """Return the dual bound in a line of SCIP's log; None if the line states none.
 
     Examples
     --------

@@ -184,7 +184,7 @@ def test_a_program_that_is_late_leaves_the_first_plan(
     plan = solve(line(6), gpus(3), method="scotch", split="free", time_limit=1.0)
     assert time.perf_counter() - started < 30
     assert (plan.stop_reason, plan.backend) == ("time_limit", "numpy")
-    assert "Scotch did not end in time" in plan.notes
+    assert "Scotch did not end within the time limit" in plan.notes
 
 
 @no_metis

@@ -1,1 +1,1 @@
-"""Pipelines over levels of devices: servers, racks of servers (paper, Appendix H.3)."""
+"""Pipelines over levels of devices, such as servers and racks of servers (paper, Appendix H.3)."""

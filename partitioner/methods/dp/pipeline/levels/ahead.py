@@ -1,4 +1,4 @@
-"""What follows a border between groups, with transfers over it at their true price."""
+"""A lower bound on the stages that follow a border between groups, with transfers over it at full price."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partitioner.methods.dp.pipeline.levels.spans import may_span
 
 
 def looks_ahead(reached: Reached) -> bool:
-    """Whether `bound_ahead` is valid: only the largest load counts, in one group after the other."""
+    """Whether :func:`bound_ahead` is valid: only the largest load counts, and stages do not span groups."""
     target = reached.target
     return reached.plain and not (
         reached.tied or target.summed or target.outside is None or may_span(reached)
@@ -18,10 +18,10 @@ def looks_ahead(reached: Reached) -> bool:
 
 
 def bound_ahead(reached: Reached, low: int, position: int) -> float:
-    """The least largest load of all stages behind an ideal if a group begins there, at a position.
+    """Return the least largest load of all stages after an ideal at which the group at `position` begins.
 
-    The first of them pays for what it takes from other groups, the others as if on equal links.
-    Infinity where no whole pipeline within the threshold has a border there.
+    The stages of that group pay full prices for tensors of other groups, later ones pay as on equal links.
+    The bound is infinity if no whole pipeline within the threshold has a border there.
     """
     segments, stretch, target = reached.segments, reached.stretch, reached.target
     assert target.outside is not None

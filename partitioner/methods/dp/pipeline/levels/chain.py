@@ -1,11 +1,11 @@
-"""Chains of segments: one group of devices after the other, in the order of the ideals.
+"""Chains of segments, on one group of devices after the other, in the order of the ideals.
 
-A label of an ideal says that the groups before a position can hold it. From every ideal that has labels
-a chain goes on with a segment on the next group, or with one stage over several whole groups. What a
-stage over several groups costs is known at once. What a segment on one group costs depends on where it
-ends: a first sweep takes transfers out of its far end for transfers inside the group, and finds the
-ends that may be within the threshold; each of them then has a sweep of its own with the true costs.
-With several levels such a segment is a chain itself, of segments on smaller groups.
+A label of an ideal says that the groups before a position can hold the ideal. From every ideal that has
+labels a chain continues with a segment on the next group, or with one stage over several whole groups. The
+cost of a stage over several groups is known directly. The cost of a segment on one group depends on its
+end: a first sweep treats transfers over its far end as transfers inside the group, and finds the ends that
+may be within the threshold; then a sweep with the true costs is made for each of these ends. With several
+levels such a segment is itself a chain of segments on smaller groups.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Known = dict[tuple[int, ...], tuple[SearchTarget, list[End]]]
 
 
 class Chain:
-    """The best chains of segments through a stretch.
+    """The search for the best chains of segments through a stretch.
 
     Parameters
     ----------
     segments
-        What sweeps are made with.
+        Makes the sweeps.
     stretch, target
-        Where they lie, and what is looked for.
+        The part of the pipeline that the chains hold, and the values that are looked for.
     known
         Segments between two ideals that were solved before.
     """
@@ -54,7 +54,7 @@ class Chain:
         self._way = self.walk()
 
     def advance(self, budget: int) -> None:
-        """Extend the labels of further ideals, until about `budget` steps are made."""
+        """Extend the labels of further ideals for about `budget` steps."""
         enough = self.steps + budget
         for steps in self._way:
             self.steps += steps
@@ -62,7 +62,7 @@ class Chain:
                 return
 
     def walk(self) -> Walk:
-        """Extend the labels of all ideals, segment by segment; yields steps."""
+        """Extend the labels of all ideals, segment by segment; yield the steps of each."""
         while self.ideal < self.stretch.high:
             if self.reached.complete <= self.target.floor:
                 self.ideal = self.stretch.high
@@ -73,13 +73,13 @@ class Chain:
             self.ideal += self.ideal < self.stretch.high
 
     def ends(self) -> list[End]:
-        """The ways found to hold the whole stretch, relative to its start, and their values."""
+        """Return the labels of the whole stretch, relative to its start, with their values."""
         found = self.reached.value.get(self.stretch.high, {})
         first = self.stretch.first
         return [End(label._replace(position=label.position - first), each) for label, each in found.items()]
 
     def stages(self, label: Label) -> list[Part]:
-        """The stages, with their devices, of one of the ways to hold the stretch."""
+        """Return the stages, with their devices, of the chain that a label of the stretch stands for."""
         ideal, found = self.stretch.high, []
         while ideal != self.stretch.low:
             step = self.reached.step[ideal, label]
@@ -88,7 +88,7 @@ class Chain:
         return [stage for part in found[::-1] for stage in part]
 
     def _go_in_group(self, low: int, position: int, labels: list[Label]) -> Walk:
-        """Add a segment inside the group at a position, in all ways."""
+        """Add all segments inside the group at a position to some labels of ideal `low`; yield steps."""
         reached = self.reached
         highs = ends_in_group(reached, low, position, labels)
         yield STEPS_A_SWEEP
@@ -105,14 +105,14 @@ class Chain:
             yield from self._close(high, position + 1)
 
     def _close(self, low: int, position: int) -> Walk:
-        """Go on at once where one group is left: whole pipelines make needless what is no better."""
+        """Extend ideal `low` now if one group is left, as whole pipelines rule out all that is no better."""
         if self.stretch.level == 1 and position == self.stretch.end - 1 and low in self.reached.value:
             for each, labels in self.reached.starts(low) if low < self.stretch.high else ():
                 if each == position:
                     yield from self._go_in_group(low, position, labels)
 
     def _hopeless(self, low: int, position: int) -> bool:
-        """Whether a group that begins at an ideal leads to nothing better than what is known."""
+        """Whether no pipeline with a group that begins at an ideal is better than the best one found."""
         if low == self.stretch.high or position >= self.stretch.end or not looks_ahead(self.reached):
             return False
         if (low, position) not in self.bounds:
@@ -120,7 +120,7 @@ class Chain:
         return self.bounds[low, position] >= self.reached.complete
 
     def _between(self, low: int, high: int, position: int, behind: int) -> Generator[int, None, list[End]]:
-        """The ways to hold what is between two ideals in the group at a position."""
+        """Return the ends of segments between two ideals in the group at a position; yield steps."""
         key = (low, high, behind, position if self.reached.tied else -1)
         if key in self.known and self._still_holds(*self.known[key]):
             return self.known[key][1]
@@ -135,7 +135,7 @@ class Chain:
         return found
 
     def _still_holds(self, target: SearchTarget, found: list[End]) -> bool:
-        """Whether what was found with another target is what would be found with this one."""
+        """Whether the ends found with another target are those that this target would give."""
         plain = self.reached.plain and bool(found) and not self.target.summed
         wide = target.threshold >= self.target.threshold or plain
         return wide and (not found or target.floor <= self.target.floor)
@@ -150,7 +150,7 @@ class Chain:
         )
 
     def _stages_of(self, step: LabelOrigin, high: int, label: Label) -> list[Part]:
-        """The stages of one segment."""
+        """Return the stages of one segment."""
         segments, reached = self.segments, self.reached
         if step.kind >= 0:
             nodes = segments.lattice.difference(high, step.ideal)

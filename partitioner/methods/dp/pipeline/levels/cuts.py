@@ -1,4 +1,4 @@
-"""What the transfers at the ends of a segment add to its weight (compiled)."""
+"""The cost of the transfers over the ends of a segment, compiled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partitioner.methods.dp.kernel import relocate
 
 @njit(cache=True)
 def cut_costs(parent, added, net_start, net_of, pins, cost):  # type: ignore[no-untyped-def]
-    """Shape (I,): the cost of the nets that have pins on both sides of an ideal."""
+    """Return the cost of the nets that have pins inside and outside each ideal, shape (I,)."""
     total = np.zeros(len(parent), np.float64)
     inside = np.zeros(len(pins), np.int64)
     place = 0
@@ -25,10 +25,10 @@ def cut_costs(parent, added, net_start, net_of, pins, cost):  # type: ignore[no-
 
 @njit(cache=True)
 def segment_costs(members, low, highs, pin_start, pin, source, enter, leave):  # type: ignore[no-untyped-def]
-    """Shape of `highs`: the cost of the nets that come into a segment, and of those that leave it, once each.
+    """Return the cost of the nets that enter or leave a segment, each once, for each of the `highs`.
 
-    A segment is what one of the `highs` holds and `low` does not; `enter` and `leave` are prices of what
-    crosses its ends.
+    A segment holds the supernodes of one of the `highs` that `low` does not hold; `enter` and `leave`,
+    shape (E,), are the costs of nets that cross its ends.
     """
     total = np.zeros(len(highs), np.float64)
     for i in range(len(highs)):
@@ -45,9 +45,9 @@ def segment_costs(members, low, highs, pin_start, pin, source, enter, leave):  #
 
 @njit(cache=True)
 def end_costs(share, pin_start, pin, source, enter, leave):  # type: ignore[no-untyped-def]
-    """Shape (n,): the cost of the nets across the ends of a segment, at a supernode whose stage pays it.
+    """Return the cost of the nets across the ends of a segment, at a supernode whose stage pays it, (n,).
 
-    That is the maker of what leaves, and one of those that read what comes in: the last one.
+    That supernode is the maker of a net that leaves, and the last reader of a net that enters.
     """
     cost = np.zeros(len(share), np.float64)
     for net in range(len(source)):

@@ -21,21 +21,21 @@ UNENDING = 2**62
 
 
 def without_levels(problem: PipelineProblem) -> PipelineProblem:
-    """The problem with all devices in one group: no pipeline gets dearer by that."""
+    """Return the problem with all devices in one group, in which no pipeline costs more."""
     pipeline = problem.pipeline
     group = pipeline.group[:0]
     return replace(problem, pipeline=replace(pipeline, group=group, slowdown=pipeline.slowdown[:0]))
 
 
 class Remainders:
-    """The least value of stages that hold all that an ideal does not, by the groups that are left.
+    """The source of the least values of stages outside an ideal, by the groups that are left.
 
-    They are walked from the other end, on links as fast as inside a group, with the least memory.
+    The stages are placed from the other end, on links as fast as inside a group, with the least memory.
 
     Parameters
     ----------
     problem, relaxation, lattice
-        The ideals, and what bounds the load of what is outside them.
+        The problem, its relaxation and the lattice of its ideals.
     layout
         The groups of devices.
     """
@@ -57,21 +57,21 @@ class Remainders:
         self.used = problem.count - self.tables.space.free
 
     def outside(self, threshold: float, limit: float, floor: float, summed: bool) -> Outside:
-        """The least values of what is outside every ideal, where they are within the limits."""
+        """Return the least values of stages outside every ideal, as far as they are within the limits."""
         tables = self.tables
         filling = tables.summing(threshold, limit) if summed else tables.filling(threshold, floor)
         filling.advance(UNENDING)
         return Outside(filling.table.value[self.complement], self.used)
 
     def by_groups(self, outside: Outside) -> Floats:
-        """Shape (groups + 1, I): the least value of what is outside an ideal, on so many groups."""
+        """Return the least value outside each ideal by the number of groups, shape (groups + 1, I)."""
         ideals = np.arange(len(outside.value))
         groups = range(self.layout.groups + 1)
         return np.array([outside.least(ideals, number * self.layout.size) for number in groups])
 
 
 def _opposite(other: PipelineProblem, lattice: Lattice) -> Lattice:
-    """The lattice of the turned problem whose ideals are what those of a lattice leave."""
+    """Return the lattice of the turned problem, whose ideals are the complements of those of a lattice."""
     if lattice.linear:
         return chain_lattice(other.n - 1 - np.argsort(lattice.rank)[::-1])
     opposite = ideal_lattice(other, lattice.size, 2**31 - 1)
@@ -80,9 +80,9 @@ def _opposite(other: PipelineProblem, lattice: Lattice) -> Lattice:
 
 
 def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
-    """Shape (I,): the ideal of the turned problem that holds what an ideal does not.
+    """Return the ideal of the turned problem that is the complement of each ideal, shape (I,).
 
-    Sets are told apart by sums of random numbers modulo 2**64.
+    Sets are compared by sums of random numbers modulo 2**64.
     """
     n = len(lattice.rank)
     mark = np.random.default_rng(0).integers(0, 2**63, n).astype(np.uint64)
@@ -94,7 +94,7 @@ def _complements(lattice: Lattice, opposite: Lattice) -> Ints:
 
 @njit(cache=True)
 def _sums(parent, added, mark):  # type: ignore[no-untyped-def]
-    """Shape (I,): the sum of the marks of the supernodes of every ideal."""
+    """Return the sum of the marks of the supernodes of every ideal, shape (I,)."""
     total = np.zeros(len(parent), np.uint64)
     for ideal in range(1, len(parent)):
         total[ideal] = total[parent[ideal]] + mark[added[ideal]]

@@ -1,4 +1,4 @@
-"""Segments inside one group: where they may end, and what they cost between two ideals."""
+"""Segments inside one group: the ideals at which they may end, and their costs between two ideals."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Bounded = tuple[float, int]
 
 
 def ends_in_group(reached: Reached, low: int, position: int, labels: list[Label]) -> list[Bounded]:
-    """The ideals at which a segment may end, by a sweep that leaves its far end cheap.
+    """Return the ideals at which a segment may end, by a sweep with low prices for its far end.
 
-    Each has a bound on the value of what goes that way, smallest ones first where values are not summed.
+    Each ideal comes with a bound on the value of pipelines with that end, in ascending order.
     """
     segments, stretch = reached.segments, reached.stretch
     border = min(segments.layout.end(stretch.level - 1, position), stretch.end)
@@ -31,7 +31,7 @@ def ends_in_group(reached: Reached, low: int, position: int, labels: list[Label]
 
 
 def _ends_of_racks(reached: Reached, low: int, position: int) -> list[Bounded]:
-    """All ideals between an ideal and the end of the stretch whose rest is not hopeless."""
+    """Return all ideals from `low` to the end of the stretch whose rest may be within the limits."""
     segments = reached.segments
     wide = segments.above(low) & segments.below(reached.stretch.high)
     wide[low] = False
@@ -69,14 +69,14 @@ def _ends(reached: Reached, low: int, position: int, labels: list[Label]) -> lis
 
 
 def far_end_cheap(reached: Reached, low: int) -> Prices:
-    """Prices behind a segment that begins at `low`: of what is in front of it, as if in its group."""
+    """Return the prices of a segment from `low` on as if all later supernodes were in its group."""
     segments, stretch = reached.segments, reached.stretch
     share = segments.mask(low, stretch.high)
     return part_prices(segments.problem.nets, stretch.prices, reached.within, share, reached.slowdown)
 
 
 def ways_in_group(reached: Reached, low: int, high: int, position: int, behind: int) -> list[End]:
-    """The ways to hold what is between two ideals in one smallest group."""
+    """Return the ends of segments that hold the supernodes between two ideals in one smallest group."""
     if not reached.at_home(low, high, position, position + 1):
         return []
     table = _table_between(reached, low, high, behind)
@@ -91,7 +91,7 @@ def ways_in_group(reached: Reached, low: int, high: int, position: int, behind: 
 
 
 def stages_in_group(reached: Reached, step: LabelOrigin, high: int, behind: int, wanted: Label) -> list[Part]:
-    """The stages, with their devices, of the best way that gives the wanted label."""
+    """Return the stages, with their devices, of the best segment with the wanted label."""
     segments = reached.segments
     table = _table_between(reached, step.ideal, high, behind)
     used = (segments.layout.size - segments.space.free).sum(axis=1)
@@ -106,7 +106,7 @@ def stages_in_group(reached: Reached, step: LabelOrigin, high: int, behind: int,
 
 
 def _stages_counted(reached: Reached, state: int) -> int:
-    """How many stages a state of a group stands for; 0 if that does not matter."""
+    """Return the number of stages of a state of a group; 0 if the number is not limited."""
     if not reached.limits.stages:
         return 0
     states = reached.segments.space.states

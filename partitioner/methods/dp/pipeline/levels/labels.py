@@ -1,4 +1,4 @@
-"""Parts of a pipeline that lie in a group of devices, and ways to reach their ideals."""
+"""Records of the search over levels: parts of a pipeline in a group, and labels of their ideals."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from partitioner.methods.dp.pipeline.levels.prices import Prices
 
 
 class Stretch(NamedTuple):
-    """A part of the pipeline that lies in one group of a level.
+    """A part of the pipeline that is inside one group of a level.
 
     Parameters
     ----------
     level
         The level; the number of levels for all devices.
     low, high
-        It holds what `high` has and `low` has not.
+        It holds the supernodes of ideal `high` that ideal `low` does not hold.
     first, end
         The positions of the smallest groups that it may use.
     behind
-        The devices behind it.
+        The number of devices behind it.
     prices
-        What its stages pay for what is outside.
+        What its stages pay for tensors that cross its ends.
     """
 
     level: int
@@ -34,7 +34,7 @@ class Stretch(NamedTuple):
 
 
 class Label(NamedTuple):
-    """Groups before `position` hold an ideal, on `devices` more devices in `stages` stages."""
+    """The groups before `position` hold an ideal, with `devices` devices in `stages` stages."""
 
     position: int
     devices: int
@@ -42,16 +42,16 @@ class Label(NamedTuple):
 
 
 class End(NamedTuple):
-    """A way to hold a segment: what it adds to a label, and its value."""
+    """A solved segment: what it adds to a label, and its value."""
 
     label: Label
     value: float
 
 
 class LabelOrigin(NamedTuple):
-    """How a label was reached: from which one, at which position the segment begins, and its stage's kind.
+    """How a label was reached: the previous ideal and label, the position where the segment begins, the kind.
 
-    The kind is -1 for a segment inside a group.
+    The kind is that of a stage over several groups, and -1 for a segment inside a group.
     """
 
     ideal: int

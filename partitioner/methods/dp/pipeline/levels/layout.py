@@ -1,7 +1,7 @@
-"""How many devices are in a group of the smallest level, and which group is where.
+"""The groups of devices of the smallest level, and their positions along the pipeline.
 
-The pipeline visits the groups one after the other. Positions count them in the order in which the
-dynamic program fills them, which is from the end where the problem is a turned one.
+The pipeline visits the groups one after the other. Positions count the groups in the order in which the
+dynamic program fills them, which is from the end of the pipeline if the problem is a turned one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from partitioner.problem.variants import PipelineProblem
 
 @dataclass(frozen=True, eq=False)
 class GroupLayout:
-    """Equal groups of devices, K kinds, L levels.
+    """The layout of equal groups of devices of K kinds in L levels.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ class GroupLayout:
     groups
         How many of these groups there are.
     spans
-        Shape (L + 1,): how many of them a group of each level holds, all of them last.
+        Shape (L + 1,): how many of them a group of each level holds, with all of them as the last entry.
     slowdown
-        Shape (L,): what a transfer out of a group of the level costs, times its cost.
+        Shape (L,): the factor on the cost of a transfer out of a group of each level.
     turned
         Whether positions are counted from the end of the pipeline.
     home
-        Shape (n, 2): the first and last position with a device that a supernode is pinned to; the
-        number of groups and -1 where it may be anywhere.
+        Shape (n, 2): the first and last position with a device that a supernode is pinned to; the number of
+        groups and -1 if it is not pinned.
     """
 
     size: Ints
@@ -51,23 +51,23 @@ class GroupLayout:
         return bool((self.home[:, 1] >= 0).any())
 
     def at_home(self, first: int, end: int) -> Bools:
-        """Shape (n,): is all that a supernode is pinned to at these positions?"""
+        """Return whether all devices that each supernode is pinned to are at these positions, shape (n,)."""
         return np.asarray((self.home[:, 0] >= first) & (self.home[:, 1] < end))
 
     def end(self, level: int, position: int) -> int:
-        """The position behind the group of a level that holds a position."""
+        """Return the position behind the group of a level that holds a position."""
         span = int(self.spans[level])
         return min((position // span + 1) * span, self.groups)
 
     def devices(self, kind: int, position: int, groups: int = 1) -> range:
-        """The indices of the devices of a kind in so many groups from a position on."""
+        """Return the indices of the devices of a kind in `groups` groups from a position on."""
         first = self.groups - position - groups if self.turned else position
         size = int(self.size[kind])
         return range(first * size, (first + groups) * size)
 
 
 def layout_of(problem: PipelineProblem) -> GroupLayout:
-    """The layout of the devices of a problem, which has levels."""
+    """Return the layout of the devices of a problem, which has levels."""
     pipeline = problem.pipeline
     size = np.minimum(pipeline.group[0], problem.count)
     present = int((size > 0).argmax())
@@ -96,9 +96,9 @@ def _homes(problem: PipelineProblem, size: Ints, groups: int, backwards: bool) -
 
 
 def in_group(problem: PipelineProblem, layout: GroupLayout, stages: list[Part], position: int) -> list[Part]:
-    """The stages of one group with their devices: those that something is pinned to, then free ones.
+    """Return the stages of one group with their devices: those that supernodes are pinned to, then free ones.
 
-    Free devices are handed out in ascending order along the pipeline, turned or not.
+    Free devices are assigned in ascending order along the pipeline, also if the problem is turned.
     """
     pinned = problem.pipeline.pinned
     chosen = [sorted({int(i) for v in stage.nodes for i in pinned.row(v)}) for stage in stages]
@@ -115,6 +115,6 @@ def in_group(problem: PipelineProblem, layout: GroupLayout, stages: list[Part], 
 
 
 def over_groups(layout: GroupLayout, kind: int, nodes: Ints, position: int, groups: int) -> Part:
-    """A stage on all devices of a kind in so many groups from a position on."""
+    """Return a stage on all devices of a kind in `groups` groups from a position on."""
     devices = layout.devices(kind, position, groups)
     return Part(kind, nodes, len(devices), tuple(devices))

@@ -1,4 +1,4 @@
-"""What stages cost on devices in groups (paper, Appendices H.2 and H.3)."""
+"""The loads of stages on devices in groups (paper, Appendices H.2 and H.3)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from partitioner.problem.variants import PipelineProblem
 
 
 def work_over_levels(problem: PipelineProblem, stages: Sequence[Part]) -> tuple[Floats, Floats]:
-    """Shape (stages,) each: the work of a stage for a sample, and by how much its own links are slower.
+    """Return the work of each stage for a sample, and the slowdown of its own links, shape (stages,) each.
 
-    The stages name their devices and together hold every supernode.
+    The stages must name their devices and together hold every supernode.
     """
     slow = _slowdowns(problem.pipeline, stages)
     kind = np.array([part.kind for part in stages], dtype=np.int64)
@@ -29,7 +29,7 @@ def work_over_levels(problem: PipelineProblem, stages: Sequence[Part]) -> tuple[
 
 
 def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
-    """Shape (stages, stages): how much slower links between the devices of two stages are."""
+    """Return the slowdown of links between the devices of two stages, shape (stages, stages)."""
     slow = np.ones((len(stages), len(stages)))
     for level, factor in enumerate(pipeline.slowdown):
         size = [int(pipeline.group[level, part.kind]) for part in stages]
@@ -41,7 +41,7 @@ def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
 
 
 def _transfers(problem: PipelineProblem, stages: Sequence[Part], slow: Floats) -> Floats:
-    """Shape (2, stages): cost of what each stage brings in and sends out."""
+    """Return the cost of the tensors that each stage brings in and sends out, shape (2, stages)."""
     nets, count = problem.nets, len(stages)
     number = part_numbers(stages, problem.n)
     touched: Ints = np.unique(nets.pins.owners() * count + number[nets.pins.items])

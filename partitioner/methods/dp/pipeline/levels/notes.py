@@ -1,4 +1,4 @@
-"""What to say of a bound that the search over levels could not close."""
+"""Notes for the user on bounds of the search over levels."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 from partitioner.methods.method import ANY_DEVICES, Outcome, meets
 from partitioner.problem.variants import PipelineProblem
 
-EQUAL_LINKS = "the bound is one for links that are all as fast as inside the smallest groups of devices"
-OVER_LEVELS = "the bound is the largest value that the search over levels of devices refuted"
+EQUAL_LINKS = "the lower bound assumes that all links are as fast as inside the smallest groups of devices"
+OVER_LEVELS = "the lower bound is the largest value that the search over levels of devices refuted"
 
 
 def gap_notes(problem: PipelineProblem, value: float, bound: float, equal: float) -> tuple[str, ...]:
-    """What the bound means if it leaves a gap and devices are in levels.
+    """Return a note on the bound if it leaves a gap and devices are in levels.
 
     Parameters
     ----------
     problem, value, bound
         The problem, the value of its best pipeline and the bound.
     equal
-        The bound that was known before levels were looked at.
+        The bound on equal links, from before the search over levels.
     """
     if not len(problem.pipeline.slowdown) or meets(bound, value):
         return ()
@@ -27,10 +27,10 @@ def gap_notes(problem: PipelineProblem, value: float, bound: float, equal: float
 
 
 def among(outcome: Outcome) -> Outcome:
-    """Return the outcome with a note on the pipelines that its bound is proven for, if not for all.
+    """Return the outcome, with a note on the pipelines for which its bound holds if these are not all.
 
-    The search over levels visits the groups of devices one after the other. The optimum on equal links
-    bounds plans on any devices; it is among the statistics.
+    In the search over levels a pipeline visits the groups of devices one after the other. The optimum on
+    equal links, which is among the statistics, bounds plans on any devices.
     """
     wide = outcome.statistics.get(ANY_DEVICES)
     if wide is None or meets(wide, outcome.bound):

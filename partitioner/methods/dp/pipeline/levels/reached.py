@@ -1,4 +1,4 @@
-"""The ideals of a stretch that groups in front can hold, by labels, and at what value."""
+"""The labels of a stretch's ideals, with their values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Reached:
     Parameters
     ----------
     segments
-        What sweeps are made with.
+        Makes the sweeps.
     stretch, target
-        Where they lie, and what is looked for.
+        The stretch, and the values that are looked for.
 
     Attributes
     ----------
@@ -29,11 +29,11 @@ class Reached:
     within
         Shape (n,): the supernodes of the stretch.
     slowdown
-        Of links between its groups.
+        The factor of links between its groups.
     tied
-        Whether it matters which groups are used, not only how many.
+        Whether it matters which groups are used, and not only how many.
     plain
-        Whether only the value of a way through a group counts.
+        Whether only the value of a segment counts, and not its devices and stages.
     """
 
     def __init__(self, segments: Segments, stretch: Stretch, target: SearchTarget) -> None:
@@ -47,7 +47,7 @@ class Reached:
         self.plain = not (segments.followed or self.limits.stages or self.limits.all_devices)
 
     def starts(self, low: int) -> Iterator[tuple[int, list[Label]]]:
-        """The positions from which to go on, with the labels of an ideal that can do so, best ones only."""
+        """Yield positions from which to extend an ideal, each with the best labels to extend there."""
         labels, end = self._best(low), self.stretch.end
         positions = range(end) if self.tied else sorted({label.position for label in labels})
         for position in positions:
@@ -58,23 +58,23 @@ class Reached:
                 yield position, [label for label in ready if self.behind(label) == behind]
 
     def behind(self, label: Label) -> int:
-        """The devices behind, as far as memory depends on them."""
+        """Return the number of devices behind a label; 0 if memory does not depend on it."""
         return self.stretch.behind + label.devices if self.segments.followed else 0
 
     @property
     def complete(self) -> float:
-        """The largest load of the best whole pipeline found so far; infinity where more than that counts."""
+        """The value of the best whole pipeline so far; infinity if more than the largest load counts."""
         whole = self.stretch.level == len(self.segments.layout.slowdown)
         if not whole or self.target.summed or self.limits.stages or self.limits.all_devices:
             return float("inf")
         return min(self.value.get(self.stretch.high, {}).values(), default=float("inf"))
 
     def least(self, low: int, labels: list[Label]) -> float:
-        """The smallest value of some labels of an ideal."""
+        """Return the smallest value of some labels of an ideal."""
         return min(self.value[low][label] for label in labels)
 
     def opened(self, low: int, position: int, groups: int) -> Bools:
-        """Shape (n,): what stages behind an ideal may hold in so many groups from a position on."""
+        """Return which supernodes later stages may hold in `groups` groups from a position on, shape (n,)."""
         at_home = self.segments.layout.at_home(position, position + groups)
         return self.segments.mask(low, self.stretch.high) & at_home
 
@@ -84,7 +84,7 @@ class Reached:
         return not layout.bound or bool(layout.at_home(first, end)[self.segments.mask(low, high)].all())
 
     def beaten(self, high: int, position: int, value: float) -> bool:
-        """Whether labels dominate whatever reaches an ideal with at least this value at a position."""
+        """Whether a label of an ideal dominates every one with at least this value and position."""
         if not self.plain:
             return False
         found = self.value.get(high, {})
@@ -92,7 +92,7 @@ class Reached:
         return any(label.position <= position and each <= mine for label, each in found.items())
 
     def offer(self, label: Label, high: int, end: End, value: float, step: LabelOrigin) -> None:
-        """Keep a way to hold an ideal, unless it exceeds a limit or is no better than what is known."""
+        """Keep a label of ideal `high` unless it exceeds a limit or is no better than the known value."""
         new = Label(
             label.position + end.label.position,
             label.devices + end.label.devices if self.segments.followed or self.limits.all_devices else 0,
@@ -109,7 +109,7 @@ class Reached:
             self.step[high, new] = step
 
     def same(self, label: Label, wanted: Label) -> bool:
-        """Whether two labels agree in all that counts."""
+        """Whether two labels agree in all fields that count."""
         counted = self.segments.followed or self.limits.all_devices
         return (
             label.position == wanted.position
@@ -118,7 +118,7 @@ class Reached:
         )
 
     def _best(self, ideal: int) -> list[Label]:
-        """The labels of an ideal that no other one beats."""
+        """Return the labels of an ideal that no other label dominates."""
         value, floor, kept = self.value[ideal], self.target.floor, list[Label]()
         for label in sorted(value):
             mine = max(value[label], floor)

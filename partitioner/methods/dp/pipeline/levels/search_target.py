@@ -1,4 +1,4 @@
-"""What a search over levels looks for."""
+"""The pipelines that a search over levels looks for."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from partitioner.problem.arrays import Floats, Ints
 
 
 class Outside(NamedTuple):
-    """What stages that hold all that an ideal does not are worth at least, by the devices they have.
+    """The least values of stages that hold the supernodes outside an ideal, by the devices that they have.
 
     Parameters
     ----------
     value
-        Shape (I, S): the least value on the devices of a state, infinity where no pipeline within the
-        threshold goes on with these.
+        Shape (I, S): the least value on the devices of a state, infinity if no pipeline within the threshold
+        continues with these.
     used
-        Shape (S, K): the devices of each kind of a state.
+        Shape (S, K): the number of devices of each kind in a state.
     """
 
     value: Floats
     used: Ints
 
     def least(self, ideals: Ints, free: Ints) -> Floats:
-        """Shape of `ideals`: the least value on the free devices, shape (K,)."""
+        """Return the least value for each of the `ideals` on free devices, whose numbers have shape (K,)."""
         fits = (self.used <= free).all(axis=1)
         return np.asarray(self.value[np.ix_(ideals, fits)].min(axis=1, initial=np.inf))
 
 
 @dataclass(frozen=True)
 class SearchTarget:
-    """What is looked for: see :class:`partitioner.methods.dp.pipeline.arrays.PipelineSearchSpec`.
+    """The limits on pipelines, see :class:`partitioner.methods.dp.pipeline.arrays.PipelineSearchSpec`.
 
     Parameters
     ----------
     threshold, limit, floor, summed
-        As there.
+        The fields of that class.
     after
-        Shape (groups + 1, I): what is outside an ideal adds at least, on so many groups.
+        Shape (groups + 1, I): the least value of stages outside an ideal, by the number of groups.
     outside
-        The same by the devices of every kind.
+        The same by the numbers of devices of each kind.
     """
 
     threshold: float
@@ -55,11 +55,11 @@ class SearchTarget:
     outside: Outside | None = None
 
     def joined(self, first: float, second: float, base: float = 0.0) -> float:
-        """The value of two parts of a pipeline; where they add up, the second one counts from `base`."""
+        """Return the value of two parts of a pipeline; if values add up, `base` is subtracted."""
         return first + second - base if self.summed else max(first, second)
 
     def hopeless(self, ideals: Ints, value: Floats, groups: int) -> Bools:
-        """Shape of `ideals`: does all that holds one of them with this value exceed the limit in the end?"""
+        """Return for each of the `ideals`, held at a value, whether all its pipelines exceed the limit."""
         if self.after is None:
             return value > self.limit
         after = self.after[groups, ideals]

@@ -1,4 +1,4 @@
-"""Stages of a part of the pipeline, inside one group of the smallest level or over several whole ones."""
+"""Tables of stages inside one group of the smallest level, or of one stage over several whole groups."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ UNENDING = 2**62
 
 
 class Segments:
-    """Sweeps over parts of a lattice on the devices of one group, or of several as one stage.
+    """The source of sweeps over parts of a lattice on one group of devices, or on several for one stage.
 
     Parameters
     ----------
     problem, lattice, relaxation
-        The turned problem on all devices, its ideals and its relaxation.
+        The problem on all devices, turned if need be, the lattice of its ideals and its relaxation.
 
     Attributes
     ----------
     layout
-        Which devices are where.
+        The groups of devices.
     members
         Shape (I, n): the supernodes of every ideal.
     space
         The states of one group.
     weights
-        What is too heavy for groups.
+        The weights of the relaxation, which show what is too heavy for groups.
     """
 
     def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
@@ -72,15 +72,15 @@ class Segments:
         self._growth = np.full(problem.work().shape, np.inf)
 
     def mask(self, low: int, high: int) -> Bools:
-        """Shape (n,): the supernodes of one ideal without those of a smaller one."""
+        """Return the supernodes of one ideal without those of a smaller one, shape (n,)."""
         return np.asarray(self.members[high] & ~self.members[low])
 
     def above(self, low: int) -> Bools:
-        """Shape (I,): does an ideal hold a given one?"""
+        """Return whether each ideal holds a given one, shape (I,)."""
         return np.asarray(self.members[:, self.members[low]].all(axis=1))
 
     def below(self, high: int) -> Bools:
-        """Shape (I,): is an ideal inside a given one?"""
+        """Return whether each ideal is inside a given one, shape (I,)."""
         return np.asarray(~self.members[:, ~self.members[high]].any(axis=1))
 
     def in_group(
@@ -95,10 +95,11 @@ class Segments:
         target: SearchTarget,
         last: int | None = None,
     ) -> PipelineTable:
-        """The table of stages in one group that start behind `low`; up to `groups` further ones follow.
+        """Return the table of stages in one group from ideal `low` on; up to `groups` further groups follow.
 
-        They start before the ideal `last`, by default before `high`.
-        Valid up to the next call. `opened` has shape (n,), `behind` devices are in use behind the group.
+        The stages start before the ideal `last`, by default before `high`. `opened`, shape (n,), says which
+        supernodes they may hold, and `behind` devices are in use behind the group. The table is overwritten
+        by the next call.
         """
         if behind not in self._memory_models:
             self._memory_models[behind] = memory_model_of(self.small, self.space, behind)
@@ -115,9 +116,9 @@ class Segments:
         self, low: int, high: int, opened: Bools, prices: Prices, behind: int, start: float,
         kind: int, groups: list[int], slowdown: float, left: int, target: SearchTarget,
     ) -> PipelineTable:  # fmt: skip
-        """The table of single stages on all devices of a kind in several groups, by number of devices.
+        """Return the table of single stages on all devices of a kind in several groups, by number of devices.
 
-        `groups` lists how many these may be; `left` are there.
+        `groups` lists the possible numbers of groups; `left` groups are left.
         """
         size = int(self.layout.size[kind])
         copies = np.array([each * size for each in groups])
@@ -173,7 +174,7 @@ class Segments:
         )
 
     def _priced(self, costs: StageCosts, prices: Prices, threshold: float) -> StageCosts:
-        """The costs at these prices; one that is too large for any stage is as good as twice it."""
+        """Return the costs at these prices, with those that are too large for any stage clipped."""
         transfer_factor = self.problem.transfer_factor[self.problem.pays]
         most = 2 * threshold * (self.problem.copies.max() / transfer_factor.min(initial=1.0))
         enter, leave = costs.enter * prices.enter, costs.leave * prices.leave
@@ -182,7 +183,7 @@ class Segments:
 
 @njit(cache=True)
 def _members(parent, added, n):  # type: ignore[no-untyped-def]
-    """Shape (I, n): the supernodes of every ideal."""
+    """Return the supernodes of every ideal, shape (I, n)."""
     inside = np.zeros((len(parent), n), np.bool_)
     for ideal in range(1, len(parent)):
         inside[ideal] = inside[parent[ideal]]

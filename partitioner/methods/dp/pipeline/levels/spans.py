@@ -1,4 +1,4 @@
-"""Stages over several whole groups, next in a chain of segments."""
+"""Stages over several whole groups, which continue a chain of segments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partitioner.methods.dp.pipeline.levels.reached import Reached
 
 
 def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) -> int:
-    """Add one stage on all devices of a kind in several groups, in all ways; returns the sweeps."""
+    """Add all single stages on all devices of a kind in several groups; return the number of sweeps."""
     sweeps = 0
     for kind in np.flatnonzero(reached.segments.layout.size).tolist() if may_span(reached) else ():
         groups = _widths(reached, position, kind)
@@ -23,14 +23,14 @@ def span_groups(reached: Reached, low: int, position: int, labels: list[Label]) 
 
 
 def may_span(reached: Reached) -> bool:
-    """Whether a stage may have several whole groups."""
+    """Whether a stage may span several whole groups."""
     kinds = int((reached.segments.layout.size > 0).sum())
     most = reached.segments.problem.pipeline.replicas
     return most > 1 and not (reached.limits.all_devices and kinds > 1)
 
 
 def _widths(reached: Reached, position: int, kind: int) -> list[int]:
-    """How many groups a stage may span from a position: across a border, within the stretch."""
+    """Return the numbers of groups that a stage may span from a position, across a border of the level."""
     stretch, layout = reached.stretch, reached.segments.layout
     border = layout.end(stretch.level - 1, position)
     most = reached.segments.problem.pipeline.replicas
@@ -41,7 +41,7 @@ def _widths(reached: Reached, position: int, kind: int) -> list[int]:
 def _spanning(
     reached: Reached, low: int, position: int, labels: list[Label], kind: int, groups: list[int]
 ) -> PipelineTable:
-    """The table of the stages that start at an ideal, on all devices of a kind in so many groups."""
+    """Return the table of the stages that start at an ideal, on all devices of a kind in several groups."""
     segments, stretch, slowdown = reached.segments, reached.stretch, reached.slowdown
     return segments.over_groups(
         low, stretch.high, reached.opened(low, position, max(groups)),

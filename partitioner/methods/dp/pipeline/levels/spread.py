@@ -1,4 +1,4 @@
-"""One stage on all devices of a kind in several groups: its states and what it takes of each device."""
+"""The states and the memory of one stage on all devices of a kind in several groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_MEMORY = 1e300
 
 
 def one_stage(kinds: int, kind: int, most: int, dominance: bool) -> DeviceStates:
-    """States of a single stage: how many devices of the kind it has, of `most`."""
+    """Return the states of a single stage: the number of devices of one kind that it has, up to `most`."""
     left = np.zeros((most + 1, kinds), dtype=np.int64)
     left[0, kind] = most
     return DeviceStates(
@@ -26,18 +26,18 @@ def one_stage(kinds: int, kind: int, most: int, dominance: bool) -> DeviceStates
 def spread(
     problem: PipelineProblem, space: StateSpace, behind: int, copies: Ints, states: DeviceStates
 ) -> MemoryModel:
-    """What one stage takes of each device, infinitely much with a number of devices it may not have.
+    """Return the memory that one stage takes on each device, infinity for numbers of devices not in `copies`.
 
     Parameters
     ----------
     problem, space
         The problem on the devices of one group, and its states.
     behind
-        The devices in use by the stages after it.
+        The number of devices of the stages after it.
     copies
         The numbers of devices that it may have.
     states
-        Its states, from `one_stage`.
+        Its states, from :func:`one_stage`.
     """
     pipeline = problem.pipeline
     most = int(copies.max())

@@ -1,4 +1,4 @@
-"""Tables over a lattice for devices in groups, as the brackets ask for them."""
+"""The tables over a lattice for devices in groups, in the form that the brackets use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEW_STATES = 64
 
 
 class LevelsTables:
-    """As :class:`partitioner.methods.dp.pipeline.tables.PipelineTables`, for devices in groups."""
+    """The source of tables, as :class:`partitioner.methods.dp.pipeline.tables.PipelineTables`, for levels."""
 
     def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
@@ -34,11 +34,11 @@ class LevelsTables:
         self._known: Known = {}
 
     def filling(self, threshold: float, floor: float) -> LevelsFilling:
-        """Chains of smallest largest loads up to a threshold; those up to the floor are not told apart."""
+        """Return a search of least largest loads up to a threshold; those up to the floor count as equal."""
         return LevelsFilling(self, self._target(threshold, threshold, floor, summed=False), self._known)
 
     def summing(self, threshold: float, limit: float) -> LevelsFilling:
-        """Chains of smallest sums of loads up to a limit, with no load above the threshold."""
+        """Return a search of least sums of loads up to a limit, with no load above the threshold."""
         return LevelsFilling(self, self._target(threshold, limit, 0.0, summed=True), {})
 
     def _target(self, threshold: float, limit: float, floor: float, summed: bool) -> SearchTarget:
@@ -49,14 +49,14 @@ class LevelsTables:
 
 
 class LevelsFilling:
-    """Chains through all groups, extended from the empty ideal up.
+    """A search of chains through all groups, which are extended from the empty ideal up.
 
     Attributes
     ----------
     ideal
-        The next ideal to extend; done at the last one.
+        The next ideal to extend; at the last one the search is complete.
     steps
-        About how many steps were made.
+        The approximate number of steps so far.
     """
 
     def __init__(self, tables: LevelsTables, target: SearchTarget, known: Known) -> None:
@@ -74,15 +74,15 @@ class LevelsFilling:
 
     @property
     def steps(self) -> int:
-        """About how many steps were made."""
+        """The approximate number of steps so far."""
         return self.chain.steps
 
     def advance(self, budget: int) -> None:
-        """Go on for about `budget` steps."""
+        """Continue for about `budget` steps."""
         self.chain.advance(budget)
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """The objective of the best chain for all, and its stages, in the turned order."""
+        """Return the value and the stages of the best chain that holds all; None if there is none."""
         limits, groups = self.tables.problem.pipeline.limits, self.tables.segments.layout.groups
         ends = [
             end
@@ -97,6 +97,6 @@ class LevelsFilling:
 
 
 def group_bytes(problem: PipelineProblem) -> int:
-    """Bytes that a search over levels takes for each ideal, beside the lattice."""
+    """Return the bytes that a search over levels takes for each ideal, in addition to the lattice."""
     group = replace(problem, count=layout_of(problem).size)
     return BYTES_PER_STATE * state_count(group) + problem.n

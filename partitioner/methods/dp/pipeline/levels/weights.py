@@ -1,4 +1,4 @@
-"""Which segments are too heavy for the devices of their groups, transfers at their ends included."""
+"""The weights of segments, by which those too heavy for the devices of their groups are ruled out."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Weights:
     Attributes
     ----------
     remaining
-        Shape (I,): the weight of what an ideal does not hold.
+        Shape (I,): the weight of the supernodes outside an ideal.
     price
-        What a transfer that costs 1 takes of the joint capacity, at least.
+        The least share of the joint capacity that a transfer of cost 1 takes.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Weights:
         self.cut = cut_costs(lattice.parent, lattice.added, costs.net_start, costs.net, *pins)
 
     def capacity(self, free: Ints, threshold: float) -> Floats:
-        """The weight that rows of free devices can take at loads up to a threshold."""
+        """Return the weight that free devices, shape (..., K), can take at loads up to a threshold."""
         capacity = self.relaxation.capacity(threshold, np.maximum(free, 0), self.problem.memory)
         return np.asarray(capacity + SLACK * (self.relaxation.weight.sum() + capacity))
 
     def between(self, share: Bools, prices: Prices) -> Floats:
-        """Shape (n,): the weight of the supernodes of a segment, transfers over its ends included."""
+        """Return the weights of supernodes, (n,), plus those of transfers over the ends of a segment."""
         if not self.price:
             return self.relaxation.weight
         nets = self.problem.nets
@@ -55,20 +55,20 @@ class Weights:
     def too_heavy(
         self, members: Bools, low: int, highs: Ints, prices: Prices, rest: int, threshold: float
     ) -> Bools:
-        """Shape of `highs`: is a segment too heavy for its group, or all after it for `rest` groups?
+        """Return for each of `highs` whether a segment is too heavy for its group, or the rest for `rest`.
 
         Parameters
         ----------
         members
             Shape (I, n): the supernodes of every ideal.
         low, highs
-            Where the segment starts, and where it may end.
+            The ideal at which the segment starts, and those at which it may end.
         prices
-            What it pays for nets that cross its ends.
+            The prices of nets that cross its ends.
         rest
-            How many groups are left for what comes after it.
+            The number of groups that are left after it.
         threshold
-            What devices may be loaded to.
+            The largest load.
         """
         weight, nets = self.remaining, self.problem.nets
         enter, leave = nets.cost * prices.enter, nets.cost * prices.leave
