@@ -1,4 +1,4 @@
-"""An argument of a command: its name, its help, and what the parser is told of it."""
+"""An argument of a command: its name, its help, and its keywords for argparse."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Section:
-    """Arguments that stand together in the help of a command, under a title."""
+    """A group of arguments with a title in the help of a command."""
 
     title: str
     arguments: tuple[Argument, ...]

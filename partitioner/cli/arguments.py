@@ -88,7 +88,7 @@ class _Words(NamedTuple):
 
 
 def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
-    """Return the parser; `commands` has a function for every command that shall run."""
+    """Return the parser; `commands` has the function that runs each command."""
     parser = argparse.ArgumentParser(
         prog="partitioner",
         description="Split a neural network's graph over devices, with a proof of how good the split is.",
@@ -105,7 +105,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def _commands() -> dict[str, _Words]:
-    """Return the help and the arguments of every command, with the options that there are now."""
+    """Return the help and the arguments of every command, with the options that are registered now."""
     return {
         "solve": _Words("find the best split of a workload", "WORKLOAD", solve_sections()),
         "evaluate": _Words("compute the value of a placement and check its rules", "WORKLOAD PLAN", EVALUATE),

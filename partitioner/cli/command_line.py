@@ -102,7 +102,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _asked(options: argparse.Namespace, graph: Graph, plan: PlanRecord, objective: str) -> dict[str, Any]:
-    """What the placement is evaluated with: what the plan says of itself, changed by the options."""
+    """Return the arguments of the evaluation: those that the plan contains, changed by the options."""
     terms = objective_of(objective).terms
     known = evaluation_arguments(plan, graph, terms, {})
     constraints = read_constraints(options, graph, known.get("constraints"))
@@ -143,7 +143,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def run() -> NoReturn:
-    """Entry point of the ``partitioner`` program; whoever reads its output may leave before the end."""
+    """Run the ``partitioner`` program; a closed pipe of its output is no error."""
     try:
         code = main()
         sys.stdout.flush()

@@ -15,7 +15,7 @@ from partitioner.planning.comparison.runs import INFEASIBLE
 
 
 def compare_all(options: argparse.Namespace) -> None:
-    """Run the methods on a workload and print what each found.
+    """Run the methods on a workload and print the result of each.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def compare_all(options: argparse.Namespace) -> None:
     NoPlanFound
         If no method found a plan.
     PartitionerError
-        If something in files or options is not sound.
+        If a file or an option breaks a rule.
     """
     check_writable(options.output)
     workload = read_workload(options)

@@ -1,4 +1,4 @@
-"""What a command line names: a workload, devices, constraints."""
+"""The files that a command line names: workload, devices, constraints."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PROFILE_OPTIONS = ("bandwidth", "cpu_factor", "inference")
 
 
 def read_workload(options: argparse.Namespace, planned: Devices | None = None) -> Workload:
-    """Read the workload for the devices asked for: JSON, one of PipeDream's profiles, or as a reader does.
+    """Read a workload file for the requested devices: JSON, a profile of PipeDream, or another format.
 
     Devices that a plan is made for, `planned`, take the place of those of the workload.
 
     Raises
     ------
     WorkloadError
-        If a file is not sound.
+        If a file breaks a rule.
     OptionError
         If options do not go together.
     """
@@ -50,7 +50,7 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
 def read_constraints(
     options: argparse.Namespace, graph: Graph, planned: Constraints | None = None
 ) -> Constraints:
-    """The constraints of the file, if one is named, else those of a plan, changed by options of their own."""
+    """Return the constraints of the file, if one is named, else those of a plan, changed by the options."""
     found = load_constraints(options.constraints, graph) if options.constraints else planned or Constraints()
     wanted: dict[str, Any] = {
         "stages": options.stages,
@@ -61,7 +61,7 @@ def read_constraints(
 
 
 def read_transfers(options: argparse.Namespace, planned: Transfers | None = None) -> Transfers | None:
-    """How tensors travel, by the devices file, else by a plan, and by the options; None: as usual.
+    """Return the transfers of the devices file, else of a plan, changed by the options; None for the default.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _profile(options: argparse.Namespace, planned: Devices | None) -> tuple[Grap
 
 
 def _devices(options: argparse.Namespace, devices: Devices) -> Devices:
-    """Those of the devices file, or else of the workload with other counts and another memory."""
+    """Return the devices of the file, else those of the workload, changed by the options."""
     sizes = [name for name in (*COUNTS, "memory") if getattr(options, name) is not None]
     if options.devices:
         if sizes:

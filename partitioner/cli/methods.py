@@ -47,7 +47,7 @@ def list_methods(options: argparse.Namespace) -> None:
 
 
 def letters() -> dict[str, str]:
-    """Return a letter for every objective: the first one of its name that no other one has."""
+    """Return a letter for every objective: the first letter of its name that no earlier objective has."""
     found: dict[str, str] = {}
     for objective in OBJECTIVES:
         wanted = [*objective.upper(), *objective.lower(), "?"]
@@ -65,7 +65,7 @@ def _record(info: MethodInfo) -> dict[str, Any]:
 
 
 def methods_lines(methods: Sequence[MethodInfo], width: int | None = None) -> str:
-    """Return a line for each method: its objectives as letters, and its guarantee as far as there is room."""
+    """Return a line for each method: its objectives as letters, and its guarantee, cut at the width."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), width=max(80, columns(width)))
     table.add_column("method", no_wrap=True)
     table.add_column("for", no_wrap=True)
@@ -104,7 +104,7 @@ def methods_table(methods: Sequence[MethodInfo]) -> str:
 
 
 def backends_table(backends: Sequence[Capability], missing: Collection[str]) -> str:
-    """Return the solvers of integer programs as text: is each here, and what can it do?"""
+    """Return the solvers of integer programs as text: whether each is installed, and its abilities."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("backend", "here", "cores", "solutions"):
         table.add_column(name, overflow="fold")

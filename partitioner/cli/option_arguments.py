@@ -44,7 +44,7 @@ def argument_of(option: Option, default: str = "") -> Argument:
 
 
 def _reading(option: Option) -> dict[str, Any]:
-    """Return what the parser is told of the values of an option."""
+    """Return the keywords for argparse that describe the values of an option."""
     rule = option.rule
     if rule.names and rule.registry is None:
         return {"choices": rule.names}

@@ -1,4 +1,4 @@
-"""``partitioner plot``: pictures into files."""
+"""The command ``partitioner plot``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run_plot(options: argparse.Namespace) -> None:
     Raises
     ------
     WorkloadError
-        If a file is not sound.
+        If a file breaks a rule.
     OptionError
         If the file's name ends in none of the formats, or options do not go together.
     BackendUnavailable
@@ -60,7 +60,7 @@ def run_plot(options: argparse.Namespace) -> None:
 
 
 def _drawn(picture: Callable[[argparse.Namespace], Axes], options: argparse.Namespace, suffix: str) -> bytes:
-    """The picture as a file's content, the same for the same input."""
+    """Return the content of the picture's file, which is the same for the same input."""
     try:
         import matplotlib
         from matplotlib import pyplot, style
@@ -143,14 +143,14 @@ PLOT = (
 
 
 def _read(options: argparse.Namespace) -> tuple[Workload, PlanRecord]:
-    """The workload on the devices asked for, by default those of the plan, and the plan."""
+    """Return the workload on the requested devices, by default those of the plan, and the plan."""
     record = load_record(options.plan)
     workload = read_workload(options, record.hardware)
     return workload, resolved(record, workload.graph, workload.devices)
 
 
 def _evaluated(workload: Workload, record: PlanRecord) -> Evaluation:
-    """The loads of the plan as a pipeline, whatever it is made for."""
+    """Return the loads of the plan as a pipeline, for a plan of any objective."""
     given = evaluation_arguments(record, workload.graph, OBJECTIVES[DEFAULT].terms, {})
     return evaluate(workload.graph, workload.devices, record.placement, DEFAULT, **given)
 

@@ -1,4 +1,4 @@
-"""Progress on the terminal; nothing where standard error is not one."""
+"""Progress on the terminal; nothing is written if standard error is not one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ProgressLine:
-    """One line on standard error that says how far a run has come, gone when it ends."""
+    """A line on standard error with the progress of a run, which is erased at the end."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
@@ -41,7 +41,7 @@ class ProgressLine:
 
 
 def progress_text(progress: Progress) -> str:
-    """How far a run has come, in one line.
+    """Return the progress of a run in one line.
 
     Examples
     --------

@@ -49,7 +49,7 @@ PROFILE = Section(
 
 
 def devices(owner: str) -> Section:
-    """Return what replaces the devices of a workload or a plan."""
+    """Return the arguments that replace the devices of a workload or a plan."""
     return Section(
         f"devices, in place of those {owner}",
         (
@@ -83,7 +83,7 @@ def devices(owner: str) -> Section:
 
 
 def constraints(otherwise: str) -> Section:
-    """Return what else a plan must keep to; `otherwise` says what holds without an option."""
+    """Return the arguments of constraints; `otherwise` is the default in words."""
     return Section(
         "constraints on the plan",
         (
@@ -115,7 +115,7 @@ def constraints(otherwise: str) -> Section:
 
 
 def transfers(otherwise: str) -> tuple[Argument, ...]:
-    """Return how tensors travel between two devices; `otherwise` says where that is read by default."""
+    """Return the arguments of transfers; `otherwise` says where they are read by default."""
     return (
         flag(
             "--contention",

@@ -81,12 +81,12 @@ SIMULATE = (
 
 
 def simulate_plan(options: argparse.Namespace) -> None:
-    """Simulate a plan under a schedule, or compare all schedules; print what came out, write files.
+    """Simulate a plan under a schedule, or compare all schedules; print the result and write files.
 
     Raises
     ------
     PartitionerError
-        If something in files or options is not sound, or a file cannot be written.
+        If a file or an option breaks a rule, or a file cannot be written.
     """
     if options.compare and (options.output or options.csv) and not options.schedule:
         raise OptionError("--output and --csv are about one schedule: --compare needs --schedule with them")
@@ -104,7 +104,7 @@ def simulate_plan(options: argparse.Namespace) -> None:
 
 
 def simulation_arguments(options: argparse.Namespace, record: PlanRecord) -> dict[str, Any]:
-    """Return the plan and the number of samples, by the options or else by the plan itself."""
+    """Return the schedule and the number of samples: those of the options, else those of the plan."""
     return {
         "plan": record.placement,
         "microbatches": record.microbatches if options.microbatches is None else options.microbatches,
@@ -129,14 +129,14 @@ def _simulated(options: argparse.Namespace, workload: Workload, record: PlanReco
 
 
 def _ranks(workload: Workload, record: PlanRecord) -> list[str]:
-    """The devices in the order of their first stages, as :func:`torch_ranks` writes them."""
+    """Return the devices in the order of their first stages, as :func:`torch_ranks` writes them."""
     graph, devices, replicas = workload.graph, workload.devices, record.replicas or None
     passes = read_passes(graph, devices, record.placement, replicas=replicas, order=record.order)
     return [passes.names[device] for device in dict.fromkeys(passes.stage_devices())]
 
 
 def _write(options: argparse.Namespace, timeline: Timeline | None, comparison: Comparison | None) -> None:
-    """The files asked for; a trace shows every schedule that was compared."""
+    """Write the requested files; a trace shows every schedule that was compared."""
     if options.trace is not None:
         runs = {} if timeline is None else {timeline.schedule: timeline}
         if comparison is not None:

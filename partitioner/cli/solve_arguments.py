@@ -1,4 +1,4 @@
-"""What ``solve`` takes, and ``compare`` with few changes: one list of arguments, read by one function."""
+"""The arguments of ``solve``, and of ``compare``, which takes the same with few changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far any placement is from the best one: a bound for plans of every origin."""
+"""A lower bound for any placement, wherever it comes from."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def certify(
 
 
 def _asked(devices: Devices, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what plans to compare with are asked for: no solution's own parts but that replicas may be."""
+    """Return the options of the search for a bound: those given, with replicas if the solution has any."""
     requested = {name: value for name, value in given.items() if name not in PARTS}
     if requested.pop("replicas", None):
         requested["replicas"] = max(kind.count for kind in devices.kinds)

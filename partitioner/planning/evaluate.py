@@ -1,4 +1,4 @@
-"""What a placement costs and which rules it breaks, computed from the user's graph alone.
+"""The value of a placement and the rules that it breaks, computed from the user's graph alone.
 
 Nothing here is shared with the methods, so that a plan's value is never a solver's own claim.
 """
@@ -165,7 +165,7 @@ def evaluate(
 def evaluated(
     objective: Objective, graph: Graph, devices: Devices, solution: Solution, terms: Terms
 ) -> Evaluation:
-    """Evaluate a solution, after it is checked that all that is given means something to the objective.
+    """Evaluate a solution, after a check that the objective uses every part and term that is given.
 
     Raises
     ------

@@ -32,7 +32,7 @@ LARGE = 5000  # supernodes for which the relaxation takes too long
 
 @dataclass(frozen=True, eq=False)
 class FirstPlan:
-    """A plan that obeys every rule by the word of the evaluator.
+    """A plan that obeys every rule, according to the evaluator.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class FirstPlan:
     seconds: float = 0.0
 
     def in_place_of(self, outcome: Outcome) -> Outcome:
-        """The plan as the outcome of a run that was ended early without a better one."""
+        """Return the plan as the outcome of a run that was ended early without a better one."""
         bound = max(outcome.bound if np.isfinite(outcome.bound) else 0.0, lower_bound(outcome.problem))
         value = self.outcome.value
         late = outcome.stop_reason == "time_limit"
@@ -67,7 +67,7 @@ class FirstPlan:
 def find_first_plan(
     request: Request, problem: Problem, incumbent: Sequence[Part] | None = None, subgraph: Ints | None = None
 ) -> FirstPlan | None:
-    """Return the best of some quick candidates, and of what the user gave.
+    """Return the best of some quick candidates and of the warm start.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def find_first_plan(
 def evaluation_of(
     request: Request, placement: Placement, subgraphs: Mapping[NodeId, int] | None, known: FirstPlan | None
 ) -> Evaluation:
-    """Return what the evaluator says of a placement; of the first plan, if it is known, what it has said."""
+    """Return the evaluation of a placement; that of the first plan is not computed again."""
     if known is not None and (known.placement, known.subgraphs) == (placement, subgraphs):
         return known.evaluation
     return request.evaluated(placement, subgraphs)
@@ -112,7 +112,7 @@ def _given(
 
 
 def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPlan | None:
-    """What the evaluator says of a candidate; None if it breaks a rule."""
+    """Return the evaluation of a candidate; None if it breaks a rule."""
     graph, devices = request.workload.graph, request.workload.devices
     placement = expand(graph, devices, outcome)
     if placement is None or len(set(placement.order)) < len(placement.order):
@@ -131,7 +131,7 @@ def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPla
 
 
 def lower_bound(problem: Problem) -> float:
-    """A bound on the objective that takes little time; 0 where every one would take long or none is known."""
+    """Return a lower bound that takes little time to compute; 0 if there is none."""
     if problem.n > LARGE or problem.measure is Measure.OTHER:
         return 0.0
     relaxation = relax(problem)

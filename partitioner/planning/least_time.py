@@ -1,4 +1,4 @@
-"""The least time that a graph takes, whatever is asked: a limit below it is refused before any work."""
+"""The least time that any call on a graph takes: a time limit below it is refused before any work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OTHERS = (22e-6, 2.5e-6)
 
 
 def least_time_limit(measure: Measure, nodes: int, edges: int) -> float:
-    """Return the least limit in seconds that a run on so many nodes and edges can keep, within `GRACE`.
+    """Return the least time limit in seconds that a run on a graph of this size can keep, within `GRACE`.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def least_time_limit(measure: Measure, nodes: int, edges: int) -> float:
 
 
 def check_time_limit(graph: Graph, measure: Measure, time_limit: object) -> None:
-    """Refuse a limit that is over before there can be a plan.
+    """Refuse a time limit within which there can be no plan.
 
     Raises
     ------

@@ -29,7 +29,7 @@ SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
 
 @dataclass(frozen=True)
 class Objective:
-    """What an objective means for all that depends on it.
+    """An objective: what other parts of the package must know of it.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Objective:
                 raise OptionError(f"objective {shown(self.name)}: {name} = {value}: must be {rule}")
 
     def automatic(self, split: str, features: Sequence[str]) -> str:
-        """Return the method that ``"auto"`` takes for a split, given what the method must know of."""
+        """Return the method that ``"auto"`` takes for a split and the features that the method must have."""
         if split != "chain":
             return self.method
         return self.extended_method if features and self.extended_method else self.chain_method or self.method

@@ -18,7 +18,7 @@ SECTIONS = (WANTED, LIMITS, PIPELINES, PLACING)
 
 
 class Requested(NamedTuple):
-    """What a call asks for, as far as effects of options depend on it."""
+    """The part of a call on which the effects of options depend."""
 
     objective: Objective
     split: str
@@ -92,7 +92,7 @@ class Option:
 
     @property
     def shown_default(self) -> str:
-        """The default in words, with its meaning.
+        """The default as text, with its meaning.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What becomes of options without an effect: refused, or noted in the plan where that does no harm."""
+"""Options that have no effect on a call: refused, or noted in the plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partitioner.planning.option_records.table import OPTIONS
 
 
 def notes_on_options(given: Mapping[str, Any], requested: Requested) -> tuple[str, ...]:
-    """Return a note for every option that was given and has no effect, which does no harm.
+    """Return a note for every option that was given and has no effect, and need not be refused.
 
     Defaults that are given count as not given.
 

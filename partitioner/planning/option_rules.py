@@ -1,4 +1,4 @@
-"""The rules for values of options: what a value may be in words, its check, its type on a command line."""
+"""The rules for values of options: each has a text, a check and a type for the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 10**9  # seconds, and the largest fraction
 
 @dataclass(frozen=True)
 class Rule:
-    """What the value of an option may be.
+    """A rule for the values of an option.
 
     Parameters
     ----------
@@ -64,18 +64,18 @@ TEXT = Rule("a text", lambda value: isinstance(value, str), str)
 
 
 def count(most: int = MANY, optional: bool = False) -> Rule:
-    """Return the rule of a number of things; with `optional`, it may be None."""
+    """Return the rule for a count, an integer from 1; with `optional`, it may be None."""
     words = f"an integer of at least 1 and at most {most:,}"
     return Rule(words, lambda v: (optional and v is None) or is_count(v, 1, most), int)
 
 
 def number(words: str, holds: Callable[[Any], bool], optional: bool = False) -> Rule:
-    """Return the rule of an integer or a float that is within limits."""
+    """Return the rule for an integer or a float within limits."""
     return Rule(words, lambda v: (optional and v is None) or (_is_number(v) and holds(v)), float)
 
 
 def name_among(names: tuple[str, ...], words: str = "", optional: bool = False) -> Rule:
-    """Return the rule of a value that is one of some texts."""
+    """Return the rule for a value that must be one of some texts."""
     known = (*names, None) if optional else names
     return Rule(
         words or f"one of {', '.join(names)}",
@@ -86,12 +86,12 @@ def name_among(names: tuple[str, ...], words: str = "", optional: bool = False) 
 
 
 def name_in(registry: Registry[Any], words: str, *further: str) -> Rule:
-    """Return the rule of a value that is the name of a record, or one of `further`."""
+    """Return the rule for the name of a registered record, or one of `further`."""
     return Rule(words, kind=str, names=further, registry=registry)
 
 
 def instance(kind: type, words: str = "") -> Rule:
-    """Return the rule of an object of a type."""
+    """Return the rule for an object of a type."""
     return Rule(words or f"a {kind.__name__}", lambda value: isinstance(value, kind))
 
 

@@ -128,7 +128,7 @@ def cores_for(workers: int | None) -> tuple[int, tuple[str, ...]]:
 
 
 def check_transfer_factors(objective: Objective, devices: Devices) -> None:
-    """Refuse factors of transfers where the objective knows none.
+    """Refuse transfer factors if the objective does not use them.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def split_for(objective: Objective, split: str | None, method: str = "auto") -> 
 
 
 def _check_batch(objective: Objective, schedule: str | None, microbatches: int | None) -> None:
-    """Refuse an objective or a schedule that needs the size of a batch without it."""
+    """Refuse an objective or a schedule that needs `microbatches` if it is not given."""
     needed = {
         f"objective {objective.name!r}": "microbatches" in objective.needs,
         f"schedule {schedule!r}": schedule in HOLD_A_BATCH,

@@ -1,4 +1,4 @@
-"""What a call asks for, checked, and what follows from it for a method and for the evaluator."""
+"""A checked request, and what a method and the evaluator are given for it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ANY_PLAN = 0.999  # a gap that any plan closes
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A plan that is asked for.
+    """A request for a plan, checked.
 
     Parameters
     ----------
@@ -60,16 +60,16 @@ class Request:
 
     @cached_property
     def demands(self) -> Demands:
-        """What constraints demand of each node."""
+        """The constraints, resolved for each node."""
         return demands_of(self.workload.graph, self.workload.devices, self.options.regime.constraints)
 
     def fitted(self) -> Graph:
-        """The graph as the devices run it."""
+        """Return the graph with the times, sizes and limits that hold on the devices."""
         by_schedule = self.options.regime.schedule is not None
         return fit(self.workload.graph, self.workload.devices, self.demands, by_schedule)
 
     def problem(self) -> Problem:
-        """What the method is given: the fitted graph, contracted as far as nothing is lost."""
+        """Return the problem for the method: the fitted graph, contracted as far as an optimum is kept."""
         devices, options, demands = self.workload.devices, self.options, self.demands
         extended = "replicas" in self.info.features or bool(options.regime.features(devices))
         goal = Goal(
@@ -85,7 +85,7 @@ class Request:
         return self.objective.contract(self.fitted(), devices, goal)
 
     def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
-        """What the evaluator says of a placement."""
+        """Return the evaluation of a placement."""
         regime, terms = self.options.regime, self.objective.terms
         known: dict[str, Any] = {
             "subgraphs_per_accelerator": self.options["subgraphs_per_accelerator"],
@@ -108,7 +108,7 @@ class Request:
         return evaluated(self.objective, self.workload.graph, self.workload.devices, solution, under)
 
     def conflicting_constraints(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
-        """What finds the demands without one of which there is a plan."""
+        """Return a function that finds constraints of which each makes a plan possible if it is dropped."""
 
         def has_plan(fewer: Regime, seconds: float) -> bool:
             options = Options({**self.options.values, **vars(fewer)})
@@ -120,7 +120,7 @@ class Request:
 
 
 def plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a call as plain data."""
+    """Return the options of a call as plain data."""
     return {
         k: v.as_dict() if isinstance(v, Constraints | Transfers | Placer) else v for k, v in options.items()
     }

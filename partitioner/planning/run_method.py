@@ -1,4 +1,4 @@
-"""A run of a method, which ends in time, or by request, with a plan if there is one."""
+"""The run of a method, which ends by the time limit or by request, with the best plan so far."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPARE = 0.6  # seconds by which a run may exceed its limit for that
 def run_method(
     info: MethodInfo, problem: Problem, settings: Settings, first: Callable[[], FirstPlan | None]
 ) -> tuple[Outcome, FirstPlan | None]:
-    """Return what the method finds, or the first plan where it was ended before it found a better one.
+    """Return the outcome of the method, or the first plan if the run was ended before there was a better one.
 
     The first plan comes in addition, if it was made.
 
@@ -53,7 +53,7 @@ def run_method(
 
 
 def _with_time_to_evaluate(settings: Settings, seconds: float) -> Settings:
-    """The settings with an earlier deadline where evaluating the first plan took long."""
+    """Return the settings, with an earlier deadline if evaluating the first plan took long."""
     clock, needed = settings.clock, OVER_FIRST * seconds - SPARE
     return replace(settings, clock=replace(clock, limit=clock.limit - needed)) if needed > 0 else settings
 
@@ -70,20 +70,20 @@ def _run(info: MethodInfo, problem: Problem, settings: Settings, dispensable: bo
 
 
 class BestSoFar:
-    """Passes progress on with the smallest value told so far, whoever found it."""
+    """A progress callback that passes reports on with the smallest value reported so far."""
 
     def __init__(self, listener: Callable[[Progress], None]) -> None:
         self.listener, self.value, self.bound = listener, math.inf, 0.0
 
     def __call__(self, progress: Progress) -> None:
-        """Pass it on; of what compiles nothing new is known."""
+        """Pass a report on; reports of compiling have no value of their own."""
         self.value = min(self.value, progress.value)
         self.bound = self.bound if progress.phase == COMPILING else progress.bound
         self.listener(replace(progress, value=self.value, bound=self.bound))
 
 
 def notes_on_kernels(clock: Clock) -> tuple[str, ...]:
-    """How long kernels were compiled during a run, and where they are kept if that is an unusual place."""
+    """Return notes on how long kernels were compiled, and on a cache folder that is not the default."""
     compiled = sys.modules.get("partitioner.base.compiled")  # loaded only with a method that has kernels
     where = "" if compiled is None else compiled.cache_note()
     if not clock.compiled:

@@ -1,4 +1,4 @@
-"""The door: what a user asks for, and who answers."""
+"""The public function `solve`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holding a method to its word: its value, the rules, the shape of its plan, its bound."""
+"""The comparison of what a method claims with its evaluation: value, rules, shape of the plan, bound."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TOLERANCE = 1e-9
 
 
 def confirm(evaluation: Evaluation, outcome: Outcome, devices: Devices) -> None:
-    """Compare what a method claims of its plan with what the evaluator finds.
+    """Compare the value that a method claims for its plan with its evaluation.
 
     Raises
     ------
     ContradictionError
-        If the evaluator sees it differently.
+        If they differ, or the plan breaks a rule.
     """
     if not math.isclose(evaluation.value, outcome.value, rel_tol=TOLERANCE, abs_tol=1e-300):
         claim = f"the method claims {outcome.value!r}, the evaluator finds {evaluation.value!r}"
@@ -38,7 +38,7 @@ def confirm(evaluation: Evaluation, outcome: Outcome, devices: Devices) -> None:
 
 
 def misshapen(evaluation: Evaluation, problem: Problem, devices: Devices) -> str:
-    """In what the placement is not of the shape asked for; empty if it is."""
+    """Return in which way the placement has another shape than requested; empty if it has that shape."""
     shape = evaluation.shape
     if isinstance(problem, SampleProblem):
         return ""  # its subgraphs are judged with the rules
@@ -59,7 +59,7 @@ def no_plan(
     conflicting_constraints: Callable[[], tuple[str, ...]] = tuple,
     by_keyboard: bool = True,
 ) -> BaseException:
-    """What to raise when a method found nothing.
+    """Return the error to raise if a method found no plan.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A plan to start from, as a method reads it."""
+"""The warm start of a call, in the form that methods take."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ USUAL = Regime()
 def start_from(
     problem: Problem, graph: Graph, devices: Devices, warm_start: AnySolution | None, regime: Regime = USUAL
 ) -> tuple[list[Part] | None, Ints | None]:
-    """The parts of a warm start, and for latency the subgraph of every supernode, shape (n,).
+    """Return the parts of a warm start, and for latency the subgraph of every supernode, shape (n,).
 
-    Both are None unless it is feasible and of the shape asked for. Where devices are wired in levels,
-    none is used.
+    Both are None unless it is feasible and of the requested shape, and if devices are in levels.
     """
     if warm_start is None or devices.levels:
         return None, None
@@ -53,7 +52,7 @@ def unused_start(
 
 
 def subgraphs_of(problem: Problem, graph: Graph, schedule: Schedule | None) -> Ints | None:
-    """Shape (n,): the index of every supernode's subgraph; None without a schedule."""
+    """Return the index of every supernode's subgraph, shape (n,); None without subgraphs."""
     if schedule is None:
         return None
     slot = np.zeros(problem.n, dtype=np.int64)
@@ -65,7 +64,7 @@ def subgraphs_of(problem: Problem, graph: Graph, schedule: Schedule | None) -> I
 def _evaluated(
     problem: Problem, graph: Graph, devices: Devices, start: Solution, regime: Regime
 ) -> Evaluation:
-    """Return what the warm start is worth; only for latency does that depend on the objective."""
+    """Return the evaluation of the warm start; only for latency does it depend on the objective."""
     if not isinstance(problem, SampleProblem):
         return evaluate(
             graph,

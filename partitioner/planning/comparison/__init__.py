@@ -1,1 +1,1 @@
-"""Side by side: methods on one workload, schedules of one plan."""
+"""Comparisons of methods on one workload, and of schedules for one plan."""

@@ -1,4 +1,4 @@
-"""Methods compared, as text for people."""
+"""A comparison of methods as a text table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compared_table(
     contradictions: Sequence[str],
     width: int | None = None,
 ) -> str:
-    """Return a line for each plan in the order given, then why some methods have none, then bugs.
+    """Return a line for each plan, then the reasons of methods without a plan, then contradictions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every method makes of a workload, best first."""
+"""Comparisons of methods on one workload, the best plan first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Report = Callable[[Progress], None]
 
 @dataclass(frozen=True, eq=False)
 class MethodComparison:
-    """The methods on a workload: those with a plan first, the best value first.
+    """A comparison of methods on a workload: those with a plan first, the best value first.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class MethodComparison:
         return self.compared[0] if self.compared[0].plan is not None else None
 
     def gap(self, one: Compared) -> float:
-        """How far its value may be from the optimum of its split: (value - bound) / value."""
+        """The largest possible distance from the optimum of its split: (value - bound) / value."""
         return (one.value - self.bounds[one.split]) / one.value if one.value > 0 else 0.0
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Bugs, in words: plans that the evaluator contradicts, bounds above values of their split."""
+        """Plans that the evaluator contradicts, and bounds above values of their split, in words."""
         words = [
             f"{one.method}, {one.split} split: {one.reason}" for one in self.compared if one.against == BUG
         ]
@@ -78,11 +78,11 @@ class MethodComparison:
         return tuple(words)
 
     def summary(self, width: int | None = None) -> str:
-        """A text table of at most `width` columns, by default the terminal's."""
+        """Return a text table of at most `width` columns, by default the terminal's."""
         return compared_table(self._head(), self.compared, self.bounds, self.contradictions, width)
 
     def _head(self) -> str:
-        """The best plan of all, and what the bounds are."""
+        """Return the lines above the table: the best plan, and what the gap means."""
         best = self.best
         if best is None:
             return f"{self.objective}: no method found a plan"
@@ -95,7 +95,7 @@ class MethodComparison:
         )
 
     def to_json(self) -> str:
-        """The methods and their figures as one JSON object."""
+        """Return the methods and their figures as one JSON object."""
         record = {"objective": self.objective, "time_limit": self.time_limit, "seed": self.seed}
         rows = {"methods": [self._record(one) for one in self.compared]}
         rest = {"bounds": dict(self.bounds), "contradictions": list(self.contradictions)}
@@ -210,7 +210,7 @@ def _interrupted(one: Compared) -> bool:
 
 
 def _bounds(found: Sequence[Compared], nested: bool) -> dict[str, float]:
-    """The best bounds of each split; with `nested`, every chain is convex."""
+    """Return the best bound of each split; with `nested`, every chain counts as convex."""
     best: dict[str, float] = {}
     for split in sorted({one.split for one in found}, key=SHAPES.index):
         freer = SHAPES[SHAPES.index(split) :] if nested else (split, SHAPES[-1])
@@ -219,7 +219,7 @@ def _bounds(found: Sequence[Compared], nested: bool) -> dict[str, float]:
 
 
 def _teller(what: str, found: Sequence[Compared], report: Report | None) -> Report | None:
-    """What tells of one method's progress under its name, and at once that it starts."""
+    """Return a callback that reports the start of a method and then its progress, under its name."""
     if report is None:
         return None
     report(Progress(f"{what}: starting", 0, 0, min((one.value for one in found), default=math.inf), 0.0, 0.0))

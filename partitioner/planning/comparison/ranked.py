@@ -1,4 +1,4 @@
-"""One schedule of a comparison, with its figures."""
+"""A schedule of a comparison, with its figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partitioner.schedule import Timeline
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """One schedule.
+    """A schedule, and what it costs for the plan.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Ranked:
 
     @property
     def feasible(self) -> bool:
-        """Whether it can be used."""
+        """Whether the schedule suits the plan and keeps to the memory limits."""
         return not self.against
 
     @property
@@ -40,7 +40,7 @@ class Ranked:
         return math.inf if self.timeline is None else self.timeline.makespan
 
     def as_dict(self) -> dict[str, Any]:
-        """The schedule and its figures as plain data."""
+        """Return the schedule and its figures as plain data."""
         record: dict[str, Any] = {"schedule": self.schedule, "feasible": self.feasible}
         record["against"] = self.against
         if self.timeline is None:
@@ -58,12 +58,12 @@ class Ranked:
 
 
 def bubble_share(timeline: Timeline) -> float:
-    """Return the share of the devices' time, over all devices in use, in which they do nothing."""
+    """Return the fraction of time in which the devices in use are idle, over all of them."""
     return float(timeline.bubble.mean())
 
 
 def fullest_device(timeline: Timeline) -> int:
-    """Return the index of the device that is nearest to its memory limit, without limits that holds most."""
+    """Return the index of the device nearest to its memory limit; without limits, the fullest one."""
     limited = np.isfinite(timeline.memory_limit)
     if not limited.any():
         return int(timeline.peak_memory.argmax())

@@ -1,4 +1,4 @@
-"""Which methods a comparison runs on which splits, and what became of each."""
+"""The runs of a comparison: a method on a split, and its result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ AGAINST = {
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """One method on one split.
+    """The result of one method on one split.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Compared:
 def runs_of(
     objective: Objective, split: str | None, methods: Sequence[str] | None, composed: bool = False
 ) -> list[tuple[str, str]]:
-    """The methods to run, each with a split; those that are named come whether they can or not.
+    """Return the methods to run, each with a split; named methods are included even if they cannot run.
 
     The placer made of the user's own parts is run if it is named or if there are such parts.
     """
@@ -120,7 +120,7 @@ def backends_of(methods: Sequence[str], backend: str) -> dict[str, str]:
 
 
 def _splits(info: MethodInfo, objective: Objective, split: str | None, named: bool) -> tuple[str, ...]:
-    """The splits on which to run a method; none if it cannot do what is asked and was not named."""
+    """Return the splits on which to run a method; none if it cannot do what is asked and was not named."""
     asked = split or (objective.splits[0] if len(objective.splits) == 1 else None)
     able = info.splits_for(objective.name)
     known = [shape for shape in SHAPES if shape in able and asked in (None, shape)]
@@ -134,7 +134,7 @@ def _splits(info: MethodInfo, objective: Objective, split: str | None, named: bo
 def run_method(
     graph: Graph, devices: Devices, objective: str, name: str, split: str, options: Mapping[str, Any]
 ) -> Compared:
-    """One method; what it cannot do is an answer, too."""
+    """Run one method and return its result; a refusal is a result, too."""
     started = time.perf_counter()
     plan, against, reason = None, "", ""
     try:
@@ -147,7 +147,7 @@ def run_method(
 
 
 def _share(load: DeviceLoad) -> float:
-    """How full the device is; 0 without a limit."""
+    """Return the fraction of its memory limit that a device holds; 0 without a limit."""
     if load.memory_limit is None:
         return 0.0
     return load.memory / load.memory_limit if load.memory_limit else float(load.memory > 0)

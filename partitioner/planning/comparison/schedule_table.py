@@ -1,4 +1,4 @@
-"""Schedules compared, as text for people."""
+"""A comparison of schedules as a text table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every schedule would make of a plan, best first."""
+"""Comparisons of schedules for one plan, the fastest first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALWAYS = "single_stream"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The schedules of a plan: those that can be used first, the fastest first.
+    """A comparison of schedules for a plan: those that can be used first, the fastest first.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Comparison:
         return self.ranked[0] if self.ranked[0].feasible else None
 
     def summary(self, width: int | None = None) -> str:
-        """A text table of at most `width` columns, by default the terminal's."""
+        """Return a text table of at most `width` columns, by default the terminal's."""
         verdict = "no schedule can be used" if self.best is None else f"{self.best.schedule} is the fastest"
         head = (
             f"{self.microbatches} microbatches: {verdict}; "
@@ -66,7 +66,7 @@ class Comparison:
         return ranked_table(head, self.ranked, self.notes, width)
 
     def to_json(self) -> str:
-        """The schedules and their figures as one JSON object."""
+        """Return the schedules and their figures as one JSON object."""
         record: dict[str, Any] = {"microbatches": self.microbatches, "bound": self.bound}
         record |= {"notes": list(self.notes)} if self.notes else {}
         return json.dumps(record | {"schedules": [one.as_dict() for one in self.ranked]}, indent=1)
@@ -129,7 +129,7 @@ def compare_schedules(
 
 
 def _judged(timeline: Timeline, memory: float | None) -> Ranked:
-    """The schedule of a timeline, under a memory limit of its own if there is one."""
+    """Return the record of a simulated schedule; `memory` replaces the memory limits if it is given."""
     if memory is not None:
         limit = np.full(len(timeline.devices), memory * (1 + MEMORY_TOLERANCE))
         timeline = replace(timeline, memory_limit=limit)

@@ -1,4 +1,4 @@
-"""Pipelines that differ by one supernode at the boundary of two stages."""
+"""Moves of one supernode over the boundary of two stages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from partitioner.workload.graph import Bools
 
 
 def boundary_moves(problem: Problem, stage: Ints) -> Iterator[Ints]:
-    """The stages of all supernodes after each move of one of them to the stage before or after.
+    """Yield the stages of all supernodes after each move of one of them to the stage before or after.
 
     A supernode may move to the next stage if nothing of its own stage depends on it, and to the stage
     before if it depends on nothing of its own stage; so chains stay chains. No stage is emptied.
@@ -35,7 +35,7 @@ def boundary_moves(problem: Problem, stage: Ints) -> Iterator[Ints]:
 
 
 def _free(neighbours: Rows, stage: Ints) -> Bools:
-    """Shape (n,): True for supernodes without a neighbour in their own stage."""
+    """Return for each supernode, shape (n,), whether it has no neighbour in its own stage."""
     count = np.diff(neighbours.start)
     owner = np.repeat(np.arange(len(count)), count)
     within = np.bincount(owner[stage[owner] == stage[neighbours.items]], minlength=len(count))

@@ -1,4 +1,4 @@
-"""Pipelines judged by simulation: those of the dynamic program, and what lies near the best."""
+"""Pipelines ranked by simulation: those of the dynamic program, and neighbours of the best one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Simulated:
-    """A pipeline, its simulated makespan, and what the evaluator says of it."""
+    """A pipeline, its simulated makespan and its evaluation."""
 
     placement: Mapping[Any, str]
     order: tuple[str, ...]
@@ -55,7 +55,7 @@ class Ranking:
 
     @property
     def expired(self) -> bool:
-        """Whether the search should end: the time is over, or the user wants it, and there is a plan."""
+        """Whether the search should end: there is a plan, and the time is over or a stop is requested."""
         return self.best is not None and self.settings.expired
 
     def first(self, request: Request, problem: Problem) -> float:
@@ -97,7 +97,7 @@ class Ranking:
         return bound
 
     def refine(self, problem: Problem) -> None:
-        """Move single supernodes over the boundaries of stages as long as that helps."""
+        """Move single supernodes over the boundaries of stages as long as the makespan falls."""
         improved = True
         while improved and self.best is not None:
             improved = False
@@ -114,14 +114,14 @@ class Ranking:
                     break
 
     def _stages(self, problem: Problem, known: Simulated) -> Ints:
-        """Shape (supernodes,): the stage of every supernode of a pipeline."""
+        """Return the stage of every supernode of a pipeline, shape (supernodes,)."""
         number = {name: i for i, name in enumerate(known.order)}
         stage = np.zeros(problem.n, dtype=np.int64)
         stage[problem.member] = [number[known.placement[node]] for node in self.graph.ids]
         return stage
 
     def start_from(self, start: AnySolution) -> None:
-        """Simulate what the user has; a placement without an order in the order of its own shape."""
+        """Simulate the warm start; stages without an order are run in the order of their chain."""
         self.statistics["candidates"] += 1
         known = solution_of(start)
         order = known.order or evaluate(self.graph, self.devices, known.placement).shape.order
@@ -135,7 +135,7 @@ class Ranking:
     def _try(
         self, placement: Mapping[Any, str], order: tuple[str, ...], replicas: Mapping[str, tuple[str, ...]]
     ) -> bool:
-        """Keep a pipeline if it is better; was it?"""
+        """Keep a pipeline if it is better than the best so far, and return whether it is."""
         regime = self.options.regime
         shared = {"replicas": replicas or None, "order": order or None, "microbatches": regime.microbatches}
         given: dict[str, Any] = shared | {"schedule": regime.schedule}
@@ -150,7 +150,7 @@ class Ranking:
         return True
 
     def _timed(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Options of a call that may take half of the time that is left."""
+        """Return the options of a call that may take half of the remaining time."""
         given = given | {"fallback": self.best is None}
         if self.settings.deadline is None:
             return given

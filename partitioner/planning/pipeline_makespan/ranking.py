@@ -45,7 +45,7 @@ def solve_makespan(
     stop: StopEvent | None,
     **method_options: Any,
 ) -> Plan:
-    """Objective ``"makespan"`` of :func:`partitioner.solve`, which says what the arguments mean.
+    """Find a plan for objective ``"makespan"`` of :func:`partitioner.solve`, which explains the arguments.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _start(ranking: Ranking, warm_start: AnySolution | None) -> tuple[str, ...]:
 
 
 def _search(ranking: Ranking, request: Request, given: dict[str, Any]) -> float:
-    """Simulate a first plan, the candidates, and what lies near the best; return the bound."""
+    """Simulate a first plan, the candidates, and neighbours of the best one; return the lower bound."""
     bound = 0.0
     with suppress(CompilationStopped):
         problem = request.problem()
@@ -128,7 +128,7 @@ def _search(ranking: Ranking, request: Request, given: dict[str, Any]) -> float:
 
 
 def _no_plan(settings: Settings) -> BaseException:
-    """What to raise where no pipeline was found."""
+    """Return the error to raise if no pipeline was found."""
     if settings.interruption.by_keyboard:
         return KeyboardInterrupt()
     why = f" ({settings.stop_reason})" if settings.expired else ": no candidate obeys the rules"

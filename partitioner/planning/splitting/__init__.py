@@ -1,1 +1,1 @@
-"""Operations in parts: dimensions, data-parallel graphs, and the search for what to split."""
+"""Splitting operations into parts: dimensions, data-parallel graphs, and the search for what to split."""

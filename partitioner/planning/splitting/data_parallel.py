@@ -1,4 +1,4 @@
-"""The graph of data parallelism: a copy of a model for each device, and where their gradients meet."""
+"""Graphs of data parallelism: a copy of a model for each device, and the aggregation of gradients."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _names(graph: Graph, replicas: int, source: Ints) -> tuple[NodeId, ...]:
 
 
 def _gradients(graph: Graph) -> tuple[Ints, Floats]:
-    """The nodes whose gradients are aggregated, and the weights that these are of; shape (k,) each."""
+    """Return the nodes whose gradients are aggregated, and the size of their weights, shape (k,) each."""
     place = np.argsort(topological(graph.edges, len(graph)))
     alone = len(graph.color_labels) + np.arange(len(graph))
     owner = np.unique(np.where(graph.color >= 0, graph.color, alone), return_inverse=True)[1]

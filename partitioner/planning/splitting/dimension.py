@@ -9,7 +9,7 @@ from partitioner.base.errors import Flaw, WorkloadError, shown
 
 @dataclass(frozen=True)
 class Dimension:
-    """A dimension of an operation's tensors, and what each of n sub-operations then has (FastT, Section 5.2).
+    """A dimension of an operation's tensors, and the shares of its n sub-operations (FastT, Section 5.2).
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from partitioner.workload.graph import NodeId
 def names_of(
     ids: Sequence[NodeId], draft: Draft, splits: Mapping[int, tuple[Dimension, int]]
 ) -> tuple[NodeId, ...]:
-    """The id of every task: its own, or one such as ``conv/batch/0of2`` that no other node has."""
+    """Return the id of every task: that of its node, or a new one such as ``conv/batch/0of2``."""
     taken, names = set(map(str, ids)), []
     for node, role, i in zip(
         draft.tasks.node.tolist(), draft.role.tolist(), draft.number.tolist(), strict=True
@@ -27,7 +27,7 @@ def names_of(
 
 
 def unused(name: str, taken: set[str]) -> str:
-    """The name, or one like it that is not taken; it is from now on."""
+    """Return the name, or a similar one that is not taken, and mark it as taken."""
     while name in taken:
         name += "'"
     taken.add(name)

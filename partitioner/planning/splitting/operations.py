@@ -1,4 +1,4 @@
-"""Operations in parts: which to split, along which dimension, in how many (OS-DPOS of FastT)."""
+"""The search for operations to split, with their dimensions and numbers of parts (OS-DPOS of FastT)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from partitioner.workload.workload import Workload
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """The answer of :func:`split_operations`.
+    """The result of :func:`split_operations`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def split_operations(
     time_limit: float | None = None,
     reserve_memory: bool = True,
 ) -> SplitPlan:
-    """Split operations on the critical path into parts that run side by side (OS-DPOS of FastT).
+    """Split operations on the critical path into parts that run in parallel (OS-DPOS of FastT).
 
     The search starts from the plan of method ``dpos``. Along the critical path of its schedule, the longest
     operation first, every dimension and number of parts is tried; the best stays if the makespan falls, else

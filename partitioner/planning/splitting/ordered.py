@@ -10,7 +10,7 @@ from partitioner.workload.graph import Graph, Ints
 
 
 def in_order(graph: Graph, order: Ints) -> Graph:
-    """The graph with its nodes in a topological order, and its edges by consumer."""
+    """Return the graph with its nodes in a topological order, and its edges sorted by consumer."""
     edges = np.argsort(order)[graph.edges].reshape(-1, 2)
     by_consumer = np.argsort(edges[:, 1], kind="stable")
     nodes = order.tolist()

@@ -1,4 +1,4 @@
-"""What the options of operation splitting may be."""
+"""The ranges of the options of operation splitting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_ranges(
     data_parallel: object,
     reserve_memory: object,
 ) -> None:
-    """Hold the options of :func:`partitioner.split_operations` to their ranges.
+    """Check that the options of :func:`partitioner.split_operations` are in their ranges.
 
     Raises
     ------

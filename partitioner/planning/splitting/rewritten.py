@@ -1,4 +1,4 @@
-"""Between a graph and its operations in parts: what each part has, and the graph that comes out."""
+"""The graph with some operations split: the share of each part, and the new nodes and edges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Splits = Mapping[int, Choice]
 
 @dataclass(frozen=True, eq=False)
 class Splitter:
-    """Says what the parts of an operation have.
+    """Computes the shares of the parts of an operation.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class Splitter:
 
     @cached_property
     def has_parts(self) -> bool:
-        """Whether the graph tells parameters from other memory."""
+        """Whether the graph distinguishes parameters from other memory."""
         return bool(self.graph.parts.any())
 
     def shares(self, node: int, dimensions: Iterable[Dimension], most: int) -> dict[Choice, Share]:
-        """What the parts of a node have, for every dimension and number of parts up to `most`."""
+        """Return the shares of the parts of a node, for every dimension and number of parts up to `most`."""
         choices = [(d, n) for d in dimensions for n in range(2, most + 1)]
         if not choices:
             return {}
@@ -58,11 +58,11 @@ class Splitter:
         }
 
     def share(self, node: int, dimension: Dimension, count: int) -> Share:
-        """What each of `count` parts of a node has."""
+        """Return the share of each of `count` parts of a node."""
         return self.shares(node, [dimension], count)[dimension, count]
 
     def _times(self, node: int, count: Ints) -> Floats:
-        """Shape (k, D, 3): of a split node, a part and the concatenate node on each device."""
+        """Return the times of split node, part and concatenate node on each device, shape (k, D, 3)."""
         rows = []
         for kind in self.devices.kinds:
             times = np.full((len(count), 3), np.inf)
@@ -74,7 +74,7 @@ class Splitter:
         return np.ascontiguousarray(np.stack(rows, axis=1))
 
     def memory(self, nodes: Ints, divided: Floats, count: Ints) -> tuple[Floats, Floats]:
-        """Size, shape (k,), and parts, shape (5, k), of one part of each of `k` nodes.
+        """Return size, shape (k,), and kinds of memory, shape (5, k), of one part of each of `k` nodes.
 
         Where the graph does not tell parameters from other memory, all of it is taken for parameters.
         """
@@ -84,7 +84,7 @@ class Splitter:
         return self.graph.size[nodes] / (count if self.has_parts else parameters), parts
 
     def graph_of(self, draft: Draft, splits: Splits) -> Graph:
-        """The graph of a draft, its nodes and edges in the order of the tasks.
+        """Return the graph of a draft, its nodes and edges in the order of the tasks.
 
         Parameters
         ----------

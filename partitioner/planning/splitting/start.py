@@ -1,4 +1,4 @@
-"""What operation splitting starts from: the model, or replicas of it, as tasks."""
+"""The graph from which operation splitting starts: the model, or replicas of it, as tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RULE = "must map ids of nodes to dimensions of distinct names"
 
 
 def checked(graph: Graph, dimensions: Dimensions) -> Along:
-    """The dimensions of each node.
+    """Return the dimensions of each node.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def checked(graph: Graph, dimensions: Dimensions) -> Along:
 def start_of(
     graph: Graph, devices: Devices, along: Along, parallel: bool | None, gradient_cost: float | None
 ) -> tuple[Graph, Along]:
-    """The graph to start from, in a topological order, with the dimensions of its nodes.
+    """Return the graph to start from, in a topological order, and the dimensions of its nodes.
 
     Parameters are those of :func:`partitioner.split_operations`.
     """
@@ -74,7 +74,7 @@ def start_of(
 
 
 def holders(graph: Graph, devices: Devices) -> int:
-    """How many devices may run, and hold, the whole model."""
+    """Return how many devices may run, and can hold, the whole model."""
     fitted = fit(graph, devices, demands_of(graph, devices, NONE))
     total = fitted.size.sum()
     return sum(
@@ -85,12 +85,12 @@ def holders(graph: Graph, devices: Devices) -> int:
 
 
 def _price(devices: Devices) -> float:
-    """What a unit of the weights costs on the slowest link; 0 where none is given."""
+    """Return the cost of a unit of weights on the slowest link; 0 if no link is given."""
     return max((1 / kind.bandwidth for kind in devices.kinds if kind.count and kind.bandwidth), default=0.0)
 
 
 def tasks_at(graph: Graph, devices: Devices, transfers: Transfers) -> Tasks:
-    """The operations of a graph in a topological order as tasks, and all devices."""
+    """Return the operations of a graph, in a topological order, as tasks for all devices."""
     fitted = fit(graph, devices, demands_of(graph, devices, NONE))
     groups, order = colocated_groups(fitted), topological(fitted.edges, len(fitted))
     return tasks_of(fitted, devices, groups, transfers, order, most=len(devices.names))
