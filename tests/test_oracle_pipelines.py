@@ -24,7 +24,7 @@ def test_without_extensions_it_is_the_oracle_of_chains(seed: int) -> None:
     assert found is None or expected is None or math.isclose(found, expected, abs_tol=1e-12)
 
 
-@pytest.mark.parametrize("features", [*((feature,) for feature in FEATURES), FEATURES])
+@pytest.mark.parametrize("features", [*(pytest.param((feature,), marks=pytest.mark.slow) for feature in FEATURES), FEATURES])
 def test_a_third_of_the_random_cases_has_a_plan_and_extensions_count(features: tuple[str, ...]) -> None:
     """Each extension changes what is best in some cases."""
     found, changed = 0, 0
