@@ -66,7 +66,8 @@ def test_every_option_has_an_effect_somewhere_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["dp", "single_device", *(pytest.param(name, marks=pytest.mark.slow) for name in ("heft", "metis"))]
+    "method",
+    ["dp", "single_device", *(pytest.param(name, marks=pytest.mark.slow) for name in ("heft", "metis"))],
 )
 def test_defaults_are_never_refused_or_noted(method: str) -> None:
     if method == "metis":
