@@ -1,4 +1,4 @@
-"""Pictures are drawn without a window, once light and, with the slow tests, once dark, and closed after each test."""
+"""Pictures are drawn without a window and closed after each test; slow tests draw them in a dark style too."""
 
 from __future__ import annotations
 
