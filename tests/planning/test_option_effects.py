@@ -100,9 +100,9 @@ def test_options_of_other_methods_are_refused_or_noted(name: str) -> None:
                 ("placer", "list"),
                 ("fusion_range", "celeritas"),
                 ("sct_threshold", "m-sct"),
+                ("transfers", "etf"),
             )
         ),
-        ("transfers", "makespan", "etf"),
         ("orders", "throughput", "dpl"),
         ("memory_budget", "throughput", "dp"),
     ],
