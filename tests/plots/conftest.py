@@ -1,4 +1,4 @@
-"""Pictures are drawn without a window and closed after each test; slow tests draw them in a dark style too."""
+"""Pictures are drawn without a window and closed after each test; slow tests draw them in a dark style."""
 
 from __future__ import annotations
 
