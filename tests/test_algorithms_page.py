@@ -68,6 +68,7 @@ def test_every_file_on_the_page_exists(span: str) -> None:
     assert exists(span)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", [span for span in SPANS if not is_file(span)])
 def test_every_name_on_the_page_is_defined(span: str) -> None:
     assert unknown(span) == []
@@ -78,6 +79,7 @@ def test_a_file_that_was_renamed_is_found_out(span: str) -> None:
     assert is_file(span) and not exists(span)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", ["Crew", "Problem.lossy", "(Tasks, Settings) -> Finding"])
 def test_a_name_that_was_renamed_is_found_out(span: str) -> None:
     assert not is_file(span) and len(unknown(span)) == 1

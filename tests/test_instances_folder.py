@@ -12,6 +12,7 @@ from architectures.files import write
 from partitioner import load, solve
 
 FOLDER = Path(__file__).parents[1] / "instances"
+QUICK = {"bert3_operator_inference", "bert24_training", "gnmt_training", "resnet50_inference"}
 INDEX = json.loads((FOLDER / "index.json").read_text(encoding="utf-8"))
 
 
@@ -19,9 +20,12 @@ def test_index_names_every_instance() -> None:
     """Files, index and generator speak of the same instances."""
     files = {path.stem for path in FOLDER.glob("*.json")} - {"index"}
     assert files == set(INDEX) == set(WORKLOADS)
+    assert set(INDEX) >= QUICK
 
 
-@pytest.mark.parametrize("name", INDEX)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in INDEX]
+)
 def test_optimum_is_found_again(name: str) -> None:
     """The plan is proven optimal at the value of the index, for the same input."""
     workload = load(FOLDER / f"{name}.json")

@@ -39,6 +39,7 @@ def test_every_block_of_python_runs_after_those_before_it(folder: Path) -> None:
     assert written == set(re.findall(r'"(\w+\.json)"\)', "".join(blocks)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_a_page_runs(page: str, folder: Path) -> None:
     """As in the README, in an interpreter for each page; pictures are drawn without a display."""

@@ -44,7 +44,9 @@ def test_each_picture(what: str, plan: Path, tmp_path: Path, style: str) -> None
     assert (light.read_bytes() != dark.read_bytes()) == (style == "default")
 
 
-@pytest.mark.parametrize("suffix", STARTS)
+@pytest.mark.parametrize(
+    "suffix", ["svg", *(pytest.param(name, marks=pytest.mark.slow) for name in ("png", "pdf"))]
+)
 def test_each_format(suffix: str, plan: Path, tmp_path: Path) -> None:
     """Twice the same file for the same input."""
     first, second = tmp_path / f"first.{suffix}", tmp_path / f"second.{suffix.upper()}"

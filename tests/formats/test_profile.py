@@ -21,7 +21,8 @@ node3 -- __getitem__(0) -- {NUMBERS} -- stage_id=1
 \tnode1 -- node2
 \tnode2 -- node3
 """
-FEW = settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(FEW, max_examples=300)
 
 
 def written(folder: Path, text: str | bytes) -> Path:
@@ -129,6 +130,18 @@ def profiles(draw: st.DrawFn) -> Profile:
 @FEW
 @given(profiles())
 def test_what_is_written_is_read(tmp_path: Path, profile: Profile) -> None:
+    assert_read_again(tmp_path, profile)
+
+
+@pytest.mark.slow
+@MANY
+@given(profiles())
+def test_what_is_written_is_read_often(tmp_path: Path, profile: Profile) -> None:
+    assert_read_again(tmp_path, profile)
+
+
+def assert_read_again(tmp_path: Path, profile: Profile) -> None:
+    """Write a profile, read it, and compare every field."""
     again = read_profile(written(tmp_path, render(profile)))
     assert again.ids == profile.ids and again.descriptions == profile.descriptions
     for name in ("forward", "backward", "activation", "parameters", "edges", "stage"):
@@ -144,7 +157,7 @@ def read_or_refuse(path: Path) -> bool:
         return False
 
 
-@FEW
+@MANY
 @given(st.text() | st.binary())
 def test_arbitrary_text_is_read_or_refused(tmp_path: Path, text: str | bytes) -> None:
     assert not read_or_refuse(written(tmp_path, text))
@@ -154,7 +167,7 @@ SYNTAX = (" -- ", "\t", "\n", "node1", "node2", "stage_id=", "[1; 2]", ", ", "="
 PIECE = st.sampled_from((*SYNTAX, *NUMBERS.split(", ")))
 
 
-@FEW
+@MANY
 @given(st.lists(PIECE | st.text(max_size=2), max_size=30).map("".join))
 def test_pieces_of_profiles_are_read_or_refused(tmp_path: Path, text: str) -> None:
     read_or_refuse(written(tmp_path, text))

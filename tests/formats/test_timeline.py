@@ -21,7 +21,8 @@ from tests.schedule.runs import every_run, pipeline
 
 RUNS = every_run()
 RECORD = json.loads(pipeline("1f1b").to_json())
-FEW = settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(FEW, max_examples=300)
 VALUE = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 9) | st.floats() | st.sampled_from(["gpu0", "0F0", ""]),
     lambda inner: (
@@ -131,6 +132,18 @@ def test_what_is_wrong_is_told(tmp_path: Path, change: Callable[[Any], None], me
 @given(data=st.data())
 def test_a_timeline_or_a_workload_error(tmp_path: Path, data: st.DataObject) -> None:
     """Whatever stands in place of a part of a sound file, or is left out of it."""
+    read_or_refuse(tmp_path, data)
+
+
+@pytest.mark.slow
+@MANY
+@given(data=st.data())
+def test_a_timeline_or_a_workload_error_often(tmp_path: Path, data: st.DataObject) -> None:
+    read_or_refuse(tmp_path, data)
+
+
+def read_or_refuse(tmp_path: Path, data: st.DataObject) -> None:
+    """Replace or delete a drawn part of the sound record; anything but a `WorkloadError` escapes."""
     record = copy.deepcopy(RECORD)
     target = record
     while isinstance(target, dict | list) and target:

@@ -275,7 +275,9 @@ def random_case(rng: np.random.Generator) -> tuple[Graph, Devices, Placement]:
     return graph, devices, {node: str(rng.choice(used)) for node in graph.ids}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
+)
 def test_the_evaluator_agrees_with_a_slow_program(seed: int) -> None:
     """Loads, parts of loads and both objectives on 50 random cases."""
     rng = np.random.default_rng(seed)

@@ -120,10 +120,11 @@ def test_a_makespan_under_a_schedule_is_simulated() -> None:
     assert 0 < plan.bound < plan.value < 1e5
 
 
-def test_constraints_levels_and_schedules_are_kept_to() -> None:
+@pytest.mark.parametrize(("start", "count"), [(0, 10), pytest.param(10, 140, marks=pytest.mark.slow)])
+def test_constraints_levels_and_schedules_are_kept_to(start: int, count: int) -> None:
     """Most random pipelines, with everything at once, have a first plan if they have any."""
     there, first = 0, 0
-    for seed in range(150):
+    for seed in range(start, start + count):
         case = random_case(np.random.default_rng(seed), FEATURES, 7, 4)
         asked = {name: getattr(case, name) for name in RULES}
         try:
@@ -139,7 +140,7 @@ def test_constraints_levels_and_schedules_are_kept_to() -> None:
         assert found.violations == () and found.value == plan.value >= plan.bound
         if not case.devices.levels:  # where methods make only pipelines that visit groups one after another
             assert plan.bound * (1 - 1e-9) <= best.value <= plan.value * (1 + 1e-9)
-    assert first >= 0.7 * there > 30
+    assert first >= 0.7 * there > 0.2 * count
 
 
 def test_memory_that_is_tight_is_packed() -> None:

@@ -65,7 +65,10 @@ def test_every_option_has_an_effect_somewhere_only() -> None:
     assert set(OTHERS) | {"replicas"} == default_options().keys() - everywhere
 
 
-@pytest.mark.parametrize("method", ["dp", "heft", "single_device", "metis"])
+@pytest.mark.parametrize(
+    "method",
+    ["dp", "single_device", *(pytest.param(name, marks=pytest.mark.slow) for name in ("heft", "metis"))],
+)
 def test_defaults_are_never_refused_or_noted(method: str) -> None:
     if method == "metis":
         pytest.importorskip("pymetis")
@@ -88,13 +91,18 @@ def test_options_of_other_methods_are_refused_or_noted(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "objective", "method"),
     [
-        ("refine", "makespan", "heft"),
-        ("grouper", "makespan", "m-etf"),
-        ("fuse", "makespan", "m-topo"),
-        ("placer", "makespan", "list"),
-        ("fusion_range", "makespan", "celeritas"),
-        ("sct_threshold", "makespan", "m-sct"),
-        ("transfers", "makespan", "etf"),
+        *(
+            pytest.param(name, "makespan", method, marks=pytest.mark.slow)
+            for name, method in (
+                ("refine", "heft"),
+                ("grouper", "m-etf"),
+                ("fuse", "m-topo"),
+                ("placer", "list"),
+                ("fusion_range", "celeritas"),
+                ("sct_threshold", "m-sct"),
+                ("transfers", "etf"),
+            )
+        ),
         ("orders", "throughput", "dpl"),
         ("memory_budget", "throughput", "dp"),
     ],
@@ -168,6 +176,7 @@ def test_shares_of_schedules_that_run_whole_backward_passes() -> None:
     assert found.notes == ("input_share = 0.25 has no effect: inference runs whole backward passes",)
 
 
+@pytest.mark.slow
 def test_comparisons_give_each_method_what_it_knows() -> None:
     found = compare_methods(GRAPH, DEVICES, "makespan", methods=["heft", "etf"], refine=True, time_limit=2)
     assert all(one.plan is not None for one in found.compared)

@@ -125,10 +125,10 @@ def test_what_does_not_go_together(devices: Devices, options: dict[str, object],
     assert message in str(error.value)
 
 
-def test_factors_scale_what_a_kind_pays() -> None:
+@pytest.mark.parametrize("split", ["chain", pytest.param("free", marks=pytest.mark.slow)])
+def test_factors_scale_what_a_kind_pays(split: str) -> None:
     """Half the time and twice the transfers are the same as a graph with such numbers."""
     fast = Devices((DeviceKind("new", 2, times="gpu", time_factor=0.5, transfer_factor=2.0),))
     scaled = Graph.from_arrays({"new": CHAIN.time[0] / 2}, [(0, 1), (1, 2), (2, 3)], 1.0)
     plain = Devices((DeviceKind("new", 2),))
-    for split in ("chain", "free"):
-        assert np.isclose(solve(CHAIN, fast, split=split).value, solve(scaled, plain, split=split).value)
+    assert np.isclose(solve(CHAIN, fast, split=split).value, solve(scaled, plain, split=split).value)

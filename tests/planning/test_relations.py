@@ -20,11 +20,15 @@ def test_chains(objective: str, split: str) -> None:
     assert sum(relations(seed, objective, split) for seed in range(1009, 1011)) > 8
 
 
-@pytest.mark.parametrize(("objective", "split"), [*SOLVED[:2], SOLVED[-1]])
+@pytest.mark.parametrize(
+    ("objective", "split"),
+    [SOLVED[0], *(pytest.param(*asked, marks=pytest.mark.slow) for asked in (SOLVED[1], SOLVED[-1]))],
+)
 def test_what_solvers_prove(objective: str, split: str) -> None:
     assert relations(3, objective, split) > 4
 
 
+@pytest.mark.slow
 def test_an_edge_less_can_cost_more_under_gpipe() -> None:
     """Without 0 -> 1 only the backward node reads the tensor of 0: its transfer of 2 moves to that pass.
 

@@ -193,8 +193,9 @@ def test_the_command_line_knows_it(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"S {NAME}" in out and any(line.split()[:2] == ["descent", "-----S"] for line in out.splitlines())
 
 
-def test_its_method_passes_what_every_method_is_asked() -> None:
-    check_method(DESCENT, cases=6)
+@pytest.mark.parametrize("cases", [2, pytest.param(6, marks=pytest.mark.slow)])
+def test_its_method_passes_what_every_method_is_asked(cases: int) -> None:
+    check_method(DESCENT, cases=cases)
 
 
 def test_nothing_of_it_is_left_once_it_is_removed() -> None:

@@ -1,4 +1,4 @@
-"""Pictures are drawn without a window, once light and once dark, and closed after each test."""
+"""Pictures are drawn without a window and closed after each test; slow tests draw them in a dark style."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(autouse=True, params=["default", "dark_background"])
+@pytest.fixture(autouse=True, params=["default", pytest.param("dark_background", marks=pytest.mark.slow)])
 def style(request: pytest.FixtureRequest) -> Iterator[str]:
     """The style in use."""
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")

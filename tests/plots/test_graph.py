@@ -65,7 +65,13 @@ def test_nodes_do_not_touch(nodes: int, devices: int, training: bool) -> None:
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize(
-    ("nodes", "devices"), [(30, 1), (600, 16), pytest.param(800, 80, marks=pytest.mark.slow)]
+    ("nodes", "devices"),
+    [
+        (30, 1),
+        (100, 8),
+        pytest.param(600, 16, marks=pytest.mark.slow),
+        pytest.param(800, 80, marks=pytest.mark.slow),
+    ],
 )
 def test_texts_can_be_read(nodes: int, devices: int, training: bool) -> None:
     graph, placement = random_split(nodes, devices, training)

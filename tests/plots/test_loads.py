@@ -56,7 +56,7 @@ def test_bars_are_the_parts() -> None:
     assert lines(ax) == []
 
 
-@pytest.mark.parametrize("stages", [1, 16])
+@pytest.mark.parametrize("stages", [1, pytest.param(16, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("communication", ["sequential", "overlapped"])
 def test_texts_can_be_read(stages: int, communication: str) -> None:
     assert_readable(plot_loads(line(stages, communication), bound=4.0))

@@ -44,8 +44,7 @@ def test_areas_are_the_memory(devices: int, microbatches: int) -> None:
     ("devices", "microbatches", "limit"),
     [
         *((1, 4, limit) for limit in LIMITS),
-        (16, 32, LIMITS[0]),
-        *(pytest.param(16, 32, limit, marks=pytest.mark.slow) for limit in LIMITS[1:]),
+        *(pytest.param(16, 32, limit, marks=pytest.mark.slow) for limit in LIMITS),
     ],
 )
 def test_texts_can_be_read(devices: int, microbatches: int, limit: float) -> None:

@@ -17,7 +17,7 @@ from tests.plots.timelines import gpipe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIZES = [(1, 4), (3, 5), (16, 16), pytest.param(16, 64, marks=pytest.mark.slow)]
+SIZES = [(1, 4), (3, 5), *(pytest.param(16, count, marks=pytest.mark.slow) for count in (16, 64))]
 
 
 def boxes(ax: Axes) -> list[tuple[str, float, float, int]]:
@@ -64,6 +64,7 @@ def test_boxes_are_the_operations(devices: int, microbatches: int, at_once: bool
     assert sorted(drawn) == sorted(operations(timeline))  # all times are multiples of 1/8
 
 
+@pytest.mark.slow
 def test_a_thousand_boxes_are_a_few_artists() -> None:
     ax = plot_timeline(gpipe(16, 64))
     assert len(boxes(ax)) > 6000 and len(ax.get_children()) < 30

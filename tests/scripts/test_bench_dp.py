@@ -79,6 +79,7 @@ def test_ours_and_theirs_are_run_in_turn(tmp_path: Path, chain_file: Path) -> No
     assert result.reference is not None and result.reference.value == BEST
 
 
+@pytest.mark.slow
 def test_a_failing_program_is_not_run_again(tmp_path: Path, chain_file: Path) -> None:
     result = measure(chain_file, "dpl", 2, Reference(program(tmp_path, "sys.exit(1)"), 60))
     assert len(result.seconds) == 2 and len(result.runs) == 1

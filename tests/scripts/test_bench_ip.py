@@ -101,6 +101,7 @@ def test_finished_runs_are_not_repeated(
     assert [each.value for each in read_runs(path).values()] == [99.0, BEST]
 
 
+@pytest.mark.slow
 def test_the_paper_is_found_beside_the_workloads(
     chain_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -232,13 +232,24 @@ def test_text_has_a_line_for_the_paper_only_where_there_is_one(
     assert "layer graphs, training" in out.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("folder", "seconds", "gap_below"),
+    [
+        (FLAT, 2, 1.0),
+        *(pytest.param(layout, 20, 0.01 + 1e-9, marks=pytest.mark.slow) for layout in (FLAT, PUBLIC)),
+    ],
+    indirect=["folder"],
+)
 def test_table_1_goes_on_with_integer_programs(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, seconds: int, gap_below: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Three nodes: every split is 3 | 1 2, or 3 1 | 2 where it says so; the paper's values stand beside."""
+    """Three nodes: every split is 3 | 1 2, or 3 1 | 2 where it says so; the paper's values stand beside.
+
+    A search uses all of its time; within 20 s the gap of the integer program is closed on any machine.
+    """
     changes = {"noncontiguous": 3.6, "local_search": 4.0, "paper_ip_noncontiguous_runtime": ">20m (3s*)"}
     given = reference(tmp_path / "printed", **changes)
-    words = ("--only", "resnet50_layer_inference", "--tables", "1", "--ip", "--time-limit", "30")
+    words = ("--only", "resnet50_layer_inference", "--tables", "1", "--ip", "--time-limit", seconds)
     code, out = printed(capsys, folder, "--reference", given, *words, "--format", "json")
     first, _, _, second = json.loads(out)["tables"]
     assert (code, first["number"], second["number"]) == (0, 1, "1 continued")
@@ -249,10 +260,11 @@ def test_table_1_goes_on_with_integer_programs(
     assert found["search"] == (3.5, 4.0, "better")
     assert found["baseline"][0] >= 3.5
     assert found["free s"][1] == ">20m (3s*)" and found["free s"][0] > 0
-    assert found["free gap"][0] <= 0.01 + 1e-9
+    assert 0 <= found["free gap"][0] < gap_below
     assert isinstance(found["free by"][0], str)
 
 
+@pytest.mark.parametrize("folder", [FLAT, pytest.param(PUBLIC, marks=pytest.mark.slow)], indirect=True)
 def test_objectives_are_compared_on_training_workloads(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

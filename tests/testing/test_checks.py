@@ -30,15 +30,26 @@ from partitioner.testing import (
     check_endings,
     check_method,
     check_plans,
+    endings,
 )
 from partitioner.testing.workloads import large_workload
 
 QUICK = 3  # cases
+FOR_QUICK = ("dp", "ip", "local_search", "single_device")  # others are checked with the slow tests
 PAIRS = [(name, objective) for name, info in METHODS.items() for objective in info.objectives]
 STEP = 0.01
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs may take half a second to end."""
+    monkeypatch.setattr(endings, "GRACE", 0.5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in FOR_QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
+)
 def test_every_method_passes_a_few_cases(name: str) -> None:
     try:
         check_plans(name, METHODS[name].objectives[:1], cases=QUICK, seed=1)
@@ -64,7 +75,7 @@ def test_integer_programs_pass_with_every_backend(backend: str) -> None:
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("name", ["local_search", "dp"])
+@pytest.mark.parametrize("name", ["local_search", pytest.param("dp", marks=pytest.mark.slow)])
 def test_runs_that_take_some_time_end_when_they_should(name: str) -> None:
     check_endings(name, ["throughput"])
 
@@ -150,9 +161,10 @@ def test_a_method_that_never_finds_a_plan_fails_whatever_its_record_says() -> No
         check_plans(named(finds_nothing, may_miss=True), cases=30)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_method_that_does_not_look_at_the_clock_ends_late() -> None:
     def place(problem: Problem, settings: Settings) -> Outcome:
-        for _ in range(400):
+        for _ in range(120):
             time.sleep(STEP)
         return finds_nothing(problem, settings)
 
@@ -160,10 +172,11 @@ def test_a_method_that_does_not_look_at_the_clock_ends_late() -> None:
         check_endings(named(place, may_miss=True))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_method_that_looks_at_the_deadline_alone_does_not_heed_the_event() -> None:
     def place(problem: Problem, settings: Settings) -> Outcome:
         steps = 0
-        while steps < 200 and (settings.deadline is None or time.perf_counter() < settings.deadline):
+        while steps < 120 and (settings.deadline is None or time.perf_counter() < settings.deadline):
             time.sleep(STEP)
             steps += 1
         return finds_nothing(problem, settings)

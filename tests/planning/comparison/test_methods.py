@@ -132,10 +132,11 @@ def test_the_gap_is_for_all_and_the_backend_for_those_that_run_on_it(monkeypatch
         compare_methods(diamond(), gpus(), methods=["dp", "ip"], backend="scipp")
 
 
-def test_bounds_hold_for_the_optimum_of_their_split() -> None:
+@pytest.mark.parametrize(("first", "count"), [(94_000, 8), pytest.param(94_008, 22, marks=pytest.mark.slow)])
+def test_bounds_hold_for_the_optimum_of_their_split(first: int, count: int) -> None:
     """Against exhaustive search, and against every plan of the split or of a stricter one."""
     chains = 0
-    for seed in range(94_000, 94_030):
+    for seed in range(first, first + count):
         graph, devices = uneven_workload(np.random.default_rng(seed), 7, 3)
         try:
             found = compare_methods(graph, devices, methods=QUICK, time_limit=None)
@@ -151,7 +152,7 @@ def test_bounds_hold_for_the_optimum_of_their_split() -> None:
         if best is not None:
             assert found.bounds["chain"] <= best * (1 + 1e-9)
             chains += 1
-    assert chains > 10
+    assert chains > count // 3
 
 
 def test_a_bound_holds_for_stricter_splits_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,7 @@
-"""Operations are split as Algorithm 2 of FastT says, and the plan is what the search promised."""
+"""Operations are split as Algorithm 2 of FastT says, and the plan is what the search promised.
+
+What needs the kernel of list schedules, which takes long to compile, is marked slow.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ from tests.methods.list_scheduling.fastt.plain_splits import random_model, searc
 BATCH = Dimension("batch")
 
 
+@pytest.mark.slow
 def test_one_heavy_operation_by_hand() -> None:
     """A (1) -> heavy (8) -> b (1), tensors of 1: on one device 10.
 
@@ -45,6 +49,7 @@ def test_one_heavy_operation_by_hand() -> None:
     assert times[2] == (6.0, 7.0)
 
 
+@pytest.mark.slow
 def test_nothing_is_split_where_transfers_eat_the_gain() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0, 8.0, 1.0]}, [(0, 1), (1, 2)], 10.0)
     found = split_operations(graph, Devices.accelerated(2), {1: [BATCH]}, data_parallel=False)
@@ -52,6 +57,7 @@ def test_nothing_is_split_where_transfers_eat_the_gain() -> None:
     assert found.trials == 1
 
 
+@pytest.mark.slow
 def test_the_first_that_does_not_help_ends_the_search() -> None:
     """The longest one cannot be sent; the next one, whose split would help, is not tried any more."""
     graph = Graph.from_arrays({"accelerator": [9.0, 8.0, 8.0]}, [(0, 1), (1, 2)], [0.0, 0.0])
@@ -65,6 +71,7 @@ def test_the_first_that_does_not_help_ends_the_search() -> None:
     assert only.splits == ((2, "batch", 2),)
 
 
+@pytest.mark.slow
 def test_as_brute_force() -> None:
     """The best dimension and number of parts of each operation, by calls of solve on rewritten graphs."""
     split = 0
@@ -80,6 +87,7 @@ def test_as_brute_force() -> None:
     assert split > 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contention", [False, True])
 def test_never_slower_than_the_start_and_as_evaluated(contention: bool) -> None:
     """From replicas too, with little memory and channels that are shared."""
@@ -110,6 +118,7 @@ def test_never_slower_than_the_start_and_as_evaluated(contention: bool) -> None:
     assert split > 10
 
 
+@pytest.mark.slow
 def test_a_model_that_fits_starts_as_replicas() -> None:
     """Two replicas of a chain of 2 + 2 run side by side in 2; one that does not fit starts as it is."""
     graph = Graph.from_arrays({"accelerator": [2.0, 2.0]}, [("a", "b")], 1.0, ids=["a", "b"], size=1.0)
@@ -119,6 +128,7 @@ def test_a_model_that_fits_starts_as_replicas() -> None:
     assert split_operations(graph, Devices.accelerated(2, memory=1.0), {}).graph.ids == ("a", "b")
 
 
+@pytest.mark.slow
 def test_replicas_have_the_dimensions_of_their_operation() -> None:
     """The heavy replica is split further; the cost of gradients is 1 over the bandwidth."""
     kind = DeviceKind("gpu", 2, bandwidth=0.5)
@@ -129,12 +139,14 @@ def test_replicas_have_the_dimensions_of_their_operation() -> None:
     assert found.graph.cost.max() == 2.0
 
 
+@pytest.mark.slow
 def test_a_time_limit_of_nothing_tries_nothing() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0, 8.0, 1.0]}, [(0, 1), (1, 2)], 1.0)
     found = split_operations(graph, Devices.accelerated(2), {1: [BATCH]}, data_parallel=False, time_limit=0.0)
     assert (found.trials, found.splits) == (0, ())
 
 
+@pytest.mark.slow
 def test_no_room_is_no_plan() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0] * 3}, [(0, 1), (1, 2)], size=2.0)
     with pytest.raises(InfeasibleError):
@@ -173,6 +185,7 @@ def test_wrong_options_are_named(option: dict[str, Any]) -> None:
         split_operations(Graph.from_arrays({"accelerator": [1.0]}), Devices.accelerated(2), {}, **option)
 
 
+@pytest.mark.slow
 def test_unsplit_is_the_plan_of_dpos() -> None:
     rng = np.random.default_rng(5)
     graph, along = random_model(rng, 9)
