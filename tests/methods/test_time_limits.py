@@ -59,7 +59,12 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("shape", "n"), [*((shape, 200) for shape in SHAPES), ("star_in", 5000), ("path", 5000)]
+    ("shape", "n"),
+    [
+        *((shape, 200) for shape in SHAPES),
+        ("path", 5000),
+        pytest.param("star_in", 5000, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("objective", ["throughput", "batch"])
 def test_a_chain_is_found_even_if_all_time_is_over(shape: str, n: int, objective: str) -> None:
