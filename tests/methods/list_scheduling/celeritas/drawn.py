@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
 
-def few_and_many(*chunks: int) -> Any:
+def few_and_many(*chunks: int) -> pytest.MarkDecorator:
     """Give a test the first seed and the number of cases: 100 quick ones, and slowly 500 of each chunk."""
     slow = (pytest.param(500 * chunk, 500, marks=pytest.mark.slow) for chunk in chunks)
     return pytest.mark.parametrize(("first", "count"), [(500 * chunks[0], 100), *slow])
