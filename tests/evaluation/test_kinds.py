@@ -14,12 +14,13 @@ from tests.random_workloads import random_workload
 OBJECTIVES = ("throughput", "gpipe", "latency", "batch")
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_factors_scale_times_and_costs(objective: str) -> None:
+def test_factors_scale_times_and_costs(objective: str, count: int) -> None:
     """Times and costs of the graph times 3 and 5, for whoever pays: the same values."""
     rng = np.random.default_rng(5)
     batch: dict[str, Any] = {"microbatches": 3} if objective == "batch" else {}
-    for _ in range(60):
+    for _ in range(count):
         graph, devices = random_workload(rng)
         placement = {node: str(rng.choice(devices.names)) for node in graph.ids}
         scaled = replace(graph, time=graph.time * 3, cost=graph.cost * 5)

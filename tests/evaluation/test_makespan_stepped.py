@@ -13,6 +13,10 @@ from tests.evaluation.event_queue import start_times
 from tests.evaluation.stepped import Stepped
 
 
+def slow(*values: Any) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 def random_case(rng: np.random.Generator) -> Stepped:
     """Few nodes in any order of the file, whole times and costs, mostly small, so that much ties."""
     n, count = int(rng.integers(1, 10)), int(rng.integers(1, 4))
@@ -70,11 +74,11 @@ def check_critical_path(found: Evaluation, case: Stepped) -> None:
     assert [run.start for run in entries] == sorted(run.start for run in entries)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_ready_first_runs_first(seed: int) -> None:
-    """Start by start, on 500 random placements each, half of them with contention."""
+@pytest.mark.parametrize(("seed", "count"), [(0, 100), *(slow(seed, 500) for seed in range(4))])
+def test_what_is_ready_first_runs_first(seed: int, count: int) -> None:
+    """Start by start, on random placements, half of them with contention."""
     rng = np.random.default_rng(seed)
-    for _ in range(500):
+    for _ in range(count):
         case = without_repeats(random_case(rng))
         found, expected = evaluation(case), case.run()
         assert found.schedule is not None
@@ -83,11 +87,11 @@ def test_what_is_ready_first_runs_first(seed: int) -> None:
         check_critical_path(found, case)
 
 
-@pytest.mark.parametrize("seed", [10, 11, *(pytest.param(s, marks=pytest.mark.slow) for s in range(12, 30))])
-def test_the_rule_among_operators_that_tie_or_take_no_time(seed: int) -> None:
-    """Against an event queue, on 1,000 cases each in which most times and costs are 0 or 1."""
+@pytest.mark.parametrize(("seed", "count"), [(10, 200), *(slow(seed, 1000) for seed in range(10, 30))])
+def test_the_rule_among_operators_that_tie_or_take_no_time(seed: int, count: int) -> None:
+    """Against an event queue, on cases in which most times and costs are 0 or 1."""
     rng = np.random.default_rng(seed)
-    for _ in range(1000):
+    for _ in range(count):
         case = random_case(rng)
         case.time = rng.choice([0, 0, 1, 1, 2], len(case.time)).tolist()
         case.cost = [c if rng.random() < 0.5 else min(c, 1) for c in case.cost]
@@ -96,11 +100,11 @@ def test_the_rule_among_operators_that_tie_or_take_no_time(seed: int) -> None:
         assert {run.nodes[0]: run.start for run in found.schedule.entries} == start_times(case)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_orders_are_kept_and_their_critical_paths_hold_together(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "count"), [(0, 60), slow(0, 300), slow(1, 300)])
+def test_orders_are_kept_and_their_critical_paths_hold_together(seed: int, count: int) -> None:
     """Every device runs its own in the order given; without contention its own order costs no time."""
     rng = np.random.default_rng(seed)
-    for _ in range(300):
+    for _ in range(count):
         case = random_case(rng)
         eager = evaluation(case)
         assert eager.schedule is not None

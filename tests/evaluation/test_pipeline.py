@@ -16,6 +16,7 @@ from tests.oracle_stages import Rows, Splits, Stage, loads_of_stages, memory_of_
 from tests.random_pipelines import FEATURES, Case, random_case
 
 ALONE = [(feature,) for feature in FEATURES]
+few_and_many = pytest.mark.parametrize("count", [40, pytest.param(250, marks=pytest.mark.slow)])
 
 
 def random_stages(rng: np.random.Generator, case: Case, most: int) -> list[Stage]:
@@ -81,10 +82,11 @@ def cases(seed: int, count: int, features: Any) -> Any:
         yield case, stages, random_split(rng, case, len(stages))
 
 
+@few_and_many
 @pytest.mark.parametrize("features", [*ALONE, FEATURES])
-def test_costs_are_those_of_the_oracle(features: tuple[str, ...]) -> None:
+def test_costs_are_those_of_the_oracle(features: tuple[str, ...], count: int) -> None:
     """Any placement: loads and their parts, memory, the copies of stages, idle devices."""
-    for case, stages, split in cases(1, 250, features):
+    for case, stages, split in cases(1, count, features):
         splits = Splits(case.graph, split[None], len(stages))
         load, compute, into, out, sync = (x[0] for x in loads_of_stages(splits, case.devices, stages))
         memory = memory_of_stages(splits, stages, case.schedule, case.microbatches)[0]
@@ -104,23 +106,25 @@ def test_costs_are_those_of_the_oracle(features: tuple[str, ...]) -> None:
         assert all(entry.load == entry.memory == entry.nodes == 0 for entry in found.values())
 
 
+@few_and_many
 @pytest.mark.parametrize("features", [(), *ALONE, FEATURES])
-def test_values_and_verdicts_are_those_of_the_oracle(features: tuple[str, ...]) -> None:
+def test_values_and_verdicts_are_those_of_the_oracle(features: tuple[str, ...], count: int) -> None:
     """In the order given: feasible where the oracle says so, and then of the same value."""
     feasible = 0
-    for case, stages, split in cases(2, 250, features):
+    for case, stages, split in cases(2, count, features):
         expected, found = judged(case, stages, split), verdict(case, stages, split, ordered=True)
         assert found.feasible == (expected < np.inf), found.violations
         assert not found.feasible or math.isclose(found.value, expected, abs_tol=1e-12)
         feasible += found.feasible
-    assert 15 <= feasible <= 235
+    assert 0.06 * count <= feasible <= 0.94 * count
 
 
+@few_and_many
 @pytest.mark.parametrize("features", [("constraints",), ("constraints", "replicas", "levels", "kinds")])
-def test_without_an_order_any_order_will_do(features: tuple[str, ...]) -> None:
+def test_without_an_order_any_order_will_do(features: tuple[str, ...], count: int) -> None:
     """Without a schedule a chain is feasible if its stages are so in at least one order."""
     feasible = 0
-    for case, stages, split in cases(3, 250, features):
+    for case, stages, split in cases(3, count, features):
         if len(stages) > 4:
             continue
         best = np.inf
@@ -132,4 +136,4 @@ def test_without_an_order_any_order_will_do(features: tuple[str, ...]) -> None:
         assert not chain or found.feasible == (best < np.inf), found.violations
         assert chain or best == np.inf
         feasible += found.feasible and chain
-    assert feasible >= 15
+    assert feasible >= 0.06 * count

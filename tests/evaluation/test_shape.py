@@ -143,12 +143,14 @@ def is_chain(graph: Graph, device: np.ndarray) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_shapes_agree_with_the_definitions(seed: int) -> None:
-    """On 400 random graphs of up to nine nodes, three devices and colours; all shapes turn up."""
+@pytest.mark.parametrize(
+    ("seed", "count"), [(0, 100), *(pytest.param(seed, 400, marks=pytest.mark.slow) for seed in range(2))]
+)
+def test_shapes_agree_with_the_definitions(seed: int, count: int) -> None:
+    """On random graphs of up to nine nodes, three devices and colours; all shapes turn up."""
     rng = np.random.default_rng(seed)
     seen = set()
-    for _ in range(400):
+    for _ in range(count):
         n = int(rng.integers(1, 10))
         backward = np.arange(n) >= rng.integers(n // 2, n + 1)
         edges = [(u, v) for u in range(n) for v in range(u + 1, n) if rng.random() < 0.25]

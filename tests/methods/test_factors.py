@@ -11,11 +11,12 @@ from partitioner import DeviceKind, Devices, solve
 from tests.random_workloads import random_workload
 
 
+@pytest.mark.parametrize(("first", "count"), [(0, 3), pytest.param(3, 17, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("method", "split"), [("dp", "chain"), ("local_search", "free")])
-def test_factors_are_multiplied_times_and_costs(method: str, split: str) -> None:
+def test_factors_are_multiplied_times_and_costs(method: str, split: str, first: int, count: int) -> None:
     """The same value for the same search."""
     kind, values = DeviceKind("gpu", 3), set()
-    for seed in range(20):
+    for seed in range(first, first + count):
         graph, _ = random_workload(np.random.default_rng(seed), 7)
         graph = replace(graph, allowed=np.ones_like(graph.allowed))
         uneven = replace(kind, name="new", times="gpu", time_factor=0.5, transfer_factor=4.0)
@@ -24,4 +25,4 @@ def test_factors_are_multiplied_times_and_costs(method: str, split: str) -> None
         expected = solve(by_hand, Devices((kind,)), method=method, split=split).value
         assert by_factor.value == pytest.approx(expected, rel=1e-12), seed
         values.add(expected)
-    assert len(values) > 10
+    assert len(values) > count / 2

@@ -12,14 +12,13 @@ from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 from tests.random_problems import cases, names_of, placement_of, random_parts
 
-CHUNK = 1000
 
-
+@pytest.mark.parametrize(("first", "count"), [(0, 100), pytest.param(100, 900, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("split", ["chain", "convex", "free"])
-def test_values_and_loads_are_the_evaluators(split: str) -> None:
+def test_values_and_loads_are_the_evaluators(split: str, first: int, count: int) -> None:
     """Random parts of random workloads, both objectives, all models; forbidden kinds cost infinity."""
     finite = infinite = 0
-    for case in cases(0, CHUNK, most_nodes=12, most_devices=4):
+    for case in cases(first, count, most_nodes=12, most_devices=4):
         problem = case.problem(split)
         parts = random_parts(problem, case.rng)
         placement = placement_of(case, problem, parts)
@@ -37,8 +36,8 @@ def test_values_and_loads_are_the_evaluators(split: str) -> None:
             found = {load.name: load.load for load in evaluation.loads}
             expected = [found[name] for name in names_of(parts, case.devices)]
             assert part_loads(problem, parts)[0].tolist() == pytest.approx(expected), case.seed
-    assert finite > CHUNK // 2
-    assert infinite > CHUNK // 20
+    assert finite > count // 2
+    assert infinite > count // 20
 
 
 def test_gpipe_has_a_row_for_each_pass() -> None:

@@ -13,8 +13,6 @@ from partitioner.methods.rules import obeys
 from partitioner.problem.contract import Goal, contract
 from tests.random_problems import cases, has_shape, names_of, placement_of, random_parts
 
-CHUNK = 1000
-
 
 def in_order(parts: Sequence[Part], devices: Devices, evaluation: Evaluation) -> list[Part]:
     """The parts in the order of the chain, if they are one."""
@@ -23,11 +21,12 @@ def in_order(parts: Sequence[Part], devices: Devices, evaluation: Evaluation) ->
     return [by_name[name] for name in order]
 
 
+@pytest.mark.parametrize(("first", "count"), [(0, 100), pytest.param(100, 900, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("split", ["chain", "convex", "free"])
-def test_the_evaluator_agrees(split: str) -> None:
+def test_the_evaluator_agrees(split: str, first: int, count: int) -> None:
     """Counts, memory, allowed kinds, shape with all its options: random parts, good and bad."""
     good = bad = misshapen = 0
-    for case in cases(0, CHUNK, most_nodes=10, most_devices=4):
+    for case in cases(first, count, most_nodes=10, most_devices=4):
         problem = case.problem(split)
         parts = random_parts(problem, case.rng)
         evaluation = evaluate(case.graph, case.devices, placement_of(case, problem, parts))
@@ -37,8 +36,8 @@ def test_the_evaluator_agrees(split: str) -> None:
         good += expected
         bad += not expected
         misshapen += evaluation.feasible and not shaped
-    assert min(good, bad) > CHUNK // 10
-    assert split == "free" or misshapen > CHUNK // 100
+    assert min(good, bad) > count // 10
+    assert split == "free" or misshapen > count // 100
 
 
 def halves(graph: Graph, devices: Devices, goal: Goal) -> list[bool]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,10 @@ SOLVER_TOLERANCE = 1e-5  # a solver in numerical trouble ends a little short of 
 SPLITS = ("convex", "free")
 CHUNK = 250
 PRECISION = 1e-6  # a solver proves no closer than this
+
+
+def slow(*values: Any) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @pytest.fixture
@@ -87,10 +92,10 @@ def _check_order(case: Case, best: dict[str, float | None]) -> None:
         assert convex <= chain * (1 + 1e-9)
 
 
-def check_chunk(first: int, backends: Sequence[str] = PRESENT) -> None:
+def check_chunk(first: int, count: int = CHUNK, backends: Sequence[str] = PRESENT) -> None:
     """One backend in turn for each graph; both verdicts and differing splits turn up."""
     infeasible = apart = 0
-    for i, case in enumerate(cases(first, CHUNK)):
+    for i, case in enumerate(cases(first, count)):
         best = check(case, backends[i % len(backends)])
         infeasible += best["free"] is None
         apart += best["free"] != best["convex"]
@@ -99,13 +104,13 @@ def check_chunk(first: int, backends: Sequence[str] = PRESENT) -> None:
 
 
 @pytest.mark.usefixtures("unaided")
-@pytest.mark.parametrize("first", [0, CHUNK])
-def test_solvers_alone_equal_the_oracle(first: int) -> None:
+@pytest.mark.parametrize(("first", "count"), [(35, 30), slow(0, CHUNK), slow(CHUNK, CHUNK)])
+def test_solvers_alone_equal_the_oracle(first: int, count: int) -> None:
     """Both splits and objectives, all models and rules of contiguity; a backend a graph."""
     before = used.copy()
-    check_chunk(first)
+    check_chunk(first, count)
     for backend in PRESENT:
-        assert (used - before)[BACKENDS[backend].place] > CHUNK // 10, backend
+        assert (used - before)[BACKENDS[backend].place] > count // 10, backend
 
 
 @pytest.mark.slow
@@ -127,21 +132,22 @@ def test_the_method_equals_the_oracle(first: int) -> None:
 
 
 @pytest.mark.usefixtures("unaided")
+@pytest.mark.parametrize(("first", "count"), [(20_000, 3), slow(20_003, 12)])
 @pytest.mark.parametrize("backend", PRESENT)
-def test_every_backend_on_the_same_graphs(backend: str) -> None:
+def test_every_backend_on_the_same_graphs(backend: str, first: int, count: int) -> None:
     """Each backend by itself on graphs that the others solve too, a little larger."""
-    for case in cases(20_000, 15, most_nodes=9, most_devices=4):
+    for case in cases(first, count, most_nodes=9, most_devices=4):
         check(case, backend)
 
 
-@pytest.mark.parametrize("backend", ["auto", *PRESENT])
-def test_worker_processes_change_nothing(backend: str) -> None:
+@pytest.mark.parametrize(("backend", "count"), [("auto", 1), *(slow(name, 2) for name in ("auto", *PRESENT))])
+def test_worker_processes_change_nothing(backend: str, count: int) -> None:
     """As users call it: solvers in processes of their own."""
     seen = 0
-    for case in cases(30_000, 2):
+    for case in cases(30_000, count):
         check(case, backend)
         seen += 1
-    assert seen == 2
+    assert seen == count
 
 
 def test_the_free_solvers_are_present() -> None:

@@ -59,7 +59,12 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("shape", "n"), [*((shape, 200) for shape in SHAPES), ("star_in", 5000), ("path", 5000)]
+    ("shape", "n"),
+    [
+        *((shape, 200) for shape in SHAPES),
+        ("path", 5000),
+        pytest.param("star_in", 5000, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("objective", ["throughput", "batch"])
 def test_a_chain_is_found_even_if_all_time_is_over(shape: str, n: int, objective: str) -> None:
@@ -93,8 +98,18 @@ def test_large_graphs_keep_the_limit(shape: str, split: str) -> None:
     assert len(plan.placement) == len(graph)
 
 
-@pytest.mark.parametrize(("shape", "n"), [("path", 3000), ("layered", 1500), ("complete", 200)])
-@pytest.mark.parametrize("memory", [1.05, 4.2])
+@pytest.mark.parametrize(
+    ("shape", "n", "memory"),
+    [
+        ("path", 3000, 1.05),
+        pytest.param("path", 3000, 4.2, marks=pytest.mark.slow),
+        *(
+            pytest.param(shape, n, memory, marks=pytest.mark.slow)
+            for shape, n in (("layered", 1500), ("complete", 200))
+            for memory in (1.05, 4.2)
+        ),
+    ],
+)
 def test_latency_looks_at_the_clock(shape: str, n: int, memory: float) -> None:
     """In its bounds, sequences and search; the first bound of a path of 3,000 alone takes some seconds."""
     graph = large_graph(shape, n)
@@ -145,6 +160,7 @@ def test_a_limit_that_no_run_can_keep_is_refused_before_any_work() -> None:
         solve(graph, DEVICES, time_limit=0.1)
 
 
+@pytest.mark.slow
 def test_pairs_are_made_distinct_without_comparing_rows() -> None:
     """A pipeline of 400,000 edges is contracted in a second; sorting rows of pairs took six."""
     graph = large_graph("layered", LARGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from partitioner import Graph
 from partitioner.methods.rules import _is_contiguous
@@ -67,11 +68,12 @@ def test_a_pass_without_nodes_has_an_empty_region() -> None:
     assert _is_contiguous(region, np.zeros(2, dtype=np.int64), 0)
 
 
-def test_verdicts_are_those_of_the_users_graph() -> None:
-    """On 1,500 random graphs, classes and parts, for both passes; both verdicts turn up often."""
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize(("seed", "count"), [(1, 300), pytest.param(0, 1500, marks=pytest.mark.slow)])
+def test_verdicts_are_those_of_the_users_graph(seed: int, count: int) -> None:
+    """On random graphs, classes and parts, for both passes; both verdicts turn up often."""
+    rng = np.random.default_rng(seed)
     torn = shrunk = 0
-    for _ in range(1500):
+    for _ in range(count):
         n = int(rng.integers(2, 13))
         edges = [(u, v) for u in range(n) for v in range(u + 1, n) if rng.random() < 2.0 / n]
         graph = graph_of(n, edges, np.arange(n) >= rng.integers(1, n + 1))
@@ -84,5 +86,5 @@ def test_verdicts_are_those_of_the_users_graph() -> None:
             assert _is_contiguous(region, number, 0) != expected
             torn += expected
             shrunk += len(region.owner) < int(inside.sum())
-    assert torn > 100
-    assert shrunk > 500
+    assert torn > count / 15
+    assert shrunk > count / 3

@@ -24,6 +24,7 @@ NETWORKS = (
     "resnet50_layer",
     "resnet50_operator",
 )
+QUICK = ("bert3_inference", "bert3_training", "gnmt_training")
 WORKLOADS = [f"{network}_{use}" for network in NETWORKS for use in ("inference", "training")]
 
 
@@ -44,7 +45,9 @@ def line(case: Case, placement: Any) -> bool:
     return read_passes(case.graph, case.devices, placement).line
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(w, marks=pytest.mark.slow) for w in WORKLOADS if w not in QUICK)]
+)
 def test_contiguous_splits_of_published_workloads(published: Path, name: str) -> None:
     workload = load(published / "throughput" / f"{name}.json")
     plan = solve(workload.graph, workload.devices, method="dpl")
@@ -61,11 +64,12 @@ def test_free_splits_of_published_workloads(published: Path, name: str) -> None:
         verify(workload.graph, workload.devices, plan.placement, microbatches)
 
 
-def test_any_placement_of_random_graphs() -> None:
+@pytest.mark.parametrize("count", [40, pytest.param(120, marks=pytest.mark.slow)])
+def test_any_placement_of_random_graphs(count: int) -> None:
     """Where transfers run beside the processing, each has a round of its own: three for a virtual stage."""
     rng = np.random.default_rng(13)
     done = 0
-    while done < 120:
+    while done < count:
         case = random_case(rng, ())
         names = case.devices.names
         placement = {node: names[int(rng.integers(len(names)))] for node in case.graph.ids}

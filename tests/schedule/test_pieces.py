@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from partitioner import Devices, Graph
 from partitioner.evaluation.costs import compute_times, transfer_times
@@ -14,6 +15,8 @@ from partitioner.schedule.pieces import Pieces, pieces_of
 from partitioner.schedule.reading import read_passes
 from tests.random_pipelines import random_case
 from tests.schedule.lines import equal_stages
+
+few_and_many = pytest.mark.parametrize("count", [100, pytest.param(300, marks=pytest.mark.slow)])
 
 
 def cut(graph: Graph, devices: Devices, placement: dict[Any, str]) -> tuple[Placed, Pieces]:
@@ -30,8 +33,9 @@ def random_cuts(count: int) -> Any:
         yield case.graph, case.devices, placement
 
 
-def test_pieces_are_contiguous_and_in_topological_order() -> None:
-    for workload in random_cuts(300):
+@few_and_many
+def test_pieces_are_contiguous_and_in_topological_order(count: int) -> None:
+    for workload in random_cuts(count):
         placed, pieces = cut(*workload)
         graph, home = placed.graph, pieces.home
         assert (pieces.device[home] == placed.device).all()
@@ -41,9 +45,10 @@ def test_pieces_are_contiguous_and_in_topological_order() -> None:
             assert returns(graph, home, part) == {}
 
 
-def test_pieces_of_one_device_add_up_to_its_load() -> None:
+@few_and_many
+def test_pieces_of_one_device_add_up_to_its_load(count: int) -> None:
     """Processing, and transfers in and out, forward and backward."""
-    for workload in random_cuts(300):
+    for workload in random_cuts(count):
         placed, _ = cut(*workload)
         passes = read_passes(*workload)
         expected = (compute_times(placed), *transfer_times(placed))

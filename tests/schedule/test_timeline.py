@@ -98,9 +98,10 @@ def check_figures(found: Timeline) -> None:
         assert 0 <= bubble <= 1
 
 
+@pytest.mark.parametrize("count", [50, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("whole", [True, False])
-def test_busy_is_the_union_of_what_a_device_does(whole: bool) -> None:
-    for found in timelines(1, 150, whole):
+def test_busy_is_the_union_of_what_a_device_does(whole: bool, count: int) -> None:
+    for found in timelines(1, count, whole):
         check_figures(found)
 
 
@@ -116,14 +117,12 @@ def check_file(found: Timeline, path: Path) -> None:
     assert load_timeline(path).to_json() == found.to_json()
 
 
-def test_random_timelines_come_back_from_their_files(tmp_path: Path) -> None:
-    for found in timelines(20, 400, False):
-        check_file(found, tmp_path / "timeline.json")
-
-
-@pytest.mark.slow
-def test_ten_thousand_timelines_come_back_from_their_files(tmp_path: Path) -> None:
-    for found in timelines(21, 10_000, False):
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [(20, 50), *(pytest.param(*some, marks=pytest.mark.slow) for some in ((20, 400), (21, 10_000)))],
+)
+def test_random_timelines_come_back_from_their_files(tmp_path: Path, seed: int, count: int) -> None:
+    for found in timelines(seed, count, False):
         check_file(found, tmp_path / "timeline.json")
 
 

@@ -15,6 +15,9 @@ from partitioner.workload.in_flight import RULES, SCHEDULES, Held, samples_in_fl
 STAGES = [(stage, stages) for stages in range(1, 17) for stage in range(stages)]
 CASES = [(stage, stages, batch) for stage, stages in STAGES for batch in range(1, 65)]
 DEGREES = (1, 2, 3, 4, 8)
+in_cases = pytest.mark.parametrize(
+    "cases", [CASES[::13], pytest.param(CASES, marks=pytest.mark.slow)], ids=["few", "all"]
+)
 
 
 def replications() -> Iterator[list[int]]:
@@ -23,33 +26,40 @@ def replications() -> Iterator[list[int]]:
         yield from map(list, itertools.product(DEGREES, repeat=stages))
 
 
-def test_gpipe_keeps_every_sample_until_the_flush() -> None:
+@in_cases
+def test_gpipe_keeps_every_sample_until_the_flush(cases: list[tuple[int, int, int]]) -> None:
     """GPipe, and Galvatron's `gpipe`: all chunks."""
-    for stage, stages, batch in CASES:
+    for stage, stages, batch in cases:
         assert stash("gpipe", stage, stages, batch) == (batch, 1)
 
 
-def test_inference_keeps_one_sample() -> None:
-    for stage, stages, batch in CASES:
+@in_cases
+def test_inference_keeps_one_sample(cases: list[tuple[int, int, int]]) -> None:
+    for stage, stages, batch in cases:
         assert stash("inference", stage, stages, batch) == (1, 1)
 
 
-def test_1f1b_is_megatrons_warm_up_and_the_sample_at_work() -> None:
+@in_cases
+def test_1f1b_is_megatrons_warm_up_and_the_sample_at_work(cases: list[tuple[int, int, int]]) -> None:
     """`num_warmup_microbatches = min(p - i - 1, m)`; what is not warm-up leaves one more in flight."""
-    for stage, stages, batch in CASES:
+    for stage, stages, batch in cases:
         warmup = min(stages - stage - 1, batch)
         assert stash("1f1b", stage, stages, batch) == (warmup + (batch > warmup), 1)
 
 
-def test_1f1b_is_galvatrons_where_the_batch_is_as_long_as_the_pipeline() -> None:
-    for stage, stages, batch in CASES:
+@in_cases
+def test_1f1b_is_galvatrons_where_the_batch_is_as_long_as_the_pipeline(
+    cases: list[tuple[int, int, int]],
+) -> None:
+    for stage, stages, batch in cases:
         if batch >= stages:
             assert stash("1f1b", stage, stages, batch).activations == stages - stage
 
 
-def test_deepspeed_keeps_two_buffers_where_one_would_do() -> None:
+@in_cases
+def test_deepspeed_keeps_two_buffers_where_one_would_do(cases: list[tuple[int, int, int]]) -> None:
     """`max(2, min(p - i, m))`: one more than ours on the last stage and for batches of one, else the same."""
-    for stage, stages, batch in CASES:
+    for stage, stages, batch in cases:
         ours, buffers = stash("1f1b", stage, stages, batch).activations, max(2, min(stages - stage, batch))
         alone = stage == stages - 1 or batch == 1
         assert buffers - ours == (1 if alone else 0)
@@ -93,17 +103,19 @@ def test_pipedreams_planner_counts_one_less_than_ours() -> None:
         assert stash("pipedream", len(replicas) - 1, len(replicas), replicas=replicas) == (0, 0)
 
 
-def test_equal_replicas_split_the_batch_and_change_nothing_else() -> None:
+@in_cases
+def test_equal_replicas_split_the_batch_and_change_nothing_else(cases: list[tuple[int, int, int]]) -> None:
     """As many pipelines side by side, each with its share of the batch."""
-    for (stage, stages, batch), own in itertools.product(CASES[::7], DEGREES):
+    for (stage, stages, batch), own in itertools.product(cases[::7], DEGREES):
         for schedule in SCHEDULES:
             alone = stash(schedule, stage, stages, math.ceil(batch / own))
             assert stash(schedule, stage, stages, batch, own) == alone
 
 
-def test_interleaved_is_megatrons_warm_up_and_the_chunk_at_work() -> None:
+@in_cases
+def test_interleaved_is_megatrons_warm_up_and_the_chunk_at_work(cases: list[tuple[int, int, int]]) -> None:
     """2 (p - i - 1) + (v - 1) g chunks of warm-up, at most all m v; then one more if any is left."""
-    for (stage, stages, batch), chunks, group in itertools.product(CASES[::5], (2, 3, 4), (None, 1, 5)):
+    for (stage, stages, batch), chunks, group in itertools.product(cases[::5], (2, 3, 4), (None, 1, 5)):
         warmup = min(2 * (stages - stage - 1) + (chunks - 1) * (group or stages), batch * chunks)
         found = stash("interleaved", stage, stages, batch, chunks=chunks, group=group)
         assert found == (warmup + (warmup < batch * chunks), 1)
@@ -116,16 +128,18 @@ def test_interleaved_first_stage_is_megatrons_estimate_without_a_limit() -> None
         assert math.isclose(found / chunks, stages * (1 + (stages - 1) / (stages * chunks)))
 
 
-def test_zero_bubble_schedules() -> None:
+@in_cases
+def test_zero_bubble_schedules(cases: list[tuple[int, int, int]]) -> None:
     """ZB-H1 keeps no more than 1F1B; ZB-H2 up to 2p - 1 on the first stage, as far as the batch goes."""
-    for stage, stages, batch in CASES:
+    for stage, stages, batch in cases:
         assert stash("zb-h1", stage, stages, batch) == stash("1f1b", stage, stages, batch)
         assert stash("zb-h2", stage, stages, batch).activations <= min(2 * stages - 1, batch)
         assert stash("zb-h2", 0, stages, batch) == (min(2 * stages - 1, batch), 1)
 
 
-def test_versions_do_not_depend_on_a_batch() -> None:
-    for stage, stages, batch in CASES[::7]:
+@in_cases
+def test_versions_do_not_depend_on_a_batch(cases: list[tuple[int, int, int]]) -> None:
+    for stage, stages, batch in cases[::7]:
         for schedule in ("1f1b_async", "pipedream"):
             assert stash(schedule, stage, stages, batch) == stash(schedule, stage, stages)
 

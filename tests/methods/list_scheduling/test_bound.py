@@ -16,11 +16,12 @@ from tests.methods.list_scheduling.cases import cases, problem_of
 from tests.oracle_makespan import least_makespan
 
 ROUNDING = 1 + 1e-9
+MANY = [(5_015, 45), *((first, 500) for first in range(6_000, 9_000, 500))]
 
 
 @pytest.mark.parametrize(
     ("first", "count"),
-    [(5_000, 60), *(pytest.param(first, 500, marks=pytest.mark.slow) for first in range(6_000, 9_000, 500))],
+    [(5_000, 15), *(pytest.param(*some, marks=pytest.mark.slow) for some in MANY)],
 )
 def test_it_is_at_most_the_best_of_all_placements_and_orders(first: int, count: int) -> None:
     tight = tried = 0
@@ -35,7 +36,11 @@ def test_it_is_at_most_the_best_of_all_placements_and_orders(first: int, count: 
 
 
 @pytest.mark.parametrize(
-    ("first", "count"), [(10_000, 400), pytest.param(20_000, 2_000, marks=pytest.mark.slow)]
+    ("first", "count"),
+    [
+        (10_000, 60),
+        *(pytest.param(*some, marks=pytest.mark.slow) for some in ((10_060, 340), (20_000, 2_000))),
+    ],
 )
 def test_it_is_at_most_what_a_search_finds(monkeypatch: pytest.MonkeyPatch, first: int, count: int) -> None:
     monkeypatch.setattr("partitioner.methods.list_scheduling.refine.search.MOST_MOVES", 100)

@@ -23,7 +23,10 @@ def test_auto_takes_it_and_says_where_the_plan_comes_from() -> None:
     assert plan.notes[0].startswith("started from ")
 
 
-@pytest.mark.parametrize(("first", "count"), [(300, 12), pytest.param(400, 300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [(300, 4), *(pytest.param(*some, marks=pytest.mark.slow) for some in ((304, 8), (400, 300)))],
+)
 def test_it_is_at_least_as_good_as_every_placer(
     monkeypatch: pytest.MonkeyPatch, first: int, count: int
 ) -> None:

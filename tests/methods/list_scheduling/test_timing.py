@@ -18,12 +18,13 @@ from tests.random_tasks import random_devices, random_order, task_cases
 
 @pytest.mark.parametrize("contention", [False, True])
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(300, 3000, 300))]
+    ("first", "count"),
+    [(0, 100), *(pytest.param(first, 300, marks=pytest.mark.slow) for first in range(0, 3000, 300))],
 )
-def test_finish_times_are_the_evaluators(first: int, contention: bool) -> None:
+def test_finish_times_are_the_evaluators(first: int, count: int, contention: bool) -> None:
     """Exactly, with zero times, free links, edges twice and several tensors a node."""
     waited = 0
-    for case in task_cases(first, 300, contention=contention):
+    for case in task_cases(first, count, contention=contention):
         device, order = random_devices(case), random_order(case)
         found = evaluate(
             case.graph,
@@ -39,7 +40,7 @@ def test_finish_times_are_the_evaluators(first: int, contention: bool) -> None:
         mine = finish_times(case.tasks, device, order)
         assert [finish[case.graph.ids[v]] for v in case.tasks.node.tolist()] == mine.tolist()
         waited += found.value > sum(load.compute[0] + load.compute[1] for load in found.loads)
-    assert waited > 20
+    assert waited > count / 15
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 120), pytest.param(400, 2000, marks=pytest.mark.slow)])

@@ -98,14 +98,15 @@ def test_profiles_are_planned_as_the_planner_does(path: Path, groups: list[int],
     check(workload.graph, devices, found)
 
 
+@pytest.mark.parametrize("count", [30, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("groups", [[1], [4], [2, 2], [2, 2, 2]], ids=str)
-def test_random_graphs_are_planned_as_the_planner_does(groups: list[int]) -> None:
+def test_random_graphs_are_planned_as_the_planner_does(groups: list[int], count: int) -> None:
     """Straight and replicated, in every model of communication; with idle devices only where it must.
 
     Every layer takes time, so that none is merged; in a graph results that nobody reads have no cost.
     """
     rng, idle, replicated = random.Random(len(groups)), 0, 0
-    for case in range(150):
+    for case in range(count):
         layers, bandwidth = (chain, residual)[case % 2](rng, rng.randint(2, 7)), rng.choice((0.5, 10.0, 99.0))
         layers = replace(layers, time=layers.time + 1, activation=read_activations(layers))
         models = {"communication": rng.choice(("sequential", "overlapped", "duplex"))}
@@ -123,14 +124,15 @@ def test_random_graphs_are_planned_as_the_planner_does(groups: list[int]) -> Non
         assert found.statistics["predicted"] == pytest.approx(expected.time, rel=1e-9), case
         check(graph, devices, found)
         replicated += any(load.replica_of for load in found.devices)
-    assert (idle > 0) == (len(groups) > 1) and (replicated > 10) == (groups != [1])
+    assert (idle > 0) == (len(groups) > 1) and (replicated > count / 15) == (groups != [1])
 
 
+@pytest.mark.parametrize("count", [12, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("groups", "replicas"), [([4], 4), ([4], 1), ([2, 2], 1)])
-def test_our_optimum_is_never_worse(groups: list[int], replicas: int) -> None:
+def test_our_optimum_is_never_worse(groups: list[int], replicas: int, count: int) -> None:
     """In the model that all plans are judged by, where we search every layout that PipeDream may choose."""
     rng, better = random.Random(8), 0
-    for case in range(60):
+    for case in range(count):
         layers, bandwidth = (chain, residual)[case % 2](rng, rng.randint(2, 6)), rng.choice((0.5, 10.0))
         layers = replace(layers, time=layers.time + 1)
         graph, devices = training_graph(layers, bandwidth), wired(groups, bandwidth)
@@ -140,7 +142,7 @@ def test_our_optimum_is_never_worse(groups: list[int], replicas: int) -> None:
         assert ours.status == "optimal"
         assert theirs.bound <= ours.value * (1 + 1e-9) and ours.value <= theirs.value * (1 + 1e-9)
         better += ours.value < 0.9 * theirs.value
-    assert better > 10
+    assert better > count / 6
 
 
 def test_replicas_over_groups_hold_the_same_devices_of_each() -> None:

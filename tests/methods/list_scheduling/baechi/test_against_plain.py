@@ -20,7 +20,7 @@ from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.baechi.plain import EarliestFirst, Simulation, World
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
-SIZES = [200, pytest.param(3000, marks=pytest.mark.slow)]
+SIZES = [60, pytest.param(3000, marks=pytest.mark.slow)]
 
 
 def random_favourites(tasks: Tasks, seed: int) -> Ints:

@@ -54,25 +54,27 @@ def value_by_glop(tasks: Tasks) -> float:
     return float(solver.Objective().Value())
 
 
-def test_the_value_is_that_of_another_solver() -> None:
+@pytest.mark.parametrize(("first", "count"), [(0, 60), pytest.param(60, 240, marks=pytest.mark.slow)])
+def test_the_value_is_that_of_another_solver(first: int, count: int) -> None:
     larger = 0
-    for _, tasks in some_tasks(0, 300):
+    for _, tasks in some_tasks(first, count):
         value = favourite_children(tasks, Settings()).statistics["lp_value"]
         assert value == pytest.approx(value_by_glop(tasks), abs=1e-6)
         larger += value > 0
-    assert larger > 250
+    assert larger > count * 5 / 6
 
 
-def test_each_task_has_one_favourite_and_one_parent_at_most() -> None:
+@pytest.mark.parametrize(("first", "count"), [(1_000, 60), pytest.param(1_060, 240, marks=pytest.mark.slow)])
+def test_each_task_has_one_favourite_and_one_parent_at_most(first: int, count: int) -> None:
     chosen = 0
-    for seed, tasks in some_tasks(1000, 300):
+    for seed, tasks in some_tasks(first, count):
         placing = Placing(sct_threshold=float(np.random.default_rng(seed).choice([0.0, 0.1, 0.5, 1.0])))
         child = favourite_children(tasks, Settings(placing=placing)).child
         heads = child[child != NOWHERE].tolist()
         assert len(heads) == len(set(heads))
         assert all(child[u] == NOWHERE or child[u] in tasks.after.row(u) for u in range(tasks.n))
         chosen += len(heads)
-    assert chosen > 300
+    assert chosen > count
 
 
 def test_rounding_keeps_what_the_threshold_allows_where_no_two_links_clash() -> None:

@@ -36,20 +36,23 @@ def test_a_deadline_and_ctrl_c_end_it() -> None:
     tasks = large_tasks()
     assert len(links_of(tasks).tail) > SMALL
     began = time.perf_counter()
-    late = favourite_children(tasks, Settings(clock=Clock(1.0)))
-    assert 1.0 <= time.perf_counter() - began < 1.0 + AT_ONCE
+    late = favourite_children(tasks, Settings(clock=Clock(0.3)))
+    assert 0.3 <= time.perf_counter() - began < 0.3 + AT_ONCE
     assert len(late.notes) == 1 and "not solved in time" in late.notes[0]
     stop = threading.Event()
     interruption = Interruption(stop)
-    ctrl_c = threading.Timer(1.0, stop.set)
+    ctrl_c = threading.Timer(0.3, stop.set)
     began = time.perf_counter()
     ctrl_c.start()
     assert len(favourite_children(tasks, Settings(interruption=interruption)).notes) == 1
-    assert 1.0 <= time.perf_counter() - began < 1.0 + AT_ONCE
+    assert 0.3 <= time.perf_counter() - began < 0.3 + AT_ONCE
 
 
-def test_a_worker_finds_what_this_process_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    for _, tasks in some_tasks(0, 3):
+@pytest.mark.parametrize(("first", "count"), [(0, 1), pytest.param(1, 2, marks=pytest.mark.slow)])
+def test_a_worker_finds_what_this_process_finds(
+    monkeypatch: pytest.MonkeyPatch, first: int, count: int
+) -> None:
+    for _, tasks in some_tasks(first, count):
         program = relaxation(tasks, links_of(tasks))
         here = optimum(program, Settings())
         with monkeypatch.context() as patch:

@@ -48,7 +48,7 @@ def most(tasks: Tasks, found: Found) -> float:
     return total
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(3000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", METHODS)
 def test_between_the_bound_and_everything_in_a_row(name: str, count: int) -> None:
     placed = 0
@@ -63,16 +63,17 @@ def test_between_the_bound_and_everything_in_a_row(name: str, count: int) -> Non
     assert placed > count * 5 / 12
 
 
+@pytest.mark.parametrize("count", [60, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["etf", "m-etf", "m-sct"])
-def test_without_contention_the_estimate_is_kept(name: str) -> None:
+def test_without_contention_the_estimate_is_kept(name: str, count: int) -> None:
     """Tensors leave when made, and devices run in the order of the starts: nothing is later than planned."""
     placed = 0
-    for _, tasks in some_tasks(60_000, 400):
+    for _, tasks in some_tasks(60_000, count):
         found = None if tasks.contention else PLACERS[name](tasks, Settings())
         if found is not None:
             placed += 1
             assert makespan(tasks, found.device, found.order) <= found.estimate + 1e-9
-    assert placed > 80
+    assert placed > count / 5
 
 
 def test_m_topo_always_finds_room_where_memory_has_no_limit() -> None:

@@ -9,10 +9,14 @@ import pytest
 from partitioner.problem.tasks import Tasks
 from tests.methods.list_scheduling.small_tasks import some_tasks
 
-CHUNKS = [0, *(pytest.param(chunk, marks=pytest.mark.slow) for chunk in range(1, 8))]
+
+def few_and_many(*chunks: int) -> pytest.MarkDecorator:
+    """Give a test the first seed and the number of cases: 100 quick ones, and slowly 500 of each chunk."""
+    slow = (pytest.param(500 * chunk, 500, marks=pytest.mark.slow) for chunk in chunks)
+    return pytest.mark.parametrize(("first", "count"), [(500 * chunks[0], 100), *slow])
 
 
 @cache
-def drawn(chunk: int) -> list[tuple[int, Tasks]]:
-    """500 seeds and the tasks made with them."""
-    return list(some_tasks(500 * chunk, 500))
+def drawn(first: int, count: int) -> list[tuple[int, Tasks]]:
+    """Seeds and the tasks made with them."""
+    return list(some_tasks(first, count))

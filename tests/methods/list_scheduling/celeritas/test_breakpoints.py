@@ -83,11 +83,12 @@ def allowed(tasks: Tasks, members: Ints, most: int, memory: float) -> bool:
 
 
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(200, 2000, 200))]
+    ("first", "count"),
+    [(0, 60), *(pytest.param(first, 200, marks=pytest.mark.slow) for first in range(0, 2000, 200))],
 )
-def test_the_best_of_all_choices(first: int) -> None:
+def test_the_best_of_all_choices(first: int, count: int) -> None:
     whole = tight = 0
-    for seed, tasks in some_tasks(first, 200, most=7):
+    for seed, tasks in some_tasks(first, count, most=7):
         rng = np.random.default_rng(seed)
         most = int(rng.integers(1, tasks.n + 2))
         memory = float(rng.choice([np.inf, float(rng.integers(0, 12))]))
@@ -96,4 +97,4 @@ def test_the_best_of_all_choices(first: int) -> None:
         assert found == best_of_all(tasks, order, most, memory), seed
         whole += found == [0]
         tight += found != np.flatnonzero(breakpoints(tasks, order, most, np.inf)).tolist()
-    assert whole < 150 and tight > 20, (whole, tight)
+    assert whole < count * 3 / 4 and tight > count / 10, (whole, tight)
