@@ -30,10 +30,11 @@ from partitioner.methods.solvers.backends.backend import Answer, Capability, Sol
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
 from partitioner.methods.solvers.messages import Job
 from partitioner.methods.solvers.worker_pool import Worker, WorkerPool
-from tests.methods.ip.cases import PRESENT, hard_graph, misbehaving, problem_of
+from tests.methods.ip.backends import EACH_BACKEND
+from tests.methods.ip.cases import hard_graph, misbehaving, problem_of
 
 DEVICES = Devices.accelerated(4)
-every_backend = pytest.mark.parametrize("name", PRESENT)
+every_backend = pytest.mark.parametrize("name", EACH_BACKEND)
 
 
 def hard_plan(name: str, **options: Any) -> Plan:
@@ -70,7 +71,7 @@ def pid_of(worker: Worker) -> int:
 @every_backend
 def test_time_limit_keeps_the_incumbent(name: str) -> None:
     started = time.perf_counter()
-    plan = hard_plan(name, time_limit=2.0)
+    plan = hard_plan(name, time_limit=1.0)
     assert time.perf_counter() - started < 15.0
     assert (plan.status, plan.stop_reason, plan.backend) == ("feasible", "time_limit", name)
     assert 0 < plan.bound < plan.value
@@ -123,7 +124,7 @@ def test_a_killed_solver_leaves_the_incumbent(name: str, monkeypatch: pytest.Mon
 
 def test_a_solver_that_raises_leaves_the_others_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     backends = (misbehaving("raises"), BACKENDS["highs"])
-    outcome = run_with(monkeypatch, *backends, workers=2, clock=Clock(4.0))
+    outcome = run_with(monkeypatch, *backends, workers=2, clock=Clock(2.0))
     assert "backend raises failed: RuntimeError: no such pivot" in outcome.notes
     assert outcome.backend == "raises+highs"
     assert outcome.stop_reason == "time_limit"
@@ -178,7 +179,7 @@ def test_an_orphaned_worker_leaves() -> None:
         "program = formulate(Task(problem, np.inf, 0.0)).program\n"
         "worker = WorkerPool().start()\n"
         "worker.submit(Job(BACKENDS['scip'].place, program, SolverLimits()))\n"
-        "time.sleep(2.0)\n"
+        "time.sleep(1.0)\n"
         "print(worker.process.pid, flush=True)\n"
         "os._exit(0)\n"
     )
@@ -226,6 +227,7 @@ def test_an_incumbent_at_the_bound_needs_no_solver() -> None:
     assert (plan.value, plan.status, plan.stop_reason) == (1.0, "optimal", "optimal")
 
 
+@pytest.mark.slow
 def test_the_convex_program_confirms_the_chain() -> None:
     """On a graph with one path every convex split is a chain: the two programs agree."""
     rng = np.random.default_rng(5)
