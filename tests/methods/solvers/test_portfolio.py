@@ -71,7 +71,7 @@ def pid_of(worker: Worker) -> int:
 @every_backend
 def test_time_limit_keeps_the_incumbent(name: str) -> None:
     started = time.perf_counter()
-    plan = hard_plan(name, time_limit=1.0)
+    plan = hard_plan(name, time_limit=2.0)
     assert time.perf_counter() - started < 15.0
     assert (plan.status, plan.stop_reason, plan.backend) == ("feasible", "time_limit", name)
     assert 0 < plan.bound < plan.value
@@ -124,7 +124,7 @@ def test_a_killed_solver_leaves_the_incumbent(name: str, monkeypatch: pytest.Mon
 
 def test_a_solver_that_raises_leaves_the_others_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     backends = (misbehaving("raises"), BACKENDS["highs"])
-    outcome = run_with(monkeypatch, *backends, workers=2, clock=Clock(2.0))
+    outcome = run_with(monkeypatch, *backends, workers=2, clock=Clock(4.0))
     assert "backend raises failed: RuntimeError: no such pivot" in outcome.notes
     assert outcome.backend == "raises+highs"
     assert outcome.stop_reason == "time_limit"
