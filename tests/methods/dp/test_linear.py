@@ -7,14 +7,15 @@ import pytest
 
 from partitioner import InfeasibleError, NoPlanFound, WorkloadError, solve
 from partitioner.methods.dp import blocks
+from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value
 from tests.random_workloads import uneven_workload
 
 
-def compare_with_oracle(first: int, count: int) -> tuple[int, int]:
+def compare_with_oracle(seeds: range) -> tuple[int, int]:
     """Check DPL plans against the oracle; return how many there were and how many were optimal."""
     plans = optimal = 0
-    for seed in range(first, first + count):
+    for seed in seeds:
         graph, devices = uneven_workload(np.random.default_rng(seed), 9, 3)
         best = best_chain_value(graph, devices)
         try:
@@ -32,18 +33,20 @@ def compare_with_oracle(first: int, count: int) -> tuple[int, int]:
     return plans, optimal
 
 
-def test_between_bound_and_optimum() -> None:
+@pytest.mark.parametrize("seeds", [range(50), slow(range(50, 500))])
+def test_between_bound_and_optimum(seeds: range) -> None:
     """Twelve orders and their refinements reach the optimum on most small graphs."""
-    plans, optimal = compare_with_oracle(0, 500)
-    assert plans > 300
+    plans, optimal = compare_with_oracle(seeds)
+    assert plans > 0.6 * len(seeds)
     assert optimal > 0.9 * plans
 
 
-def test_blocks_keep_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seeds", [range(1000, 1040), slow(range(1040, 1300))])
+def test_blocks_keep_the_promise(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     """With at most four blocks an order, plans stay feasible and bounds true."""
     monkeypatch.setattr(blocks, "MOST_BLOCKS", 4)
-    plans, optimal = compare_with_oracle(1000, 300)
-    assert plans > 150
+    plans, optimal = compare_with_oracle(seeds)
+    assert plans > 0.5 * len(seeds)
     assert optimal > 0.5 * plans
 
 

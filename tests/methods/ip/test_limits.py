@@ -11,13 +11,14 @@ import pytest
 from partitioner import Constraints, InfeasibleError, WorkloadError, solve
 from partitioner.methods.ip import solve as ip
 from tests.methods.inline_worker_pool import InlineWorkerPool
+from tests.methods.slow_parameters import slow
 from tests.oracle import best_values
 from tests.random_limits import FIELDS, random_constraints, with_layers
 from tests.random_problems import Case, cases
 
 BACKENDS = ("highs", "cbc")
 PRECISION = 1e-6  # a solver proves no closer than this
-CHUNK, FEW = 100, 40
+CHUNK = 100
 
 
 @pytest.fixture(autouse=True)
@@ -79,18 +80,20 @@ def check_chunk(fields: tuple[str, ...], first: int, count: int = CHUNK, varied:
     assert infeasible > 0 or not varied or fields in (("together",), ("neighbours_only",))
 
 
+@pytest.mark.parametrize(("first", "count"), [(40_000, 4), slow(40_004, 36)])
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_limit_equals_the_oracle(field: str) -> None:
+def test_a_limit_equals_the_oracle(field: str, first: int, count: int) -> None:
     """Each field of constraints by itself."""
-    check_chunk((field,), 40_000, FEW, varied=False)
+    check_chunk((field,), first, count, varied=False)
 
 
-def test_limits_together_equal_the_oracle() -> None:
+@pytest.mark.parametrize(("subsets", "graphs"), [(2, 3), slow(9, 12)])
+def test_limits_together_equal_the_oracle(subsets: int, graphs: int) -> None:
     """Any subset of the fields at once."""
     rng = np.random.default_rng(7)
-    for first in range(50_000, 50_000 + CHUNK, 12):
+    for first in range(50_000, 50_000 + 12 * subsets, 12):
         fields = tuple(field for field in FIELDS if rng.random() < 0.4)
-        for i, case in enumerate(cases(first, 12, most_nodes=7, most_devices=4)):
+        for i, case in enumerate(cases(first, graphs, most_nodes=7, most_devices=4)):
             case = replace(case, graph=with_layers(case.graph, case.rng))
             constraints = random_constraints(case.rng, case.graph, case.devices, fields)
             check(case, constraints, BACKENDS[i % len(BACKENDS)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import partitioner as pt
-from tests.methods.ip.cases import PRESENT
+from tests.methods.ip.backends import EACH_BACKEND
 
 CHAIN = pt.Graph.from_arrays(
     {"gpu": [1.0, 1.0, 7.0, 0.0, 2.0], "npu": [3.5, 1.0, 3.5, 0.0, 0.0], "cpu": [2.0, 2.0, 14.0, 0.0, 4.0]},
@@ -23,7 +23,7 @@ TWO_KINDS = pt.Devices(
 )
 
 
-@pytest.mark.parametrize("backend", PRESENT)
+@pytest.mark.parametrize("backend", EACH_BACKEND)
 def test_no_value_just_below_the_best_is_accepted(backend: str) -> None:
     """A solver's tolerance must be smaller than the distance from the cutoff to the best value."""
     plan = pt.solve(CHAIN, TWO_KINDS, "gpipe", method="ip", split="convex", workers=1, backend=backend)

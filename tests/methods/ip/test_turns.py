@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from partitioner import Devices, Plan, solve
-from tests.methods.ip.cases import PRESENT, hard_graph
+from tests.methods.ip.backends import EACH_BACKEND
+from tests.methods.ip.cases import hard_graph
+from tests.methods.slow_parameters import slow
 
 DEVICES = Devices.accelerated(3)
 
@@ -33,7 +35,7 @@ def twice(n: int, objective: str, **options: Any) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize("backend", PRESENT)
+@pytest.mark.parametrize("backend", EACH_BACKEND)
 def test_every_backend_ends_by_the_gap(backend: str) -> None:
     plan = twice(16, "throughput", split="free", backend=backend, gap=0.05)
     assert plan.stop_reason in ("gap", "optimal") and plan.gap <= 0.05 + 1e-6
@@ -42,10 +44,10 @@ def test_every_backend_ends_by_the_gap(backend: str) -> None:
 @pytest.mark.parametrize(
     ("objective", "options"),
     [
-        ("gpipe", {"split": "free", "gap": 0.1}),
-        ("throughput", {"split": "convex", "gap": 0.1, "workers": 2}),
+        slow("gpipe", {"split": "free", "gap": 0.1}),
+        slow("throughput", {"split": "convex", "gap": 0.1, "workers": 2}),
         ("latency", {"gap": 0.3}),
-        ("makespan", {"gap": 0.1}),
+        slow("makespan", {"gap": 0.1}),
     ],
 )
 def test_every_objective(objective: str, options: dict[str, Any]) -> None:

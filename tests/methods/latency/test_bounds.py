@@ -20,6 +20,7 @@ from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to
+from tests.methods.slow_parameters import slow
 from tests.near_serial import near_serial_workload
 from tests.oracle_latency import latency
 
@@ -32,13 +33,14 @@ PUBLISHED = {
 }
 
 
-def test_bounds_on_graphs_that_are_nearly_series(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seeds", [range(3, 8), slow(range(24))])
+def test_bounds_on_graphs_that_are_nearly_series(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     """None exceeds the optimum that CP-SAT proves; many reach it, where the longest path rarely does.
 
     Nor does one for which every block has too many nodes to look into.
     """
     compared, tight, by_path = 0, 0, 0
-    for seed in range(24):
+    for seed in seeds:
         graph, devices = near_serial_workload(np.random.default_rng(seed))
         problem = contract_to(
             SampleProblem, graph, devices, Goal(Measure.ONE_SAMPLE, "convex", subgraphs=1 + seed % 2)
@@ -54,7 +56,7 @@ def test_bounds_on_graphs_that_are_nearly_series(monkeypatch: pytest.MonkeyPatch
                 assert bound_of(problem, Settings()) <= bound * (1 + 1e-9), f"seed {seed}"
             tight += bound >= value * (1 - 1e-9)
             by_path += longest_path(problem) >= value * (1 - 1e-9)
-    assert compared > 16
+    assert compared > len(seeds) * 2 / 3
     assert tight > compared / 3 > by_path
 
 

@@ -16,8 +16,9 @@ from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem
 from tests.contracted import contract_to
 from tests.methods.latency.cases import judged
+from tests.methods.slow_parameters import slow
 
-NAMES = ["bert3", "bert6", "bert24", "gnmt", "resnet50_operator"]
+NAMES = ["bert3", "bert24", slow("bert6"), slow("gnmt"), slow("resnet50_operator")]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,6 +15,7 @@ from partitioner.methods.solvers.backends import catalogue
 from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, pick
 from partitioner.methods.solvers.program import Builder, Program
+from tests.methods.ip.backends import EACH_BACKEND
 from tests.methods.ip.cases import PRESENT, hard_graph, problem_of
 
 every_backend = pytest.mark.parametrize("name", PRESENT)
@@ -39,7 +40,7 @@ def run(name: str, program: Program, limits: SolverLimits) -> tuple[Answer, list
     return solver(program, limits, lambda values, bound: bounds.append(bound)), bounds
 
 
-@every_backend
+@pytest.mark.parametrize("name", EACH_BACKEND)
 def test_time_limit_with_a_solution(name: str) -> None:
     """Both axes: the limit stopped it, and it holds a solution and a bound below it."""
     program = hard_program(4)

@@ -30,10 +30,11 @@ from partitioner.methods.solvers.backends.backend import Answer, Capability, Sol
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
 from partitioner.methods.solvers.messages import Job
 from partitioner.methods.solvers.worker_pool import Worker, WorkerPool
-from tests.methods.ip.cases import PRESENT, hard_graph, misbehaving, problem_of
+from tests.methods.ip.backends import EACH_BACKEND
+from tests.methods.ip.cases import hard_graph, misbehaving, problem_of
 
 DEVICES = Devices.accelerated(4)
-every_backend = pytest.mark.parametrize("name", PRESENT)
+every_backend = pytest.mark.parametrize("name", EACH_BACKEND)
 
 
 def hard_plan(name: str, **options: Any) -> Plan:
@@ -178,7 +179,7 @@ def test_an_orphaned_worker_leaves() -> None:
         "program = formulate(Task(problem, np.inf, 0.0)).program\n"
         "worker = WorkerPool().start()\n"
         "worker.submit(Job(BACKENDS['scip'].place, program, SolverLimits()))\n"
-        "time.sleep(2.0)\n"
+        "time.sleep(1.0)\n"
         "print(worker.process.pid, flush=True)\n"
         "os._exit(0)\n"
     )
@@ -226,6 +227,7 @@ def test_an_incumbent_at_the_bound_needs_no_solver() -> None:
     assert (plan.value, plan.status, plan.stop_reason) == (1.0, "optimal", "optimal")
 
 
+@pytest.mark.slow
 def test_the_convex_program_confirms_the_chain() -> None:
     """On a graph with one path every convex split is a chain: the two programs agree."""
     rng = np.random.default_rng(5)

@@ -25,10 +25,9 @@ from partitioner.methods.solvers.backends.backend import SolverLimits
 from partitioner.methods.solvers.messages import Job
 from partitioner.methods.solvers.worker_pool import PATIENCE, Worker, WorkerPool
 from tests.methods.ip.cases import hard_graph
+from tests.methods.slow_parameters import slow
 
 DEVICES = Devices.accelerated(4)
-SOLVES = 20
-RAISED = 10
 FOLDER = Path("/proc/self/fd")
 LARGE = b"x" * 10_000_000  # more than any pipe holds
 
@@ -74,13 +73,14 @@ def test_a_worker_that_is_to_end_is_not_started() -> None:
     assert worker.process is None
 
 
-def test_solves_leave_no_pipes_processes_or_threads(no_collector: None) -> None:
+@pytest.mark.parametrize("solves", [1, slow(20)])
+def test_solves_leave_no_pipes_processes_or_threads(no_collector: None, solves: int) -> None:
     def run() -> None:
         solve(hard_graph(6), DEVICES, method="ip", split="free", workers=2)
 
     run()
     before = counts()
-    for _ in range(SOLVES):
+    for _ in range(solves):
         run()
     assert counts() == before
 
@@ -132,14 +132,15 @@ def raises(number: int, frame: FrameType | None) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
-def test_what_a_signal_handler_raises_always_comes_out() -> None:
+@pytest.mark.parametrize("times", [2, slow(10)])
+def test_what_a_signal_handler_raises_always_comes_out(times: int) -> None:
     """At any time of a solve: while kernels run, while HiGHS does, and while the parent waits."""
     rng = random.Random(7)
     solve(hard_graph(), DEVICES, method="ip", split="free", time_limit=1.5, workers=2)
     before = counts()[1:]
     handler = signal.signal(signal.SIGALRM, raises)
     try:
-        for _ in range(RAISED):
+        for _ in range(times):
             signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.01, 1.2))
             with pytest.raises(FromHandlerError):
                 solve(hard_graph(), DEVICES, method="ip", split="free", time_limit=30.0, workers=2)

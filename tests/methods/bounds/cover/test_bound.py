@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PartsProblem
 from tests.contracted import contract_to
 from tests.measures import MEASURES
+from tests.methods.slow_parameters import slow
 from tests.oracle import best_values
 from tests.random_workloads import fitted, random_workload, uneven_workload
 
@@ -25,13 +28,19 @@ def bound_of(problem: PartsProblem, value: float, gap: float = 0.0, stop: bool =
     return covering.bound
 
 
-@pytest.mark.parametrize("split", ["free", "convex"])
-@pytest.mark.parametrize("objective", ["throughput", "gpipe"])
-def test_the_bound_is_a_bound(objective: str, split: str) -> None:
+@pytest.mark.parametrize(
+    ("objective", "split", "count"),
+    [
+        ("throughput", "free", 40),
+        ("gpipe", "convex", 40),
+        *(slow(*goal, 150) for goal in product(("throughput", "gpipe"), ("free", "convex"))),
+    ],
+)
+def test_the_bound_is_a_bound(objective: str, split: str, count: int) -> None:
     """On random workloads with every feature it stays between the relaxation and the optimum."""
     rng = np.random.default_rng(len(split))
     raised = compared = 0
-    for _ in range(150):
+    for _ in range(count):
         graph, devices = uneven_workload(rng, 7)
         cpus, backward = bool(rng.integers(2)), bool(rng.integers(2))
         best = best_values(graph, devices, objective, cpus, backward)[split]
@@ -48,14 +57,15 @@ def test_the_bound_is_a_bound(objective: str, split: str) -> None:
         assert floor <= bound <= best * (1 + 1e-9)
         raised += bound > floor * (1 + 1e-6)
         compared += 1
-    assert compared > 10
+    assert compared > count // 15
     assert raised > compared / 8
 
 
-def test_the_gap_is_the_highest_that_is_tried() -> None:
+@pytest.mark.parametrize("count", [10, slow(30)])
+def test_the_gap_is_the_highest_that_is_tried(count: int) -> None:
     """No more is proven than was asked for."""
     rng = np.random.default_rng(3)
-    for _ in range(30):
+    for _ in range(count):
         graph, devices = uneven_workload(rng, 7)
         problem = contract_to(PartsProblem, fitted(graph, devices), devices, Goal(split="free"))
         outcome = solve_single(problem, Settings())

@@ -8,6 +8,7 @@ import pytest
 from partitioner import WorkloadError
 from partitioner.methods.method import Outcome, Settings
 from tests.methods.dp.pipeline.cases import solved
+from tests.methods.slow_parameters import slow
 from tests.oracle_pipelines import best_pipeline
 from tests.random_pipelines import Case, random_case
 
@@ -60,10 +61,13 @@ def agree(seeds: range, features: str) -> None:
     assert (shared > len(seeds) // 20) == ("replicas" in features)
 
 
-@pytest.mark.parametrize("features", COMBINATIONS)
-def test_equals_exhaustive_search(features: str) -> None:
+@pytest.mark.parametrize(
+    ("features", "count"),
+    [("", 20), (ALL, 20), (f"{ALL} batch", 20), *(slow(features, 60) for features in COMBINATIONS)],
+)
+def test_equals_exhaustive_search(features: str, count: int) -> None:
     """On graphs of up to 7 nodes and 5 devices, value and feasibility are the oracle's."""
-    agree(range(60), features)
+    agree(range(count), features)
 
 
 def test_walks_from_ideal_to_ideal_keep_count() -> None:
@@ -81,11 +85,12 @@ def test_equals_exhaustive_search_on_many(features: str, first: int) -> None:
     agree(range(first, first + 500), features)
 
 
+@pytest.mark.parametrize("seeds", [range(5000, 5026), slow(range(5026, 5150))])
 @pytest.mark.parametrize("limit", [{"memory_budget": 1500}, {"step_limit": 20}, {"gap": 0.3}])
-def test_limits_keep_bounds_true(limit: dict[str, float]) -> None:
+def test_limits_keep_bounds_true(limit: dict[str, float], seeds: range) -> None:
     """A run that ends early is never below the oracle, its bound never above, nor is a proof claimed."""
     early = 0
-    for seed in range(5000, 5150):
+    for seed in seeds:
         features = COMBINATIONS[seed % len(COMBINATIONS)]
         found = attempt(seed, features, Settings(orders=1, **limit))  # type: ignore[arg-type]
         if found is None:
@@ -101,4 +106,4 @@ def test_limits_keep_bounds_true(limit: dict[str, float]) -> None:
         if outcome.stop_reason == "optimal":
             assert outcome.value == pytest.approx(best, rel=1e-9, abs=1e-12), seed
         early += outcome.stop_reason in ("gap", "heuristic")
-    assert early > 5
+    assert early > len(seeds) // 26

@@ -8,6 +8,7 @@ import pytest
 from partitioner import DeviceKind, Devices, Graph, Level, Plan, certify, solve
 from partitioner.methods.method import ANY_DEVICES
 from tests.methods.dp.pipeline.levels.free_choice import best_free_choice
+from tests.methods.slow_parameters import slow
 
 AMONG = "optimal among pipelines that visit the groups of devices one after the other"
 
@@ -39,7 +40,7 @@ def test_certificates_hold_for_any_choice_of_devices() -> None:
     assert found.bound <= best_free_choice(graph, two_servers(), 2)
 
 
-@pytest.mark.parametrize(("seed", "count"), [(0, 12), pytest.param(1, 150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "count"), [(0, 8), slow(0, 12), slow(1, 150)])
 def test_random_levels(seed: int, count: int) -> None:
     """Whatever is below the value of a plan has a note, and nothing is below the bound for any devices."""
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from partitioner.methods.dp.pipeline.levels.notes import EQUAL_LINKS, OVER_LEVEL
 from partitioner.methods.method import Outcome, Settings
 from tests.methods.dp.pipeline.cases import problem_of, solved
 from tests.methods.dp.pipeline.test_solve import best_value
+from tests.methods.slow_parameters import slow
 from tests.random_pipelines import Case, random_case
 
 ALL = "levels kinds replicas memory constraints"
@@ -68,7 +69,9 @@ def check_cases(features: str, seeds: range) -> tuple[int, int]:
     return feasible, nested
 
 
-@pytest.mark.parametrize("features", COMBINATIONS)
+@pytest.mark.parametrize(
+    "features", ["levels", f"{ALL} batch", *(slow(features) for features in COMBINATIONS[1:-1])]
+)
 def test_random_cases_against_the_oracle(features: str) -> None:
     feasible, nested = check_cases(features, range(12))
     assert feasible > 2
@@ -88,9 +91,10 @@ def test_many_random_cases_against_the_oracle(features: str) -> None:
     assert nested > 40
 
 
-def test_the_optimum_lies_between_those_of_equal_links() -> None:
+@pytest.mark.parametrize("seeds", [range(4), slow(range(4, 15))])
+def test_the_optimum_lies_between_those_of_equal_links(seeds: range) -> None:
     apart = 0
-    for seed in range(15):
+    for seed in seeds:
         case = some_case(seed, "levels replicas", 8)
         inner, outer = (
             solved(replace(case, devices=with_links(case.devices, slow)))
@@ -100,12 +104,13 @@ def test_the_optimum_lies_between_those_of_equal_links() -> None:
         assert inner.value <= between.value * (1 + 1e-9), seed
         assert between.value <= outer.value * (1 + 1e-9), seed
         apart += inner.value < between.value
-    assert apart > 2
+    assert apart > len(seeds) // 7
 
 
-def test_devices_of_stages_are_those_of_groups_in_order() -> None:
+@pytest.mark.parametrize("seeds", [range(6), slow(range(6, 15))])
+def test_devices_of_stages_are_those_of_groups_in_order(seeds: range) -> None:
     spanning = 0
-    for seed in range(15):
+    for seed in seeds:
         case = some_case(seed, "levels replicas", 8)
         problem, outcome = problem_of(case), solved(case)
         if outcome.parts is None:
