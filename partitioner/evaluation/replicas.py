@@ -10,10 +10,9 @@ import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed, is_device
+from partitioner.evaluation.solution import REPLICAS_RULE
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Ints
-
-REPLICAS_RULE = "must be a mapping from device name to the names of further devices"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +37,15 @@ class Replicas:
         return np.asarray(self.lead != np.arange(len(self.lead)))
 
 
-def replica_names(devices: Devices, replicas: Any) -> tuple[str, ...]:
+def replica_names(devices: Devices, replicas: Mapping[Any, Any]) -> tuple[str, ...]:
     """Return the names of the further devices of all stages.
 
     Raises
     ------
     WorkloadError
-        If `replicas` is not a mapping from names of devices to sequences of names of devices.
+        If a value is not a sequence of names of devices.
     """
-    if replicas is None:
-        return ()
-    if not isinstance(replicas, Mapping) or not all(map(_is_list, replicas.values())):
+    if not all(map(_is_list, replicas.values())):
         raise WorkloadError([Flaw("replicas", "", shown(replicas), REPLICAS_RULE)])
     found = tuple(name for names in replicas.values() for name in names)
     wrong = [name for name in found if not is_device(devices, name)]
@@ -59,7 +56,7 @@ def replica_names(devices: Devices, replicas: Any) -> tuple[str, ...]:
     return found
 
 
-def read_replicas(placed: Placed, replicas: Mapping[str, Sequence[str]] | None) -> Replicas:
+def read_replicas(placed: Placed, replicas: Mapping[str, Sequence[str]]) -> Replicas:
     """Return the further devices of every stage as arrays.
 
     Raises
@@ -71,7 +68,7 @@ def read_replicas(placed: Placed, replicas: Mapping[str, Sequence[str]] | None) 
     used = np.bincount(placed.device, minlength=len(number)) > 0
     lead = np.arange(len(number))
     flaws = []
-    for name, further in (replicas or {}).items():
+    for name, further in replicas.items():
         if name not in number or not used[number[name]]:
             flaws.append(Flaw("replicas", "", shown(name), "must be a device that a node is placed on"))
             continue

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from partitioner.base.argument_types import require_mapping
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.workload import workload_hash
 
 SHOWN_DIGITS = 12
+REPLICAS_RULE = "must be a mapping from device name to the names of further devices"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Solution:
     execution_order
         For makespans: all node ids; every device runs its nodes in this order. None if it is not given.
 
+    Raises
+    ------
+    WorkloadError
+        If `replicas` is not a mapping.
+
     Examples
     --------
     >>> Solution({0: "gpu0", 1: "gpu1"}, order=("gpu0", "gpu1")).replicas
@@ -42,6 +49,9 @@ class Solution:
     order: tuple[str, ...] | None = None
     subgraphs: Mapping[NodeId, int] | None = None
     execution_order: tuple[NodeId, ...] | None = None
+
+    def __post_init__(self) -> None:
+        require_mapping("replicas", self.replicas, REPLICAS_RULE)
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,8 @@ def evaluate(
     """
     solution = solution_of(placement)
     terms = {
-        **{"subgraphs_per_accelerator": subgraphs_per_accelerator, "limited_cpus": limited_cpus or None},
+        "subgraphs_per_accelerator": subgraphs_per_accelerator,
+        "limited_cpus": None if limited_cpus is False else limited_cpus,
         **{"schedule": schedule, "microbatches": microbatches},
         **{"constraints": constraints, "split": split, "transfers": transfers},
     }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.evaluation.order import order_violations, read_order
-from partitioner.evaluation.placed import Placed, read_placement
-from partitioner.evaluation.replicas import read_replicas, replica_names
+from partitioner.evaluation.frame import read_solution
+from partitioner.evaluation.order import order_violations
+from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.shape import placement_shape
 from partitioner.evaluation.solution import AnySolution, solution_of
 from partitioner.schedule.passes import Passes
@@ -35,11 +37,9 @@ def read_passes(
     WorkloadError
         If the placement, the replicas or the order do not fit the graph or the devices.
     """
-    solution = solution_of(plan)
-    replicas = solution.replicas or None if replicas is None else replicas
-    order = solution.order if order is None else order
-    placed = read_placement(graph, devices, solution.placement, replica_names(devices, replicas))
-    copies, ordered = read_replicas(placed, replicas), read_order(placed, order)
+    given = {"replicas": replicas, "order": order}
+    parts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    placed, copies, ordered = read_solution(graph, devices, replace(solution_of(plan), **parts))
     shape = placement_shape(placed.graph, placed.device, placed.names)
     against = order_violations(placed, shape, ordered) if ordered else ()
     refuse([Flaw("order", "", "", words) for words in against] + _without_times(placed))

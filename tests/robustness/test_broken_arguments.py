@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import partitioner as pt
@@ -13,13 +14,16 @@ from partitioner import PartitionerError
 from tests.robustness.entry_points import Entry, broken_values, entries
 
 pytest.importorskip("matplotlib").use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
 SLOW = ("compare_methods", "split_operations", "load_pipedream", "certify")  # one call takes long
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some of the values are names of files, which are then written."""
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Some of the values are names of files, which are then written; some calls open figures."""
     monkeypatch.chdir(tmp_path)
+    yield
+    pyplot.close("all")
 
 
 def calls(entry: Entry, folder: Path) -> Iterator[tuple[str, Any]]:
@@ -110,6 +114,16 @@ def test_more_subgraphs_than_nodes_are_as_many_as_nodes(most: int) -> None:
     assert many.value == few.value == 3.0
     with pytest.raises(pt.OptionError, match="subgraphs_per_accelerator"):
         pt.solve(line(), devices, "latency", subgraphs_per_accelerator=2**63)
+
+
+@pytest.mark.parametrize("name", ["limited_cpus", "replicas", "order", "subgraphs", "execution_order"])
+@pytest.mark.parametrize("objective", ["throughput", "latency", "makespan"])
+def test_a_part_of_a_solution_that_is_an_array_of_numbers(objective: str, name: str) -> None:
+    with pytest.raises(PartitionerError, match=name.replace("_", ".")):
+        pt.evaluate(
+            line(), pt.Devices.accelerated(1), dict.fromkeys(range(3), "accelerator0"), objective,
+            **{name: np.zeros((2, 2))},  # type: ignore[arg-type]
+        )  # fmt: skip
 
 
 def test_a_placer_of_no_parts() -> None:
