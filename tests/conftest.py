@@ -10,8 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.instances import document, write
+
+
+class ByFolder(LoadScopeScheduling):
+    """Gives all tests of a folder to one process, so that hardly any kernel is compiled in two at a time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0].rpartition("/")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
+    """Return what hands tests out to the processes of ``-n``."""
+    return ByFolder(config, log)
+
 
 SHARED = Path(__file__).parents[2] / "shared" / "workloads"
 
