@@ -14,7 +14,7 @@ PLANNERS = (
         ("throughput",),
         ("chain",),
         ("numba",),
-        "optimal if the ideals fit in memory, else as dpl",
+        "optimal if the ideals fit in memory, else searches until the time limit, with a lower bound",
     ),
     MethodInfo(
         "ip",

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.dp.anytime.search import patient, solve_beyond
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.search import Bracket
@@ -22,7 +23,8 @@ NEAR = 1.15
 def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
     """Find the best chain by the exact dynamic program if the ideals fit in memory: method ``dp``.
 
-    Else the result is that of DPL (:mod:`partitioner.methods.dp.linear`), with a note.
+    Else the best linear chain (:mod:`partitioner.methods.dp.linear`) is where the anytime search
+    (:mod:`partitioner.methods.dp.anytime`) starts, which goes on until the time limit.
     """
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
@@ -33,11 +35,14 @@ def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
     lattice = lattice_within(problem, settings)
     if lattice is not None:
         return _search(problem, relaxation, lattice, linear, settings)
+    note = too_many(problem, settings)
+    settings, coarse = patient(settings), None
     if problem.coarser is not None:
         coarse = solve_exact(problem.coarser, replace(settings, incumbent=None))
-        if coarse.parts is not None or coarse.infeasible:
+        if coarse.infeasible or meets(coarse.bound, coarse.value, settings.gap):
             return coarse
-    return linear.outcome(too_many(problem, settings))
+    fine = solve_beyond(problem, relaxation, linear, settings, note)
+    return fine if coarse is None or fine.value <= coarse.value else replace(coarse, bound=fine.bound)
 
 
 def _search(
@@ -102,7 +107,7 @@ def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAI
         return "the run ended before all ideals were enumerated: only linear orders were searched"
     return (
         f"more than {_max_ideals(problem, settings, model):,} ideals, which is what the memory budget of "
-        f"{settings.memory_budget / 2**30:.3g} GiB holds: only linear orders were searched"
+        f"{settings.memory_budget / 2**30:.3g} GiB holds: the search was not exhaustive"
     )
 
 

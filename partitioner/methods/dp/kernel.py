@@ -78,12 +78,12 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
             if e == end[depth] or blocked[depth] > target:
                 depth -= 1
                 if depth >= 0:
-                    _undo(net_start, net_of, inside, node[cursor[depth] - 1])
+                    take_from_stage(net_start, net_of, inside, node[cursor[depth] - 1])
                 continue
             cursor[depth] = e + 1
             v, ideal = node[e], to[e]
             steps += 1
-            _add(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer)
+            add_to_stage(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer)
             size[depth + 1] = size[depth] + sizes[v]
             possible = False
             for k in range(kinds):
@@ -99,7 +99,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
                     possible = True
             passed = max(blocked[depth], above[v])
             if not possible:
-                _undo(net_start, net_of, inside, v)
+                take_from_stage(net_start, net_of, inside, v)
                 blocked[depth] = passed
                 continue
             if remaining[ideal] <= target:
@@ -186,7 +186,7 @@ def relocate(parent, added, row_start, item, count, place, start):  # type: igno
 
 
 @njit(cache=True, inline="always")
-def _add(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer):  # type: ignore[no-untyped-def]
+def add_to_stage(net_start, net_of, pins, cost, source, before, inside, v, depth, transfer):  # type: ignore[no-untyped-def]
     """Add `v` to the stage and write the transfers of the stage at `depth` + 1."""
     into, out, stay = transfer[depth, 0], transfer[depth, 1], transfer[depth, 2]
     for i in range(net_start[v], net_start[v + 1]):
@@ -208,6 +208,7 @@ def _add(net_start, net_of, pins, cost, source, before, inside, v, depth, transf
 
 
 @njit(cache=True, inline="always")
-def _undo(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
+def take_from_stage(net_start, net_of, inside, v):  # type: ignore[no-untyped-def]
+    """Take `v` from the stage again."""
     for i in range(net_start[v], net_start[v + 1]):
         inside[net_of[i]] -= 1

@@ -30,6 +30,22 @@ def state_bytes(problem: Problem) -> int:
     return BYTES_PER_STATE * state_count(problem)
 
 
+def used_devices(problem: Problem) -> tuple[Ints, Ints, Ints]:
+    """Return the vectors of used devices, in mixed radix.
+
+    Returns
+    -------
+    tuple of arrays
+        Shape (K,): by how much the number of a vector rises with one more device of a kind. Shape (S, K): how
+        many devices each vector leaves, and the vector with one more in use, -1 if none is left.
+    """
+    radix = problem.count + 1
+    stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)[:-1]))
+    states = np.arange(state_count(problem))
+    left = problem.count - (states[:, None] // stride) % radix
+    return stride, left, np.where(left > 0, states[:, None] + stride, -1)
+
+
 class ChainTables:
     """The data that all fillings over one lattice share.
 
@@ -43,12 +59,8 @@ class ChainTables:
 
     def __init__(self, problem: Problem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
-        radix = problem.count + 1
-        self.stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)[:-1]))
-        states = np.arange(state_count(problem))
-        self.left = problem.count - (states[:, None] // self.stride) % radix
-        self.following = np.where(self.left > 0, states[:, None] + self.stride, -1)
-        self.model = _model(problem)
+        self.stride, self.left, self.following = used_devices(problem)
+        self.model = stage_model(problem)
         self.growth = growth_of(problem)
         self.easiest = easiest_followers(lattice, self.growth)
         self.remaining = remaining_weights(lattice, relaxation.weight)
@@ -58,15 +70,6 @@ class ChainTables:
     def filling(self, threshold: float, floor: float) -> ChainFilling:
         """Return an empty table for a threshold, in which largest loads up to the floor count as equal."""
         return ChainFilling(self, threshold, floor)
-
-    def clipped(self, threshold: float) -> StageModel:
-        """Return the model for a threshold, with costs clipped to twice the threshold.
-
-        A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
-        subtracted again.
-        """
-        cheapest = self.problem.transfer_factor[self.problem.pays].min(initial=1.0)
-        return self.model._replace(cost=np.minimum(self.model.cost, 2 * threshold / cheapest))
 
     def search(self, threshold: float, floor: float) -> ChainSearchSpec:
         """Return the arguments of the sweep for a threshold and a floor."""
@@ -106,7 +109,7 @@ class ChainFilling:
     def __init__(self, tables: ChainTables, threshold: float, floor: float) -> None:
         self.tables = tables
         self.search = tables.search(threshold, floor)
-        self.model = tables.clipped(threshold)
+        self.model = clipped(tables.model, threshold)
         shape = tables.lattice.size, len(tables.left)
         self.table = ChainTable(np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8))
         self.table.value[0, 0] = 0.0
@@ -135,7 +138,8 @@ class ChainFilling:
         return value_of(self.tables.problem, stages), stages[::-1]
 
 
-def _model(problem: Problem) -> StageModel:
+def stage_model(problem: Problem) -> StageModel:
+    """Return the costs of stages of a problem."""
     nets = problem.nets
     return StageModel(
         work=problem.work(),
@@ -149,6 +153,16 @@ def _model(problem: Problem) -> StageModel:
         cost=nets.cost,
         source=nets.source,
     )
+
+
+def clipped(model: StageModel, threshold: float) -> StageModel:
+    """Return the model for a threshold, with costs clipped to twice the threshold.
+
+    A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
+    subtracted again.
+    """
+    cheapest = model.transfer_factor[model.transfer_factor > 0].min(initial=1.0)
+    return model._replace(cost=np.minimum(model.cost, 2 * threshold / cheapest))
 
 
 def growth_of(problem: Problem) -> Floats:

@@ -1,0 +1,191 @@
+"""The anytime search for chains, where the ideals do not fit the memory budget.
+
+A bracket of the optimum is narrowed by asking whether there are chains in which no load exceeds a threshold
+(:mod:`partitioner.methods.dp.anytime.decide`). All attempts of a round have the same effort, which grows
+from round to round; they search from the first stage and from the last one in turn. What an attempt cannot
+decide is left behind in its round only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from itertools import count
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.anytime.decide import Decider, Effort
+from partitioner.methods.dp.anytime.unit import rounded_up, unit_of
+from partitioner.methods.dp.linear import LinearSearch
+from partitioner.methods.dp.search import UNLIMITED
+from partitioner.methods.loads import value_of
+from partitioner.methods.method import ROUNDING, Outcome, Settings, meets
+from partitioner.problem.variants import ChainProblem
+
+FIRST = Effort(steps=300_000, steps_each=300, stages_each=30)
+GROWTH = Effort(steps=3, steps_each=2, stages_each=2)
+CLOSE = 1e-4  # a narrower bracket is not halved again in the same round
+PATIENCE = 60.0  # seconds of a run without a time limit
+MOST = 20_000  # supernodes of problems that are searched
+ROUNDS = 5  # of a run whose work must not depend on the clock
+
+
+def solve_beyond(
+    problem: ChainProblem,
+    relaxation: Relaxation,
+    linear: LinearSearch[ChainProblem],
+    settings: Settings,
+    note: str,
+) -> Outcome:
+    """Search on from the best linear chain, until the gap is closed or the run must end.
+
+    Parameters
+    ----------
+    problem, relaxation, settings
+        The problem, its relaxation and the settings of the run.
+    linear
+        The search over linear orders, which has ended.
+    note
+        Says why not all ideals were searched.
+    """
+    search = AnytimeSearch(problem, relaxation, linear, settings)
+    if problem.n <= MOST:
+        search.run(range(ROUNDS) if settings.deterministic else count())
+    proven = meets(search.bound, search.value)
+    return Outcome(
+        problem,
+        search.stages,
+        search.value,
+        min(search.bound, search.value),
+        "optimal" if proven else settings.ended(search.bound, search.value),
+        infeasible=proven and search.stages is None,
+        notes=() if proven else (note,),
+        statistics={
+            "orders": linear.orders,
+            "linear_value": linear.value,
+            "attempts": search.attempts,
+            "steps": linear.steps + search.steps,
+        },
+    )
+
+
+def patient(settings: Settings) -> Settings:
+    """Return the settings with a deadline: :data:`PATIENCE` seconds from now if there is none.
+
+    A run whose work must not depend on the clock gets none; it ends after :data:`ROUNDS` rounds.
+    """
+    if settings.deterministic or settings.deadline is not None:
+        return settings
+    return settings.within(PATIENCE)
+
+
+class AnytimeSearch:
+    """The best chain found so far, and a bound, which one attempt after another narrows.
+
+    Parameters
+    ----------
+    problem, relaxation, linear, settings
+        As for :func:`solve_beyond`.
+
+    Attributes
+    ----------
+    bound, value, stages
+        A lower bound; the best chain and its value, None and infinity if none is known.
+    steps, attempts
+        How much was searched.
+    """
+
+    def __init__(
+        self,
+        problem: ChainProblem,
+        relaxation: Relaxation,
+        linear: LinearSearch[ChainProblem],
+        settings: Settings,
+    ) -> None:
+        self.problem, self.settings = problem, settings
+        self.unit = unit_of(problem.relaxed())
+        self.bound = rounded_up(linear.bound, self.unit)
+        self.value, self.stages = linear.value, linear.stages
+        self.steps = self.attempts = 0
+        self._relaxed = cache(lambda: Decider(problem.relaxed(), relaxation, backwards=False))
+        self._decider = cache(lambda backwards: Decider(problem, relaxation, backwards))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bound meets the value within the requested gap, or there is no chain."""
+        return np.isinf(self.bound) or meets(self.bound, self.value, self.settings.gap)
+
+    @property
+    def over(self) -> bool:
+        """Whether the gap is closed or a limit is reached."""
+        return self.closed or self.settings.expired or self.steps > self.settings.step_limit
+
+    def run(self, rounds: Iterable[int]) -> None:
+        """Search until the gap is closed, nothing better can be found, or the run must end."""
+        effort = FIRST
+        for number in rounds:
+            self._round(number, effort)
+            if self.over or self._finish(number, effort):
+                return
+            effort = Effort(*(one * other for one, other in zip(effort, GROWTH, strict=True)))
+
+    def _round(self, number: int, effort: Effort) -> None:
+        """Halve the bracket, whose lower end is the highest threshold at which this round found nothing."""
+        low = threshold = self.bound
+        while not self.over and threshold < self.value:
+            if not self._attempt(threshold, effort, number):
+                low = threshold
+            low = max(low, self.bound)
+            if low == UNLIMITED or self.value < low + max(1.5 * self.unit, CLOSE * low):
+                return
+            threshold = self._between(low)
+
+    def _between(self, low: float) -> float:
+        """Return a threshold between `low` and the value."""
+        if np.isinf(self.value):
+            return UNLIMITED
+        middle = (low + self.value) / 2
+        return middle if self.unit == 0 else min(rounded_up(middle, self.unit), self.value - self.unit)
+
+    def _finish(self, number: int, effort: Effort) -> bool:
+        """Look for anything better; return whether it is known that there is none."""
+        refuted = False
+        while not refuted and not self.over and np.isfinite(self.value):
+            before = self.value
+            refuted = self._ask(self.value * (1 - 4 * ROUNDING), effort, number)
+            if self.value >= before:
+                break
+        return refuted
+
+    def _attempt(self, threshold: float, effort: Effort, number: int) -> bool:
+        """Ask for a chain; return whether a better one was found."""
+        before = self.value
+        self._ask(threshold, effort, number)
+        return self.value < before
+
+    def _ask(self, threshold: float, effort: Effort, number: int) -> bool:
+        """Narrow the bracket by one attempt; return whether it proved that there is no such chain."""
+        decider = self._decider((number + self.attempts) % 2 == 1)
+        verdict = decider.decide(threshold, effort, self.settings, number)
+        self.attempts += 1
+        self.steps += verdict.steps
+        if verdict.stages is not None and (value := value_of(self.problem, verdict.stages)) < self.value:
+            self.value, self.stages = value, verdict.stages
+        if verdict.refuted and self._holds_for_the_graph(threshold, effort):
+            self.bound = max(self.bound, self._above(threshold))
+        self.settings.report_progress("attempts", self.attempts, 0, self.value, self.bound)
+        return verdict.refuted
+
+    def _holds_for_the_graph(self, threshold: float, effort: Effort) -> bool:
+        """Whether there is no chain of the user's graph either, if supernodes were merged at a risk."""
+        if self.problem.lossless:
+            return True
+        return self._relaxed().decide(threshold, effort, self.settings, 0).refuted
+
+    def _above(self, threshold: float) -> float:
+        """Return a bound that follows if no chain keeps to a threshold."""
+        if threshold >= UNLIMITED:
+            return np.inf
+        above = rounded_up(threshold * (1 + 4 * ROUNDING), self.unit)
+        return self.value if meets(above, self.value) else above
