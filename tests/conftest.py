@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.instances import document, write
 
 
-class ByFolder(LoadScopeScheduling):
+class ByFolder(LoadScopeScheduling):  # type: ignore[misc]
     """Gives all tests of a folder to one process, so that hardly any kernel is compiled in two at a time."""
 
     def _split_scope(self, nodeid: str) -> str:
