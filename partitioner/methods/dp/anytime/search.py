@@ -19,6 +19,7 @@ from partitioner.methods.dp.anytime.decide import Decider, Effort
 from partitioner.methods.dp.anytime.unit import rounded_up, unit_of
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.search import UNLIMITED
+from partitioner.methods.dp.table import state_count
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Outcome, Settings, meets
 from partitioner.problem.variants import ChainProblem
@@ -27,7 +28,7 @@ FIRST = Effort(steps=300_000, steps_each=300, stages_each=30)
 GROWTH = Effort(steps=3, steps_each=2, stages_each=2)
 CLOSE = 1e-4  # a narrower bracket is not halved again in the same round
 PATIENCE = 60.0  # seconds of a run without a time limit
-MOST = 20_000  # supernodes of problems that are searched
+MOST, VECTORS = 20_000, 1_000_000  # supernodes, and vectors of used devices, of problems that are searched
 ROUNDS = 5  # of a run whose work must not depend on the clock
 
 
@@ -50,7 +51,7 @@ def solve_beyond(
         Says why not all ideals were searched.
     """
     search = AnytimeSearch(problem, relaxation, linear, settings)
-    if problem.n <= MOST:
+    if problem.n <= MOST and state_count(problem) <= VECTORS:
         search.run(range(ROUNDS) if settings.deterministic else count())
     proven = meets(search.bound, search.value)
     return Outcome(
