@@ -66,7 +66,8 @@ def device_shares(problem: Problem, threshold: float) -> Floats:
     than a third; what takes exactly a half or a third counts as much of it (bounds 2 and 3 of assembly
     lines: Scholl and Becker 2006, Section 2.2.1).
     """
-    share = problem.work()[problem.count > 0].min(axis=0) / threshold
+    time = problem.work()[problem.count > 0].min(axis=0)
+    share = np.divide(time, threshold, out=np.where(time > 0, np.inf, 0.0), where=threshold > 0)
     above = [share > limit * (1 + SLACK) for limit in (0.5, 2 * THIRD, THIRD)]
     about = [share >= limit * (1 - SLACK) for limit in (0.5, 2 * THIRD, THIRD)]
     halves = np.select([above[0], about[0]], [1.0, 0.5])
