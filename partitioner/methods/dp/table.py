@@ -162,7 +162,7 @@ def growth_of(problem: Problem) -> Floats:
     owner = nets.of_node.owners()
     cost = nets.cost[nets.of_node.items]
     total = np.bincount(owner, cost, problem.n)
-    fresh = np.bincount(owner, cost * ~_has_earlier_pin(problem, owner), problem.n)
+    fresh = np.bincount(owner, cost * ~has_earlier_pin(problem, owner), problem.n)
     work = problem.work()
     gain = work if problem.communication == "sequential" else np.zeros_like(work)
     transfer_factor = problem.transfer_factor[:, None]
@@ -171,7 +171,7 @@ def growth_of(problem: Problem) -> Floats:
     return np.asarray(growth)
 
 
-def _has_earlier_pin(problem: Problem, owner: Ints) -> NDArray[np.bool_]:
+def has_earlier_pin(problem: Problem, owner: Ints) -> NDArray[np.bool_]:
     """Return for each pair of a supernode and a net of it whether the net holds a predecessor of it."""
     pins, before, net = problem.nets.pins, problem.predecessors, problem.nets.of_node.items
     n = problem.n
