@@ -17,7 +17,7 @@ from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp import table
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.ideals import Lattice, chain_lattice
-from partitioner.methods.dp.search import Bracket
+from partitioner.methods.dp.search import Bracket, ChainSearch
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.problem.arrays import Ints
@@ -49,7 +49,7 @@ class ChainModel(Generic[Judged]):
     """
 
     tables: Callable[[Judged, Relaxation, Lattice], Any]
-    bracket: Callable[[Any, Settings, float, float], Bracket]
+    bracket: Callable[[Any, Settings, float, float], ChainSearch]
     value: Callable[[Judged, Sequence[Part]], float]
     bound: Callable[[Judged, Relaxation], float]
     state_bytes: Callable[[Judged], int]

@@ -48,14 +48,15 @@ class PassSearchSpec(NamedTuple):
 
     Parameters
     ----------
-    least, limit
-        The pass whose largest load is minimised, and the largest load allowed in the other pass.
+    least, limit, total
+        The pass whose largest load is minimised, the largest load allowed in the other pass, and the largest sum
+        of both loads that a stage may have.
     threshold, floor
         Only stages of at most the first load in pass `least` count; largest loads up to the second one count
         as equal.
     capacity, remaining, above
-        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the pass
-        that needs the larger part of the capacity of all devices.
+        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the pass,
+        or both passes together, that needs the largest part of the capacity of all devices.
     growth, easiest
         Shapes (2, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from
         later stages, and the supernode of least growth that can follow an ideal, or -1.
@@ -63,6 +64,7 @@ class PassSearchSpec(NamedTuple):
 
     least: int
     limit: float
+    total: float
     threshold: float
     floor: float
     capacity: Floats

@@ -1,7 +1,7 @@
 """The compiled walk that adds stages to chains, with a load in each of two passes.
 
 ``value[I, s]`` is the smallest largest load in one pass of stages that hold ideal I on the devices of state s,
-among those in which no load in the other pass exceeds a limit. The walk is that of
+among those in which no load in the other pass and no sum of both exceeds its limit. The walk is that of
 :mod:`partitioner.methods.dp.kernel`: from every ideal it adds one supernode at a time, and so meets every larger
 ideal once and knows both loads of the difference, its memory, and the numbers that the user's limits are about.
 """
@@ -14,7 +14,14 @@ from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
 from partitioner.methods.dp.ideals import first_later_cover, mark
 from partitioner.methods.dp.kernel import relocate
-from partitioner.methods.dp.passes.nets_kernel import INTO, LEAVING, STAYING, add_nets, remove_nets
+from partitioner.methods.dp.passes.nets_kernel import (
+    AMOUNTS,
+    INTO,
+    LEAVING,
+    STAYING,
+    add_nets,
+    remove_nets,
+)
 from partitioner.methods.dp.pipeline.kernel import list_states
 from partitioner.methods.dp.pipeline.stage_kernel import (
     LAYERS,
@@ -56,8 +63,8 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     adjacent_start, adjacent = stage_limits.adjacent_start, stage_limits.adjacent
     by_layers, by_neighbours = stage_limits.by_layers, stage_limits.by_neighbours
     left, stride, dominance = states.left, states.stride, states.dominance
-    least_pass, limit, threshold = spec.least, spec.limit, spec.threshold
-    other_pass = 1 - least_pass
+    least_pass, other_pass = spec.least, 1 - spec.least
+    threshold, limit, total = spec.threshold, spec.limit, spec.total
     capacity, remaining, above = spec.capacity, spec.remaining, spec.above
     growth, easiest = spec.growth, spec.easiest
     value, origin, kind, copies = table.value, table.origin, table.kind, table.copies
@@ -74,7 +81,7 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     blocked = np.empty(nodes + 2, np.float64)
     compute = np.zeros((nodes + 2, 2, kinds), np.float64)
     size = np.zeros(nodes + 2, np.float64)
-    transfer = np.zeros((nodes + 2, 2, 3), np.float64)
+    transfer = np.zeros((nodes + 2, AMOUNTS), np.float64)
     number = np.zeros((nodes + 2, 4), np.int64)
     inside = np.zeros(len(pins), np.int64)
     early = np.zeros(len(pins), np.int64)
@@ -132,14 +139,17 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
             possible = False
             for k in range(kinds):
                 within = kept and widest[k] > 0 and size[depth + 1] <= memory[k]
+                least_total = 0.0
                 for w in range(2):
                     compute[depth + 1, w, k] = compute[depth, w, k] + work[w, k, v]
                     load[w, k], bound = growing_load(
-                        compute[depth + 1, w, k], transfer[depth + 1, w, INTO],
-                        transfer[depth + 1, w, LEAVING], transfer[depth + 1, w, STAYING],
+                        compute[depth + 1, w, k], transfer[depth + 1, INTO + w],
+                        transfer[depth + 1, LEAVING + w], transfer[depth + 1, STAYING + w],
                         transfer_factor[k], communication,
                     )  # fmt: skip
                     within = within and bound <= (threshold if w == least_pass else limit)
+                    least_total += bound
+                within = within and least_total <= total
                 possible = possible or within
                 if not within:
                     load[least_pass, k] = np.inf
@@ -159,7 +169,7 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
             ):
                 for k in range(kinds):
                     mine = load[least_pass, k]
-                    if mine > threshold or load[other_pass, k] > limit:
+                    if mine > threshold or load[other_pass, k] > limit or mine + load[other_pass, k] > total:
                         continue
                     easy, room = easiest[k, ideal], np.inf
                     if (
@@ -167,6 +177,7 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
                         and easy >= 0
                         and size[depth + 1] + sizes[easy] <= memory[k]
                         and load[other_pass, k] + growth[other_pass, k, easy] <= limit
+                        and mine + load[other_pass, k] + growth[0, k, easy] + growth[1, k, easy] <= total
                     ):
                         room = mine + growth[least_pass, k, easy]
                     for i in range(count):

@@ -4,46 +4,44 @@ from __future__ import annotations
 
 from partitioner.base.compiled import njit
 
-INTO, LEAVING, STAYING = range(3)
-
-
-@njit(cache=True, inline="always")
-def count_net(net, sign, pins, cost, made, before, inside, early, holds, transfer):  # type: ignore[no-untyped-def]
-    """Add `sign` times what the stage transfers for a net to `transfer`, shape (2, 3).
-
-    A tensor leaves in the pass in which it is made. It arrives in the forward pass if the stage holds an
-    `early` reader, one that reads it forward. `STAYING` is what every larger stage with the same start
-    transfers in that pass, too.
-    """
-    if inside[net] == 0 or inside[net] == pins[net]:
-        return
-    amount = sign * cost[net]
-    if holds[net]:
-        way, pass_ = LEAVING, made[net]
-    else:
-        way, pass_ = INTO, 0 if early[net] > 0 else 1
-    transfer[pass_, way] += amount
-    if before[net] > 0 and pass_ == made[net]:
-        transfer[pass_, STAYING] += amount
+INTO, LEAVING, STAYING = 0, 2, 4  # each for the forward pass; the backward pass is the next number
+AMOUNTS = 6
 
 
 @njit(cache=True, inline="always")
 def add_nets(  # type: ignore[no-untyped-def]
     net_start, net_of, read, pins, cost, source, made, before, inside, early, holds, v, transfer, depth
 ):
-    """Add `v` to the nets of the stage, and write the transfers of the stage at `depth` + 1."""
-    for w in range(2):
-        for way in range(3):
-            transfer[depth + 1, w, way] = transfer[depth, w, way]
+    """Add `v` to the nets of the stage, and write the transfers of the stage at `depth` + 1.
+
+    A tensor leaves in the pass in which it is made. It arrives in the forward pass if the stage holds an
+    `early` reader, one that reads it forward. `STAYING` is the cost of what every larger stage with the same
+    start transfers in that pass, too.
+    """
+    for amount in range(AMOUNTS):
+        transfer[depth + 1, amount] = transfer[depth, amount]
+    now = transfer[depth + 1]
     for i in range(net_start[v], net_start[v + 1]):
-        net = net_of[i]
-        count_net(net, -1.0, pins, cost, made, before, inside, early, holds, transfer[depth + 1])
+        net, fresh = net_of[i], inside[net_of[i]] == 0
+        due, old = made[net], 0 if early[net] > 0 else 1
         inside[net] += 1
         if source[net] == v:
             holds[net] = True
-        elif read[i] == 0:
-            early[net] += 1
-        count_net(net, 1.0, pins, cost, made, before, inside, early, holds, transfer[depth + 1])
+            now[LEAVING + due] += cost[net]
+            if not fresh:
+                now[INTO + old] -= cost[net]
+            if before[net] > 0 and (fresh or old != due):
+                now[STAYING + due] += cost[net]
+        else:
+            early[net] += 1 - read[i]
+            if not holds[net] and (fresh or (read[i] == 0 and old == 1)):
+                now[INTO + read[i]] += cost[net]
+                if not fresh:
+                    now[INTO + 1] -= cost[net]
+                if before[net] > 0 and read[i] == due:
+                    now[STAYING + due] += cost[net]
+        if inside[net] == pins[net]:
+            now[LEAVING + due] -= cost[net]
 
 
 @njit(cache=True, inline="always")
@@ -54,5 +52,5 @@ def remove_nets(net_start, net_of, read, source, inside, early, holds, v):  # ty
         inside[net] -= 1
         if source[net] == v:
             holds[net] = False
-        elif read[i] == 0:
-            early[net] -= 1
+        else:
+            early[net] -= 1 - read[i]

@@ -46,13 +46,14 @@ class PassTables:
         )
         self.growth = growth_by_pass(problem)
         self.easiest = easiest_followers(lattice, self.growth.sum(axis=0))
-        after, weights = problem.successors, [each.weight for each in relaxation.passes]
+        self.relaxations = (*relaxation.passes, relaxation)
+        after, weights = problem.successors, [each.weight for each in self.relaxations]
         self.remaining = [remaining_weights(lattice, weight) for weight in weights]
         self.above = [weights_above(after.start, after.items, weight, lattice.linear) for weight in weights]
 
-    def limited(self, least: int, limit: float) -> LimitedTables:
-        """Return the source of tables for the largest load in pass `least`, with a limit on the other pass."""
-        return LimitedTables(self, least, limit)
+    def limited(self, least: int, limit: float, total: float) -> LimitedTables:
+        """Return the source of tables for the largest load in pass `least`, with limits on other loads."""
+        return LimitedTables(self, least, limit, total)
 
     def largest_loads(self, stages: Sequence[Part]) -> tuple[float, float]:
         """Return the largest forward and the largest backward load of stages that hold every supernode."""
@@ -62,19 +63,21 @@ class PassTables:
 
 @dataclass(frozen=True, eq=False)
 class LimitedTables:
-    """The source of tables for the largest load in one pass, with a limit on the loads in the other one.
+    """The source of tables for the largest load in one pass, with limits on other loads.
 
     Parameters
     ----------
     shared
         The problem and the lattice.
-    least, limit
-        The pass whose largest load is minimised, and the largest load allowed in the other pass.
+    least, limit, total
+        The pass whose largest load is minimised, the largest load allowed in the other pass, and the largest sum
+        of both loads of a stage.
     """
 
     shared: PassTables
     least: int
     limit: float
+    total: float
 
     @property
     def lattice(self) -> Lattice:
@@ -100,8 +103,9 @@ class LimitedTables:
         """Return the arguments of the sweep for a threshold and a floor."""
         shared = self.shared
         room, remaining, above = np.zeros((3, 1))
-        for w, relaxation in enumerate(shared.relaxation.passes):
-            most = threshold if w == self.least else self.limit
+        limits = [self.limit, self.limit, self.total]
+        limits[self.least] = threshold
+        for w, (most, relaxation) in enumerate(zip(limits, shared.relaxations, strict=True)):
             capacity = relaxation.capacity(most, shared.space.free, shared.problem.memory)
             capacity += SLACK * (relaxation.weight.sum() + capacity)
             share = 1 / capacity[0] if 0 < capacity[0] < np.inf else 0.0
@@ -111,6 +115,7 @@ class LimitedTables:
         return PassSearchSpec(
             least=self.least,
             limit=self.limit,
+            total=self.total,
             threshold=threshold,
             floor=floor,
             capacity=np.broadcast_to(room, len(shared.space.free)).copy(),
