@@ -4,6 +4,9 @@
 among those in which no load in the other pass and no sum of both exceeds its limit. The walk is that of
 :mod:`partitioner.methods.dp.kernel`: from every ideal it adds one supernode at a time, and so meets every larger
 ideal once and knows both loads of the difference, its memory, and the numbers that the user's limits are about.
+
+Numbers that helpers are given are ``np.int64`` from the start, because a helper is compiled once more for a
+literal 0.
 """
 
 from __future__ import annotations
@@ -63,8 +66,7 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     adjacent_start, adjacent = stage_limits.adjacent_start, stage_limits.adjacent
     by_layers, by_neighbours = stage_limits.by_layers, stage_limits.by_neighbours
     left, stride, dominance = states.left, states.stride, states.dominance
-    least_pass, other_pass = spec.least, 1 - spec.least
-    threshold, limit, total = spec.threshold, spec.limit, spec.total
+    least_pass, threshold, limit, total = spec.least, spec.threshold, spec.limit, spec.total
     capacity, remaining, above = spec.capacity, spec.remaining, spec.above
     growth, easiest = spec.growth, spec.easiest
     value, origin, kind, copies = table.value, table.origin, table.kind, table.copies
@@ -87,10 +89,10 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     early = np.zeros(len(pins), np.int64)
     holds = np.zeros(len(pins), np.bool_)
     before = np.zeros(len(pins), np.int64)  # pins inside the ideal `place`
-    layers = np.zeros(layer_of.max() + 1 if len(layer_of) else 0, np.int64)
+    layers = np.zeros(count_layers(layer_of), np.int64)
     covered = np.zeros(nodes, np.bool_)  # by the current ideal, while its frontier is counted
     touching = np.zeros(nodes, np.int64)  # supernodes of the ideal that share an edge with each
-    place, steps = 0, 0
+    place, steps = np.int64(0), 0
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
@@ -103,13 +105,9 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
         relocate(parent, added, net_start, net_of, before, place, start)
         frontier = 0
         if by_neighbours:
-            relocate(parent, added, adjacent_start, adjacent, touching, place, start)
-            mark(start, True, parent, added, covered)
-            for v in range(nodes):
-                frontier += touching[v] > 0 and not covered[v]
-            mark(start, False, parent, added, covered)
+            frontier = count_frontier(parent, added, adjacent_start, adjacent, touching, covered, place, start)
         place = start
-        depth = 0
+        depth = np.int64(0)
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
         while depth >= 0:
             e = cursor[depth]
@@ -130,11 +128,10 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
             size[depth + 1] = size[depth] + sizes[v]
             add_numbers(stage_limits.nodes, stage_limits.pinned, touching, v, number, depth)
             add_layers(layer_start, layer_of, layers, v, by_layers, number, depth)
-            number_of = number[depth + 1]
             kept = (
-                number_of[NODES] <= stage_limits.most_nodes
-                and number_of[LAYERS] <= stage_limits.most_layers
-                and number_of[PINNED] <= 1
+                number[depth + 1, NODES] <= stage_limits.most_nodes
+                and number[depth + 1, LAYERS] <= stage_limits.most_layers
+                and number[depth + 1, PINNED] <= 1
             )
             possible = False
             for k in range(kinds):
@@ -153,46 +150,76 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
                 possible = possible or within
                 if not within:
                     load[least_pass, k] = np.inf
+            if (
+                possible
+                and remaining[ideal] <= target
+                and number[depth + 1, NEAR] == frontier
+                and number[depth + 1, NODES] >= stage_limits.fewest_nodes
+                and number[depth + 1, LAYERS] >= stage_limits.fewest_layers
+            ):
+                extend(
+                    start, ideal, load, size[depth + 1], sizes, memory, growth, easiest, least_pass, limit,
+                    threshold, total, dominance, remaining[ideal], capacity, left, stride, worthy, least,
+                    np.int64(count), value, origin, kind, copies,
+                )  # fmt: skip
             passed = max(blocked[depth], above[v])
             if by_neighbours and touching[v] > 0:
                 passed = np.inf
-            if not possible:
-                remove_nets(net_start, net_of, read, source, inside, early, holds, v)
-                remove_layers(layer_start, layer_of, layers, v, by_layers)
-                blocked[depth] = passed
-                continue
-            if (
-                remaining[ideal] <= target
-                and number_of[NEAR] == frontier
-                and number_of[NODES] >= stage_limits.fewest_nodes
-                and number_of[LAYERS] >= stage_limits.fewest_layers
-            ):
-                for k in range(kinds):
-                    mine = load[least_pass, k]
-                    if mine > threshold or load[other_pass, k] > limit or mine + load[other_pass, k] > total:
-                        continue
-                    easy, room = easiest[k, ideal], np.inf
-                    if (
-                        dominance
-                        and easy >= 0
-                        and size[depth + 1] + sizes[easy] <= memory[k]
-                        and load[other_pass, k] + growth[other_pass, k, easy] <= limit
-                        and mine + load[other_pass, k] + growth[0, k, easy] + growth[1, k, easy] <= total
-                    ):
-                        room = mine + growth[least_pass, k, easy]
-                    for i in range(count):
-                        s = worthy[i]
-                        t = s + stride[k]
-                        if left[s, k] > 0 and remaining[ideal] <= capacity[t] and room > least[i]:
-                            largest = max(least[i], mine)
-                            if largest < value[ideal, t]:
-                                value[ideal, t] = largest
-                                origin[ideal, t] = start
-                                kind[ideal, t] = k
-                                copies[ideal, t] = 1
             blocked[depth + 1] = blocked[depth]
             blocked[depth] = passed
             depth += 1
             end[depth] = start_of[ideal + 1]
-            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v) if possible else end[depth]
     return ideals - 1, steps
+
+
+@njit(cache=True)
+def extend(  # type: ignore[no-untyped-def]
+    start, end, load, size, sizes, memory, growth, easiest, least_pass, limit, threshold, total, dominance,
+    remains, capacity, left, stride, worthy, least, count, value, origin, kind, copies,
+):  # fmt: skip
+    """Write the stage from ideal `start` to ideal `end` to the table for the states that allow it.
+
+    A stage is left out if it can take one more supernode without a larger load of any later stage, without a
+    load above the `least` of its chain, and within all limits.
+    """
+    other = 1 - least_pass
+    for k in range(len(memory)):
+        mine = load[least_pass, k]
+        if mine > threshold or load[other, k] > limit or mine + load[other, k] > total:
+            continue
+        easy, room = easiest[k, end], np.inf
+        if dominance and easy >= 0 and size + sizes[easy] <= memory[k]:
+            larger = load[other, k] + growth[other, k, easy]
+            if larger <= limit and mine + growth[least_pass, k, easy] + larger <= total:
+                room = mine + growth[least_pass, k, easy]
+        for i in range(count):
+            state = worthy[i] + stride[k]
+            if left[worthy[i], k] > 0 and remains <= capacity[state] and room > least[i]:
+                largest = max(least[i], mine)
+                if largest < value[end, state]:
+                    value[end, state] = largest
+                    origin[end, state] = start
+                    kind[end, state] = k
+                    copies[end, state] = 1
+
+
+@njit(cache=True)
+def count_frontier(parent, added, adjacent_start, adjacent, touching, covered, place, start):  # type: ignore[no-untyped-def]
+    """Return how many supernodes outside ideal `start` share an edge with it; update `touching` to it."""
+    relocate(parent, added, adjacent_start, adjacent, touching, place, start)
+    mark(start, True, parent, added, covered)
+    frontier = 0
+    for v in range(len(touching)):
+        frontier += touching[v] > 0 and not covered[v]
+    mark(start, False, parent, added, covered)
+    return frontier
+
+
+@njit(cache=True)
+def count_layers(layer_of):  # type: ignore[no-untyped-def]
+    """Return the number of layers, which are numbered from 0."""
+    count = 0
+    for layer in layer_of:
+        count = max(count, layer + 1)
+    return count

@@ -8,7 +8,7 @@ INTO, LEAVING, STAYING = 0, 2, 4  # each for the forward pass; the backward pass
 AMOUNTS = 6
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def add_nets(  # type: ignore[no-untyped-def]
     net_start, net_of, read, pins, cost, source, made, before, inside, early, holds, v, transfer, depth
 ):
@@ -18,33 +18,33 @@ def add_nets(  # type: ignore[no-untyped-def]
     `early` reader, one that reads it forward. `STAYING` is the cost of what every larger stage with the same
     start transfers in that pass, too.
     """
+    above = depth + 1
     for amount in range(AMOUNTS):
-        transfer[depth + 1, amount] = transfer[depth, amount]
-    now = transfer[depth + 1]
+        transfer[above, amount] = transfer[depth, amount]
     for i in range(net_start[v], net_start[v + 1]):
         net, fresh = net_of[i], inside[net_of[i]] == 0
         due, old = made[net], 0 if early[net] > 0 else 1
         inside[net] += 1
         if source[net] == v:
             holds[net] = True
-            now[LEAVING + due] += cost[net]
+            transfer[above, LEAVING + due] += cost[net]
             if not fresh:
-                now[INTO + old] -= cost[net]
+                transfer[above, INTO + old] -= cost[net]
             if before[net] > 0 and (fresh or old != due):
-                now[STAYING + due] += cost[net]
+                transfer[above, STAYING + due] += cost[net]
         else:
             early[net] += 1 - read[i]
             if not holds[net] and (fresh or (read[i] == 0 and old == 1)):
-                now[INTO + read[i]] += cost[net]
+                transfer[above, INTO + read[i]] += cost[net]
                 if not fresh:
-                    now[INTO + 1] -= cost[net]
+                    transfer[above, INTO + 1] -= cost[net]
                 if before[net] > 0 and read[i] == due:
-                    now[STAYING + due] += cost[net]
+                    transfer[above, STAYING + due] += cost[net]
         if inside[net] == pins[net]:
-            now[LEAVING + due] -= cost[net]
+            transfer[above, LEAVING + due] -= cost[net]
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def remove_nets(net_start, net_of, read, source, inside, early, holds, v):  # type: ignore[no-untyped-def]
     """Remove `v` from the nets of the stage."""
     for i in range(net_start[v], net_start[v + 1]):
