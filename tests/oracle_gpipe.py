@@ -1,8 +1,8 @@
 """The exhaustive oracle for chains under GPipe: least largest forward plus largest backward load.
 
-It tries every placement of colour classes and lone nodes, as :mod:`tests.oracle` does, and shares no code with the
-methods or the evaluator. Where only neighbouring stages may exchange tensors, some order of the stages must be
-that of the pipeline and a line.
+It tries every placement of colour classes and lone nodes, as :mod:`tests.oracle` does, and shares no code
+with the methods or the evaluator. Where only neighbouring stages may exchange tensors, some order of the
+stages must be that of the pipeline and a line.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def best_chain_by_pass(graph: Graph, devices: Devices, constraints: Constraints 
 
 
 def _is_pipeline(placements: Placements, in_line: bool) -> Flags:
-    """Is there an order of the devices in which no arc leads back, and, if asked for, no edge over a device?"""
+    """Is there an order of the devices in which no arc leads back and, on request, no edge over a device?"""
     placed = placements.device
     found = np.zeros(len(placed), dtype=bool)
     for order in permutations(range(len(placements.kinds))):

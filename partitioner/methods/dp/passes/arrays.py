@@ -1,6 +1,7 @@
 """The named arrays that the compiled walk over chains with two passes reads.
 
-There are K kinds, n supernodes, E nets, S states and I ideals. Pass 0 is the forward pass, 1 the backward pass.
+There are K kinds, n supernodes, E nets, S states and I ideals. Pass 0 is the forward pass, 1 the backward
+pass.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ class PassSearchSpec(NamedTuple):
     Parameters
     ----------
     least, limit, total
-        The pass whose largest load is minimised, the largest load allowed in the other pass, and the largest sum
-        of both loads that a stage may have.
+        The pass whose largest load is minimised, the largest load allowed in the other pass, and the largest
+        sum of both loads that a stage may have.
     threshold, floor
         Only stages of at most the first load in pass `least` count; largest loads up to the second one count
         as equal.
     capacity, remaining, above
-        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the pass,
-        or both passes together, that needs the largest part of the capacity of all devices.
+        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the
+        pass, or both passes together, that needs the largest part of the capacity of all devices.
     growth, easiest
         Shapes (2, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from
         later stages, and the supernode of least growth that can follow an ideal, or -1.

@@ -1,9 +1,10 @@
 """The compiled walk that adds stages to chains, with a load in each of two passes.
 
-``value[I, s]`` is the smallest largest load in one pass of stages that hold ideal I on the devices of state s,
-among those in which no load in the other pass and no sum of both exceeds its limit. The walk is that of
-:mod:`partitioner.methods.dp.kernel`: from every ideal it adds one supernode at a time, and so meets every larger
-ideal once and knows both loads of the difference, its memory, and the numbers that the user's limits are about.
+``value[I, s]`` is the smallest largest load in one pass of stages that hold ideal I on the devices of state
+s, among those in which no load in the other pass and no sum of both exceeds its limit. The walk is that of
+:mod:`partitioner.methods.dp.kernel`: from every ideal it adds one supernode at a time, and so meets every
+larger ideal once and knows both loads of the difference, its memory, and the numbers that the user's limits
+are about.
 
 Numbers that helpers are given are ``np.int64`` from the start, because a helper is compiled once more for a
 literal 0.
@@ -92,7 +93,7 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     layers = np.zeros(count_layers(layer_of), np.int64)
     covered = np.zeros(nodes, np.bool_)  # by the current ideal, while its frontier is counted
     touching = np.zeros(nodes, np.int64)  # supernodes of the ideal that share an edge with each
-    place, steps = np.int64(0), 0
+    steps, place = 0, int(np.int64(0))
     for start in range(first, ideals - 1):
         if steps > budget:
             return start, steps
@@ -105,7 +106,9 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
         relocate(parent, added, net_start, net_of, before, place, start)
         frontier = 0
         if by_neighbours:
-            frontier = count_frontier(parent, added, adjacent_start, adjacent, touching, covered, place, start)
+            frontier = count_frontier(
+                parent, added, adjacent_start, adjacent, touching, covered, place, start
+            )
         place = start
         depth = np.int64(0)
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0

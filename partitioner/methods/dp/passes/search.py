@@ -1,10 +1,10 @@
 """The search for the chain of a lattice with the least sum of its largest forward and largest backward load.
 
-Two lower bounds rise in turn: the largest forward load, and the largest backward load, that a chain better than the
-incumbent must have at least. A table says whether there is a chain with at most a threshold in one pass, among
-the chains whose loads in the other pass, and whose sums of both, are small enough for a better one. If there is
-none, the bound of the pass rises to the threshold; else it rises to the least load of such chains, or one of them
-is a better incumbent. The search ends when the sum of both bounds meets the incumbent.
+Two lower bounds rise in turn: the largest forward load, and the largest backward load, that a chain better
+than the incumbent must have at least. A table says whether there is a chain with at most a threshold in one
+pass, among the chains whose loads in the other pass, and whose sums of both, are small enough for a better
+one. If there is none, the bound of the pass rises to the threshold; else it rises to the least load of such
+chains, or one of them is a better incumbent. The search ends when the sum of both bounds meets the incumbent.
 """
 
 from __future__ import annotations
@@ -147,9 +147,9 @@ class _LeastLoad(Bracket):
         return bool(done) or meets(whole.raised(self.bound, self.pass_), whole.value, self.settings.gap)
 
     def rise(self, step: float) -> None:
-        """Raise the bound by a step or half of the way; to the least load if a chain in between is no better."""
+        """Raise the bound by a step or half of the way, or to the least load if a chain is found there."""
         bound, value = self.bound, self.whole.value
-        if 0 < step and bound + 2 * step < self.value:
+        if step > 0 and bound + 2 * step < self.value:
             self.ask(bound + step)
         elif np.isinf(self.value):
             self.ask(UNLIMITED)

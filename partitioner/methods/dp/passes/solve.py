@@ -28,7 +28,7 @@ BY_PASS: ChainModel[ChainProblem] = ChainModel(
 
 
 def solve_passes(problem: ChainProblem, settings: Settings) -> Outcome:
-    """Find the best chain by the exact dynamic program if the ideals fit in memory, else over linear orders."""
+    """Find the best chain by the exact dynamic program if the ideals fit in memory, else as DPL."""
     linear = _linear(problem, settings)
     if linear is None:
         return no_split(problem)

@@ -70,8 +70,8 @@ class LimitedTables:
     shared
         The problem and the lattice.
     least, limit, total
-        The pass whose largest load is minimised, the largest load allowed in the other pass, and the largest sum
-        of both loads of a stage.
+        The pass whose largest load is minimised, the largest load allowed in the other pass, and the largest
+        sum of both loads of a stage.
     """
 
     shared: PassTables
@@ -192,7 +192,11 @@ def _costs_of(problem: Problem) -> PassCosts:
 
 def _no_limits(problem: Problem) -> StageLimits:
     """Return limits on stages that allow every stage."""
-    none, start, zeros = np.zeros(0, np.int64), np.zeros(problem.n + 1, np.int64), np.zeros(problem.n, np.int64)
+    none, start, zeros = (
+        np.zeros(0, np.int64),
+        np.zeros(problem.n + 1, np.int64),
+        np.zeros(problem.n, np.int64),
+    )
     return StageLimits(
         nodes=zeros,
         fewest_nodes=0,

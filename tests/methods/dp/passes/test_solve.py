@@ -33,9 +33,7 @@ def workload(seed: int, most_nodes: int, most_devices: int) -> tuple[Graph, Devi
     return graph, devices
 
 
-def compared(
-    seeds: range, most_nodes: int, most_devices: int, **options: Any
-) -> list[tuple[Plan, float]]:
+def compared(seeds: range, most_nodes: int, most_devices: int, **options: Any) -> list[tuple[Plan, float]]:
     """Plans and the oracle's values of the feasible ones of random workloads; bounds and verdicts hold."""
     found = []
     for seed in seeds:
