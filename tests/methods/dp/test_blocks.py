@@ -30,7 +30,7 @@ def chain_problem(n: int, rng: np.random.Generator, communication: str = "sequen
 
 
 def training_problem(n: int, rng: np.random.Generator, communication: str) -> ChainProblem:
-    """A chain of n supernodes with a backward part each, which reads tensors of earlier forward parts, too."""
+    """A chain of n supernodes with a backward part each, which reads tensors of other forward parts."""
     edges = [(i, i + 1) for i in range(2 * n - 1)] + [(i, 2 * n - 1 - i) for i in range(0, n, 3)]
     edges += [(i, 2 * n - 4 - i) for i in range(0, n - 3, 4)]
     color = [*range(n), *range(n - 1, -1, -1)]

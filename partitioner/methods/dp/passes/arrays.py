@@ -49,24 +49,21 @@ class PassSearchSpec(NamedTuple):
 
     Parameters
     ----------
-    least, limit, total
-        The pass whose largest load is minimised, the largest load allowed in the other pass, and the largest
-        sum of both loads that a stage may have.
-    threshold, floor
-        Only stages of at most the first load in pass `least` count; largest loads up to the second one count
-        as equal.
+    least, limits
+        The number of the load that is minimised, and shape (3,): the largest loads allowed in the forward
+        pass, in the backward pass, and of both together.
+    floor
+        Largest loads up to this one count as equal.
     capacity, remaining, above
-        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the
-        pass, or both passes together, that needs the largest part of the capacity of all devices.
+        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the load
+        that needs the largest part of the capacity of all devices.
     growth, easiest
-        Shapes (2, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from
+        Shapes (3, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from
         later stages, and the supernode of least growth that can follow an ideal, or -1.
     """
 
     least: int
-    limit: float
-    total: float
-    threshold: float
+    limits: Floats
     floor: float
     capacity: Floats
     remaining: Floats

@@ -1,10 +1,10 @@
 """The compiled walk that adds stages to chains, with a load in each of two passes.
 
-``value[I, s]`` is the smallest largest load in one pass of stages that hold ideal I on the devices of state
-s, among those in which no load in the other pass and no sum of both exceeds its limit. The walk is that of
-:mod:`partitioner.methods.dp.kernel`: from every ideal it adds one supernode at a time, and so meets every
-larger ideal once and knows both loads of the difference, its memory, and the numbers that the user's limits
-are about.
+``value[I, s]`` is the smallest largest load, in one pass or the sum of both, of stages that hold ideal I on
+the devices of state s, among those in which no load in the other pass and no sum of both exceeds a limit.
+The walk is that of :mod:`partitioner.methods.dp.kernel`: from every ideal it adds one supernode at a time,
+and so meets every larger ideal once and knows both loads of the difference, its memory, and the numbers that
+the user's limits are about.
 
 Numbers that helpers are given are ``np.int64`` from the start, because a helper is compiled once more for a
 literal 0.
@@ -37,6 +37,8 @@ from partitioner.methods.dp.pipeline.stage_kernel import (
     remove_layers,
 )
 
+SUM = 2  # the number of the sum of both loads, after those of the passes
+
 
 @njit(cache=True, nogil=True)
 def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # type: ignore[no-untyped-def]
@@ -67,7 +69,8 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     adjacent_start, adjacent = stage_limits.adjacent_start, stage_limits.adjacent
     by_layers, by_neighbours = stage_limits.by_layers, stage_limits.by_neighbours
     left, stride, dominance = states.left, states.stride, states.dominance
-    least_pass, threshold, limit, total = spec.least, spec.threshold, spec.limit, spec.total
+    limits, least_load = spec.limits, spec.least
+    threshold = limits[least_load]
     capacity, remaining, above = spec.capacity, spec.remaining, spec.above
     growth, easiest = spec.growth, spec.easiest
     value, origin, kind, copies = table.value, table.origin, table.kind, table.copies
@@ -78,7 +81,7 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     least = np.empty(len(capacity), np.float64)
     widest = np.empty(kinds, np.int64)
     lightest = np.empty((kinds, 2), np.float64)
-    load = np.empty((2, kinds), np.float64)
+    load = np.empty((3, kinds), np.float64)
     cursor = np.empty(nodes + 2, np.int64)
     end = np.empty(nodes + 2, np.int64)
     blocked = np.empty(nodes + 2, np.float64)
@@ -147,12 +150,13 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
                         transfer[depth + 1, LEAVING + w], transfer[depth + 1, STAYING + w],
                         transfer_factor[k], communication,
                     )  # fmt: skip
-                    within = within and bound <= (threshold if w == least_pass else limit)
+                    within = within and bound <= limits[w]
                     least_total += bound
-                within = within and least_total <= total
+                load[SUM, k] = load[0, k] + load[1, k]
+                within = within and least_total <= limits[SUM]
                 possible = possible or within
                 if not within:
-                    load[least_pass, k] = np.inf
+                    load[least_load, k] = np.inf
             if (
                 possible
                 and remaining[ideal] <= target
@@ -161,9 +165,9 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
                 and number[depth + 1, LAYERS] >= stage_limits.fewest_layers
             ):
                 extend(
-                    start, ideal, load, size[depth + 1], sizes, memory, growth, easiest, least_pass, limit,
-                    threshold, total, dominance, remaining[ideal], capacity, left, stride, worthy, least,
-                    np.int64(count), value, origin, kind, copies,
+                    start, ideal, load, size[depth + 1], sizes, memory, growth, easiest, least_load, limits,
+                    dominance, remaining[ideal], capacity, left, stride, worthy, least, np.int64(count),
+                    value, origin, kind, copies,
                 )  # fmt: skip
             passed = max(blocked[depth], above[v])
             if by_neighbours and touching[v] > 0:
@@ -178,7 +182,7 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
 
 @njit(cache=True)
 def extend(  # type: ignore[no-untyped-def]
-    start, end, load, size, sizes, memory, growth, easiest, least_pass, limit, threshold, total, dominance,
+    start, end, load, size, sizes, memory, growth, easiest, least_load, limits, dominance,
     remains, capacity, left, stride, worthy, least, count, value, origin, kind, copies,
 ):  # fmt: skip
     """Write the stage from ideal `start` to ideal `end` to the table for the states that allow it.
@@ -186,16 +190,16 @@ def extend(  # type: ignore[no-untyped-def]
     A stage is left out if it can take one more supernode without a larger load of any later stage, without a
     load above the `least` of its chain, and within all limits.
     """
-    other = 1 - least_pass
     for k in range(len(memory)):
-        mine = load[least_pass, k]
-        if mine > threshold or load[other, k] > limit or mine + load[other, k] > total:
+        if load[0, k] > limits[0] or load[1, k] > limits[1] or load[SUM, k] > limits[SUM]:
             continue
-        easy, room = easiest[k, end], np.inf
+        mine, easy = load[least_load, k], easiest[k, end]
+        room = np.inf
         if dominance and easy >= 0 and size + sizes[easy] <= memory[k]:
-            larger = load[other, k] + growth[other, k, easy]
-            if larger <= limit and mine + growth[least_pass, k, easy] + larger <= total:
-                room = mine + growth[least_pass, k, easy]
+            room = mine + growth[least_load, k, easy]
+            for w in range(3):
+                if w != least_load and load[w, k] + growth[w, k, easy] > limits[w]:
+                    room = np.inf
         for i in range(count):
             state = worthy[i] + stride[k]
             if left[worthy[i], k] > 0 and remains <= capacity[state] and room > least[i]:

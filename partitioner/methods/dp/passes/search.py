@@ -1,10 +1,11 @@
 """The search for the chain of a lattice with the least sum of its largest forward and largest backward load.
 
-Two lower bounds rise in turn: the largest forward load, and the largest backward load, that a chain better
-than the incumbent must have at least. A table says whether there is a chain with at most a threshold in one
-pass, among the chains whose loads in the other pass, and whose sums of both, are small enough for a better
-one. If there is none, the bound of the pass rises to the threshold; else it rises to the least load of such
-chains, or one of them is a better incumbent. The search ends when the sum of both bounds meets the incumbent.
+Three lower bounds rise: on the largest forward load, on the largest backward load, and on the largest sum of
+both loads of one stage, that a chain better than the incumbent must have. A table says whether there is a
+chain with at most a threshold for one of them, among the chains whose other loads are small enough for a
+better one. If there is none, the bound rises to the threshold; else it rises to the least load of such
+chains, or one of them is a better incumbent. The search ends when the third bound, or the sum of the first
+two, meets the incumbent.
 """
 
 from __future__ import annotations
@@ -13,16 +14,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from partitioner.methods.dp.passes.kernel import SUM
 from partitioner.methods.dp.passes.tables import LimitedTables, PassTables
 from partitioner.methods.dp.search import FIRST_STEP, HIGHEST, NARROW, UNLIMITED, Bracket, Stopped
-from partitioner.methods.dp.table import ChainTables
 from partitioner.methods.method import ROUNDING, Part, Progress, Settings, meets
-from partitioner.problem.measure import Measure
 
 
 @dataclass(eq=False)
 class PassSearch:
-    """The search for the best chain of a lattice, which minimises one pass after the other.
+    """The search for the best chain of a lattice, which minimises one load after the other.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ class PassSearch:
     Attributes
     ----------
     least
-        The largest load that a chain better than the incumbent must have at least, in each pass.
+        The largest load that a chain better than the incumbent must have at least: forward, backward, and
+        both together.
     complete
         Whether the search ended without reaching a limit.
     """
@@ -47,15 +48,15 @@ class PassSearch:
     complete: bool = field(default=False, init=False)
 
     def narrow(self, from_top: bool = False) -> None:
-        """Find the best chain; `from_top` is for the bound on the loads of both passes together."""
-        self.least = [relaxation.bound for relaxation in self.tables.relaxation.passes]
+        """Find the best chain; `from_top` is for the search for the least sum of a stage's loads."""
+        self.least = [relaxation.bound for relaxation in self.tables.relaxations]
         try:
-            self._bound_sums(from_top)
+            self._minimise_sum(from_top and bool(np.isfinite(self.value)))
             self._rise_in_turn()
             self.complete = True
         except Stopped:
             if np.isinf(self.value):
-                self._search(1).narrow()
+                self._search(SUM).narrow()
 
     @property
     def closed(self) -> bool:
@@ -64,23 +65,24 @@ class PassSearch:
 
     def offer(self, stages: list[Part]) -> None:
         """Make a chain the incumbent if it is better."""
-        value = sum(self.tables.largest_loads(stages))
-        if value < self.value:
-            self.value, self.stages = value, stages
+        forward, backward, _ = self.tables.largest_loads(stages)
+        if forward + backward < self.value:
+            self.value, self.stages = forward + backward, stages
 
-    def raised(self, load: float, pass_: int) -> float:
-        """Return the bound that follows if better chains have at least this largest load in a pass."""
-        return max(self.bound, min(load + self.least[1 - pass_], self.value))
+    def most(self, load: int) -> float:
+        """Return the largest load of that number that a better chain may have."""
+        return self.value if load == SUM else self.value - self.least[1 - load]
 
-    def _bound_sums(self, from_top: bool) -> None:
-        """Raise the bound to the least largest load of both passes together."""
-        shared = self.tables
-        together = replace(shared.problem, measure=Measure.LARGEST_LOAD)
-        tables = ChainTables(together, shared.relaxation, shared.lattice)
-        sums = Bracket(tables, self._reporting(), self.bound, self.value, steps=self.steps)
-        sums.narrow(from_top)
-        self.steps, self.bound = sums.steps, max(self.bound, min(sums.bound, self.value))
-        if not sums.complete:
+    def raised(self, least: float, load: int) -> float:
+        """Return the bound that follows if better chains have at least this largest load of that number."""
+        total = least if load == SUM else least + self.least[1 - load]
+        return max(self.bound, min(total, self.value))
+
+    def _minimise_sum(self, from_top: bool) -> None:
+        search = self._search(SUM)
+        search.narrow(from_top)
+        self._learn(search)
+        if not search.complete:
             raise Stopped
 
     def _rise_in_turn(self) -> None:
@@ -89,29 +91,28 @@ class PassSearch:
         highest, spent = [HIGHEST * load for load in self.least], [0, 0]
         while not self.closed:
             before, steps, pass_ = (*self.least, self.value), self.steps, int(np.argmin(spent))
-            self._rise(pass_, step[pass_])
+            search = self._search(pass_)
+            try:
+                search.rise(step[pass_])
+            finally:
+                self._learn(search)
             if before == (*self.least, self.value):
                 return  # only rounding errors are between bound and value
             spent[pass_] += self.steps - steps
             step[pass_] = 2 * step[pass_] if step[pass_] < highest[pass_] else 0.0
 
-    def _rise(self, pass_: int, step: float) -> None:
-        search = self._search(pass_)
-        try:
-            search.rise(step)
-        finally:
-            self.steps, self.bound = search.steps, self.raised(search.bound, pass_)
-            self.least[pass_] = max(self.least[pass_], search.bound)
-
-    def _search(self, pass_: int) -> _LeastLoad:
-        """Return the search for the least load in a pass, among the chains that may be better."""
-        limit = min((self.value - self.least[pass_]) * (1 - ROUNDING), UNLIMITED)
-        total = min(self.value * (1 - ROUNDING), UNLIMITED)
-        tables = self.tables.limited(pass_, limit, total)
-        most = self.value - self.least[1 - pass_]
+    def _search(self, load: int) -> _LeastLoad:
+        """Return the search for the least load of a number, among the chains that may be better."""
+        limits = [min(self.most(other) * (1 - ROUNDING), UNLIMITED) for other in (0, 1, SUM)]
         return _LeastLoad(
-            tables, self._reporting(), self.least[pass_], most, steps=self.steps, whole=self, pass_=pass_
-        )
+            self.tables.limited(load, limits), self._reporting(), self.least[load], self.most(load),
+            steps=self.steps, whole=self, load=load,
+        )  # fmt: skip
+
+    def _learn(self, search: _LeastLoad) -> None:
+        """Keep what a step of the search has found."""
+        self.steps, self.bound = search.steps, self.raised(search.bound, search.load)
+        self.least[search.load] = max(self.least[search.load], search.bound)
 
     def _reporting(self) -> Settings:
         """Return the settings, with reports of progress that have value and bound of the whole search."""
@@ -127,24 +128,24 @@ class PassSearch:
 
 @dataclass(eq=False)
 class _LeastLoad(Bracket):
-    """The search for the least largest load in a pass, among chains that may be better than the incumbent.
+    """The search for the least largest load of a number, among chains that may be better than the incumbent.
 
     Parameters
     ----------
-    whole, pass_
-        The search that this one is a step of, and the pass.
+    whole, load
+        The search that this one is a step of, and the number of the load.
     """
 
     tables: LimitedTables
     whole: PassSearch = field(kw_only=True)
-    pass_: int = field(kw_only=True)
+    load: int = field(kw_only=True)
 
     @property
     def closed(self) -> bool:
         """Whether there is no better chain, or the bound closes the gap of the whole search."""
         whole = self.whole
         done = np.isinf(self.bound) or meets(self.bound, self.value)
-        return bool(done) or meets(whole.raised(self.bound, self.pass_), whole.value, self.settings.gap)
+        return bool(done) or meets(whole.raised(self.bound, self.load), whole.value, self.settings.gap)
 
     def rise(self, step: float) -> None:
         """Raise the bound by a step or half of the way, or to the least load if a chain is found there."""
@@ -163,7 +164,7 @@ class _LeastLoad(Bracket):
         if found is None:
             return None
         self.whole.offer(found[1])
-        return min(found[0], self.whole.value - self.whole.least[1 - self.pass_]), found[1]
+        return min(found[0], self.whole.most(self.load)), found[1]
 
     def _hurry(self) -> None:
         super()._hurry()

@@ -11,7 +11,7 @@ from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.passes.arrays import PassCosts, PassSearchSpec
 from partitioner.methods.dp.passes.growth import growth_by_pass, read_of_node, work_by_pass
-from partitioner.methods.dp.passes.kernel import sweep
+from partitioner.methods.dp.passes.kernel import SUM, sweep
 from partitioner.methods.dp.pipeline.arrays import StageLimits
 from partitioner.methods.dp.pipeline.model import stage_limits_of
 from partitioner.methods.dp.pipeline.states import StateSpace
@@ -20,6 +20,7 @@ from partitioner.methods.dp.table import SLACK
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
+from partitioner.problem.arrays import Floats
 from partitioner.problem.pipeline import UNLIMITED
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem, PipelineProblem
@@ -44,40 +45,41 @@ class PassTables:
         self.stage_limits = (
             stage_limits_of(problem) if isinstance(problem, PipelineProblem) else _no_limits(problem)
         )
-        self.growth = growth_by_pass(problem)
-        self.easiest = easiest_followers(lattice, self.growth.sum(axis=0))
+        growth = growth_by_pass(problem)
+        self.growth = np.concatenate((growth, growth.sum(axis=0, keepdims=True)))
+        self.easiest = easiest_followers(lattice, self.growth[SUM])
         self.relaxations = (*relaxation.passes, relaxation)
         after, weights = problem.successors, [each.weight for each in self.relaxations]
         self.remaining = [remaining_weights(lattice, weight) for weight in weights]
         self.above = [weights_above(after.start, after.items, weight, lattice.linear) for weight in weights]
 
-    def limited(self, least: int, limit: float, total: float) -> LimitedTables:
-        """Return the source of tables for the largest load in pass `least`, with limits on other loads."""
-        return LimitedTables(self, least, limit, total)
+    def limited(self, least: int, limits: Sequence[float]) -> LimitedTables:
+        """Return the source of tables for the least largest load of a number, with limits on all loads."""
+        return LimitedTables(self, least, tuple(limits))
 
-    def largest_loads(self, stages: Sequence[Part]) -> tuple[float, float]:
-        """Return the largest forward and the largest backward load of stages that hold every supernode."""
-        forward, backward = part_loads(self.problem, stages).max(axis=1).tolist()
-        return forward, backward
+    def largest_loads(self, stages: Sequence[Part]) -> tuple[float, float, float]:
+        """Return the largest forward load, backward load, and sum of both of stages that hold all."""
+        loads = part_loads(self.problem, stages)
+        forward, backward, total = np.stack((*loads, loads.sum(axis=0))).max(axis=1).tolist()
+        return forward, backward, total
 
 
 @dataclass(frozen=True, eq=False)
 class LimitedTables:
-    """The source of tables for the largest load in one pass, with limits on other loads.
+    """The source of tables for the largest load in one pass, or of the sums of both, with limits on all.
 
     Parameters
     ----------
     shared
         The problem and the lattice.
-    least, limit, total
-        The pass whose largest load is minimised, the largest load allowed in the other pass, and the largest
-        sum of both loads of a stage.
+    least, limits
+        The number of the load that is minimised, and the largest loads allowed in the forward pass, in the
+        backward pass, and of both together.
     """
 
     shared: PassTables
     least: int
-    limit: float
-    total: float
+    limits: tuple[float, ...]
 
     @property
     def lattice(self) -> Lattice:
@@ -86,27 +88,26 @@ class LimitedTables:
 
     def filling(self, threshold: float, floor: float) -> PassFilling:
         """Return an empty table for a threshold, in which values up to the floor count as equal."""
-        return PassFilling(self, self.spec(threshold, floor))
+        limits = np.array(self.limits)
+        limits[self.least] = threshold
+        return PassFilling(self, self.spec(limits, floor))
 
-    def clipped(self, threshold: float) -> PassCosts:
-        """Return the costs for a threshold, with those of nets that no stage can transfer clipped.
+    def clipped(self, limits: Floats) -> PassCosts:
+        """Return the costs for limits, with those of nets that no stage can transfer clipped.
 
         A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
         subtracted again.
         """
         problem, costs = self.shared.problem, self.shared.costs
         cheapest = problem.transfer_factor[problem.pays].min(initial=1.0)
-        most = 2 * max(threshold, self.limit) / cheapest
-        return costs._replace(cost=np.minimum(costs.cost, most))
+        return costs._replace(cost=np.minimum(costs.cost, 2 * limits.max() / cheapest))
 
-    def spec(self, threshold: float, floor: float) -> PassSearchSpec:
-        """Return the arguments of the sweep for a threshold and a floor."""
+    def spec(self, limits: Floats, floor: float) -> PassSearchSpec:
+        """Return the arguments of the sweep for limits and a floor."""
         shared = self.shared
         room, remaining, above = np.zeros((3, 1))
-        limits = [self.limit, self.limit, self.total]
-        limits[self.least] = threshold
-        for w, (most, relaxation) in enumerate(zip(limits, shared.relaxations, strict=True)):
-            capacity = relaxation.capacity(most, shared.space.free, shared.problem.memory)
+        for w, (limit, relaxation) in enumerate(zip(limits.tolist(), shared.relaxations, strict=True)):
+            capacity = relaxation.capacity(limit, shared.space.free, shared.problem.memory)
             capacity += SLACK * (relaxation.weight.sum() + capacity)
             share = 1 / capacity[0] if 0 < capacity[0] < np.inf else 0.0
             room = np.maximum(room, share * capacity)
@@ -114,9 +115,7 @@ class LimitedTables:
             above = np.maximum(above, share * shared.above[w])
         return PassSearchSpec(
             least=self.least,
-            limit=self.limit,
-            total=self.total,
-            threshold=threshold,
+            limits=limits,
             floor=floor,
             capacity=np.broadcast_to(room, len(shared.space.free)).copy(),
             remaining=np.broadcast_to(remaining, shared.lattice.size).copy(),
@@ -132,7 +131,7 @@ class PassFilling:
     Parameters
     ----------
     tables
-        The problem, the lattice, and the limit on the other pass.
+        The problem, the lattice, and the limits on loads.
     spec
         The chains to look for.
 
@@ -146,7 +145,7 @@ class PassFilling:
 
     def __init__(self, tables: LimitedTables, spec: PassSearchSpec) -> None:
         self.tables, self.spec = tables, spec
-        self.costs = tables.clipped(spec.threshold)
+        self.costs = tables.clipped(spec.limits)
         self.table = new_table(tables.lattice.size, tables.shared.space.count)
         self.table.value[0, 0] = 0.0
         self.ideal = 0
@@ -162,7 +161,7 @@ class PassFilling:
         self.steps += steps
 
     def best(self) -> tuple[float, list[Part]] | None:
-        """Return the largest load in the pass and the stages of the best chain; None if there is none."""
+        """Return the largest load and the stages of the best chain; None if there is none."""
         shared = self.tables.shared
         last = np.where(shared.space.final, self.table.value[-1], np.inf)
         state = int(last.argmin())
