@@ -10,11 +10,13 @@ PLACED = ("makespan", "throughput", "gpipe", "latency")
 PLANNERS = (
     MethodInfo(
         "dp",
-        "partitioner.methods.dp.exact:solve_exact",
-        ("throughput",),
+        "partitioner.methods.dp.by_measure:solve_dp",
+        ("throughput", "gpipe"),
         ("chain",),
         ("numba",),
         "optimal if the ideals fit in memory, else searches until the time limit, with a lower bound",
+        ("limits",),
+        features_for=("gpipe",),
     ),
     MethodInfo(
         "ip",
@@ -27,11 +29,13 @@ PLANNERS = (
     ),
     MethodInfo(
         "dpl",
-        "partitioner.methods.dp.linear:solve_linear",
-        ("throughput",),
+        "partitioner.methods.dp.by_measure:solve_dpl",
+        ("throughput", "gpipe"),
         ("chain",),
         ("numba",),
         "the best chain over many linear orders, with a lower bound",
+        ("limits",),
+        features_for=("gpipe",),
         may_miss=True,
     ),
     MethodInfo(

@@ -112,9 +112,11 @@ THROUGHPUT = Objective(
 GPIPE = Objective(
     "gpipe",
     Measure.LARGEST_LOAD_BY_PASS,
-    splits=("free", "convex"),
+    splits=("chain", "convex", "free"),
     terms=("transfer_factor",),
     method="ip",
+    chain_method="dp",
+    extended_method="dp",
     evaluate=evaluate_gpipe,
 )
 LATENCY = Objective(

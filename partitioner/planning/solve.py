@@ -61,7 +61,7 @@ def solve(
     split
         ``"chain"``: a pipeline of stages; ``"convex"``: the forward part of every device is contiguous
         (Definition 3.1); ``"free"``: anything. By default chains, for latency convex subgraphs, and for
-        ``"gpipe"`` and ``"makespan"`` free splits; a method that cannot make these makes its first one.
+        ``"makespan"`` free splits; a method that cannot make these makes its first one.
     backend
         The solver to use, for methods that can choose; ``"auto"`` takes the best ones present.
     time_limit

@@ -118,7 +118,8 @@ def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Prob
     """Return the problem for methods that do not place single operators."""
     if goal.split == "chain":
         return _contract_chain(graph, devices, group, goal)
-    chain = _contract_chain(graph, devices, group, replace(goal, measure=Measure.LARGEST_LOAD))
+    loads = goal.measure if goal.measure.passes == 2 else Measure.LARGEST_LOAD
+    chain = _contract_chain(graph, devices, group, replace(goal, measure=loads))
     if goal.measure is Measure.ONE_SAMPLE:
         order = topological(graph.edges, len(graph))
         return SampleProblem(

@@ -66,10 +66,8 @@ def _extension(objective: str, graph: pt.Graph, rng: np.random.Generator) -> dic
 
 def _method(objective: str, extension: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """A method and split that suit; half of the calls name none."""
-    if objective == "gpipe":
-        free = {"split": str(rng.choice(["free", "convex"]))}
-    else:
-        free = {"split": str(rng.choice(["chain", "convex", "free"]))} if objective == "throughput" else {}
+    any_split = objective in ("throughput", "gpipe")
+    free = {"split": str(rng.choice(["chain", "convex", "free"]))} if any_split else {}
     if rng.random() < 0.5 or "schedule" in extension or objective == "batch":
         return free
     able = [

@@ -36,13 +36,14 @@ def agreed(*answers: float | None) -> float:
 
 
 def chains(rng: Rng) -> Question:
-    """The largest load over chains, in three models of communication."""
+    """Loads and GPipe's sum over chains, in three models of communication."""
     graph, devices = uneven_workload(rng, 8, 3)
     method = str(rng.choice(CHAIN_METHODS))
+    known = ["throughput"] if method == "pipedream_path" else ["throughput", "gpipe"]
+    objective = str(rng.choice(known))
     exact = method in ("auto", "dp")
-    return Question(
-        "chains", graph, devices, "throughput", {"method": method}, _best_split("chain"), _worth, exact
-    )
+    row, options = f"chains, {objective}", {"method": method, "split": "chain"}
+    return Question(row, graph, devices, objective, options, _best_split("chain"), _worth, exact)
 
 
 def splits(rng: Rng) -> Question:

@@ -66,7 +66,7 @@ def at_most(seconds: float) -> Iterator[None]:
         pytest.param("star_in", 5000, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("objective", ["throughput", "batch"])
+@pytest.mark.parametrize("objective", ["throughput", "batch", "gpipe"])
 def test_a_chain_is_found_even_if_all_time_is_over(shape: str, n: int, objective: str) -> None:
     options: dict[str, Any] = {"microbatches": 8} if objective == "batch" else {}
     graph = large_graph(shape, n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import partitioner as pt
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.registry import METHODS, choose
-from partitioner.planning.objectives import OBJECTIVES, SIMULATED, Objective
+from partitioner.planning.objectives import OBJECTIVES, SIMULATED, Objective, objective_of
 from partitioner.planning.options import split_for
 from partitioner.schedule import simulate
 
@@ -25,9 +26,29 @@ def test_every_objective_alone_chooses_a_method(objective: Objective) -> None:
     assert info.name == automatic and split in info.splits_for(objective.name)
 
 
-def test_gpipe_alone_makes_a_plan() -> None:
-    plan = pt.solve(GRAPH, DEVICES, "gpipe", time_limit=20)
-    assert (plan.split, plan.method, plan.value) == ("free", "ip", 3.5)
+@pytest.mark.parametrize(
+    ("objective", "options", "method"),
+    [
+        ("throughput", {}, "dp"),
+        ("gpipe", {}, "dp"),
+        ("latency", {}, "latency_ip"),
+        ("batch", {"microbatches": 4}, "pipeline"),
+        ("makespan", {}, "portfolio"),
+        ("makespan", {"schedule": "inference", "microbatches": 4}, "simulated"),
+    ],
+)
+def test_every_objective_alone_makes_a_plan(objective: str, options: dict[str, Any], method: str) -> None:
+    """With no option but those that the objective needs, the plan has the objective's first split."""
+    plan = pt.solve(GRAPH, DEVICES, objective, time_limit=2, gap=0.5, **options)
+    wanted = objective_of(objective, options=options)
+    assert (plan.split, plan.method) == (wanted.splits[0], method)
+    assert math.isfinite(plan.value)
+
+
+def test_a_chain_for_gpipe_with_limits_on_stages_alone_makes_a_plan() -> None:
+    """The method that the default split takes knows all that the objective can be asked for."""
+    plan = pt.solve(GRAPH, DEVICES, "gpipe", constraints=pt.Constraints(stages=1))
+    assert (plan.split, plan.method, plan.value) == ("chain", "dp", 6.0)
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {USERS_OWN}))
@@ -82,13 +103,13 @@ def test_other_verbs_name_the_nearest_too() -> None:
     ("options", "words"),
     [
         (
-            {"objective": "gpipe", "split": "chain"},
-            "split 'chain' is not available for objective 'gpipe' with method auto, only convex, free; "
-            "such a split is made by method single_device",
+            {"objective": "makespan", "split": "chain"},
+            "split 'chain' is not available for objective 'makespan' with method auto, only free; "
+            "such a split is made by method simulated",
         ),
         (
             {"objective": "gpipe", "replicas": 2},
-            "replicas mean nothing for objective 'gpipe' with split 'free', only for throughput, batch, "
+            "replicas mean nothing for objective 'gpipe' with split 'chain', only for throughput, batch, "
             "makespan with split chain",
         ),
         (

@@ -104,7 +104,7 @@ def test_a_plan_with_replicas_is_written_and_read(tmp_path: object) -> None:
         (
             GPUS,
             {"objective": "gpipe", "replicas": 2},
-            "replicas mean nothing for objective 'gpipe' with split 'free', only for throughput,",
+            "replicas mean nothing for objective 'gpipe' with split 'chain', only for throughput,",
         ),
         (GPUS, {"constraints": {"stages": 2}}, "constraints = {'stages': 2}: must be a Constraints"),
         (

@@ -12,7 +12,7 @@ graph needs of the devices that remain. The dynamic program prunes with that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -42,12 +42,20 @@ class Relaxation:
         Shape (n,): how much of the joint capacity of the devices each supernode takes.
     time_price, memory_price
         Shape (K,): the multipliers a and b.
+    passes
+        The relaxations of the forward and of the backward pass alone, where methods need them; else empty.
     """
 
     bound: float
     weight: Floats
     time_price: Floats
     memory_price: Floats
+    passes: tuple[Relaxation, ...] = ()
+
+    def merged(self, block: Ints) -> Relaxation:
+        """Return the relaxation of blocks of supernodes; `block` has shape (n,)."""
+        weight: Floats = np.bincount(block, self.weight).astype(np.float64)
+        return replace(self, weight=weight, passes=tuple(each.merged(block) for each in self.passes))
 
     def capacity(self, load: float, counts: Ints, memory: Floats) -> Floats:
         """Return how much sets of devices can take at a largest load; `counts` has shape (..., K)."""

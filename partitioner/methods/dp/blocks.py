@@ -104,8 +104,12 @@ def _open_cost(problem: Problem, order: Ints) -> Floats:
 
 def _merged_nets(problem: Problem, block: Ints, count: int) -> Nets:
     nets = problem.nets
-    owner, pin = np.divmod(np.unique(nets.pins.owners() * count + block[nets.pins.items]), count)
+    key, place = np.unique(nets.pins.owners() * count + block[nets.pins.items], return_inverse=True)
+    read = np.ones(len(key), dtype=np.int64)
+    np.minimum.at(read, place, nets.read)
+    owner, pin = np.divmod(key, count)
     cut = np.bincount(owner, minlength=len(nets.cost)) > 1
+    read = read[cut[owner]]
     owner, pin = (np.cumsum(cut) - 1)[owner[cut[owner]]], pin[cut[owner]]
     return Nets(
         pins=rows_of(owner, pin, int(cut.sum())),
@@ -113,5 +117,5 @@ def _merged_nets(problem: Problem, block: Ints, count: int) -> Nets:
         cost=nets.cost[cut],
         source=block[nets.source[cut]],
         made=nets.made[cut],
-        read=np.zeros(len(pin), dtype=np.int64),
+        read=read,
     )

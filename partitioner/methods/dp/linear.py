@@ -17,10 +17,10 @@ from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp import table
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.ideals import Lattice, chain_lattice
-from partitioner.methods.dp.search import Bracket
+from partitioner.methods.dp.search import Bracket, ChainSearch
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Ints
 from partitioner.problem.orders import depth_first, reverse_postorder
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
@@ -49,7 +49,7 @@ class ChainModel(Generic[Judged]):
     """
 
     tables: Callable[[Judged, Relaxation, Lattice], Any]
-    bracket: Callable[[Any, Settings, float, float], Bracket]
+    bracket: Callable[[Any, Settings, float, float], ChainSearch]
     value: Callable[[Judged, Sequence[Part]], float]
     bound: Callable[[Judged, Relaxation], float]
     state_bytes: Callable[[Judged], int]
@@ -118,8 +118,7 @@ class LinearSearch(Generic[Chain]):
         problem, relaxation = self.affordable, self.relaxation
         if block is not None:
             problem, order = merged(problem, block), np.arange(int(block.max()) + 1)
-            weight: Floats = np.bincount(block, relaxation.weight).astype(np.float64)
-            relaxation = replace(relaxation, weight=weight)
+            relaxation = relaxation.merged(block)
         tables = self.model.tables(problem, relaxation, chain_lattice(order))
         bracket = self.model.bracket(tables, self.settings, self.bound, self.value)
         bracket.narrow(from_top=np.isfinite(self.value))

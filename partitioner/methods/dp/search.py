@@ -56,6 +56,20 @@ class LatticeTables(Protocol):
         ...
 
 
+class ChainSearch(Protocol):
+    """A search for the best chain of a lattice, as :class:`Bracket` is one."""
+
+    bound: float
+    value: float
+    stages: list[Part] | None
+    steps: int
+    complete: bool
+
+    def narrow(self, from_top: bool = False) -> None:
+        """Find the best chain; then `complete` says whether the search ended without reaching a limit."""
+        ...
+
+
 class Stopped(Exception):  # noqa: N818 - not an error
     """Raised when a limit of the settings is reached."""
 

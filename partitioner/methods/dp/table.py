@@ -170,13 +170,17 @@ def growth_of(problem: Problem) -> Floats:
 
     It is finite only if no load of a later stage can grow. The later stages lose the supernode's time. Of its
     nets, those with a pin among its predecessors are cut for them already, the others perhaps only now. So on
-    every kind that pays, the supernode's time must be at least the cost of these others.
+    every kind that pays, the supernode's time must be at least the cost of these others. Where sending and
+    receiving overlap, a net that it produces is one of these, too: a later stage that sent it may receive it.
     """
     nets = problem.nets
     owner = nets.of_node.owners()
     cost = nets.cost[nets.of_node.items]
     total = np.bincount(owner, cost, problem.n)
-    fresh = np.bincount(owner, cost * ~_has_earlier_pin(problem, owner), problem.n)
+    alike = has_earlier_pin(problem, owner)
+    if problem.communication == "duplex":
+        alike &= nets.source[nets.of_node.items] != owner
+    fresh = np.bincount(owner, cost * ~alike, problem.n)
     work = problem.work()
     gain = work if problem.communication == "sequential" else np.zeros_like(work)
     transfer_factor = problem.transfer_factor[:, None]
@@ -185,7 +189,7 @@ def growth_of(problem: Problem) -> Floats:
     return np.asarray(growth)
 
 
-def _has_earlier_pin(problem: Problem, owner: Ints) -> NDArray[np.bool_]:
+def has_earlier_pin(problem: Problem, owner: Ints) -> NDArray[np.bool_]:
     """Return for each pair of a supernode and a net of it whether the net holds a predecessor of it."""
     pins, before, net = problem.nets.pins, problem.predecessors, problem.nets.of_node.items
     n = problem.n

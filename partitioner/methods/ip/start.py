@@ -12,7 +12,7 @@ from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.method import Method, Outcome, Part, Settings, part_numbers
 from partitioner.problem.variants import PartsProblem
 
-PLAIN = "partitioner.methods.dp.exact:solve_exact"
+PLAIN = "partitioner.methods.dp.by_measure:solve_dp"
 EXTENDED = "partitioner.methods.dp.pipeline.solve:solve_pipeline"
 CHAIN_STEPS = 100_000_000  # limit for the chain in a deterministic run
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0  # limits for the chain: share of the time left, and seconds
@@ -32,7 +32,8 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
     problem, settings = search.problem, search.settings
     if settings.incumbent is not None:
         yield settings.incumbent
-    method: Method = imported(PLAIN if problem.chain.pipeline is None else EXTENDED)
+    by_pass = problem.measure.passes == 2
+    method: Method = imported(PLAIN if by_pass or problem.chain.pipeline is None else EXTENDED)
     left = settings.clock.left
     share = max(CHAIN_SHARE, min(SHORT_SHARE, SHORT_SECONDS / max(left, SHORT_SECONDS)))
     chain = within(settings, share, CHAIN_SECONDS)

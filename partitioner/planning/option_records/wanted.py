@@ -40,7 +40,7 @@ RECORDS = (
         name_among(SHAPES, optional=True),
         "make a chain of stages, convex parts, or free parts",
         WANTED,
-        meaning="chain for throughput and batch, convex for latency, free for gpipe and makespan",
+        meaning="chain for throughput, gpipe and batch, convex for latency, free for makespan",
         keyword=True,
     ),
     Option(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from partitioner import Devices, Graph
 from partitioner.methods.dp import blocks
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
+from partitioner.problem.contract import Goal
+from partitioner.problem.measure import Measure
 from partitioner.problem.variants import ChainProblem
 from tests.contracted import contract_to
 
@@ -25,12 +29,31 @@ def chain_problem(n: int, rng: np.random.Generator, communication: str = "sequen
     return contract_to(ChainProblem, graph, Devices.accelerated(3, cpus=2, communication=communication))
 
 
+def training_problem(n: int, rng: np.random.Generator, communication: str) -> ChainProblem:
+    """A chain of n supernodes with a backward part each, which reads tensors of other forward parts."""
+    edges = [(i, i + 1) for i in range(2 * n - 1)] + [(i, 2 * n - 1 - i) for i in range(0, n, 3)]
+    edges += [(i, 2 * n - 4 - i) for i in range(0, n - 3, 4)]
+    color = [*range(n), *range(n - 1, -1, -1)]
+    graph = Graph.from_arrays(
+        {"accelerator": rng.uniform(0.5, 2.0, 2 * n), "cpu": rng.uniform(2.0, 8.0, 2 * n)},
+        edges,
+        rng.uniform(0.1, 3.0, len(edges)),
+        backward=np.arange(2 * n) >= n,
+        color=color,
+    )
+    devices = Devices.accelerated(3, cpus=2, communication=communication)
+    return contract_to(ChainProblem, graph, devices, Goal(Measure.LARGEST_LOAD_BY_PASS))
+
+
 @pytest.mark.parametrize("communication", ["sequential", "overlapped", "duplex"])
-def test_loads_are_the_same(monkeypatch: pytest.MonkeyPatch, communication: str) -> None:
-    """A chain of blocks and the chain of their supernodes have the same largest load."""
+@pytest.mark.parametrize("make", [chain_problem, training_problem])
+def test_loads_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, communication: str, make: Callable[..., ChainProblem]
+) -> None:
+    """A chain of blocks and the chain of their supernodes have the same value."""
     monkeypatch.setattr(blocks, "MOST_BLOCKS", 20)
     rng = np.random.default_rng(1)
-    problem = chain_problem(60, rng, communication)
+    problem = make(60, rng, communication)
     order = np.arange(problem.n)
     for _ in range(20):
         block = blocks.blocks_of(problem, order, [int(rng.integers(problem.n))])

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import InfeasibleError, NoPlanFound, Plan, Workload, WorkloadError, evaluate, solve
+from partitioner import (
+    Devices,
+    Graph,
+    InfeasibleError,
+    NoPlanFound,
+    Plan,
+    Workload,
+    WorkloadError,
+    evaluate,
+    solve,
+)
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value
 from tests.random_workloads import uneven_workload
@@ -101,6 +111,15 @@ def test_a_bound_that_is_met_up_to_rounding_is_a_proof() -> None:
     assert plan is not None
     assert plan.value == best == 11.5
     assert plan.status == "optimal"
+
+
+def test_a_stage_that_receives_what_it_sent_before_may_have_a_larger_load() -> None:
+    """Under duplex the last stage may send 6 and receive 8, or receive 14: the second stage must be small."""
+    edges, cost = [(0, 3), (1, 2), (2, 3), (2, 4)], [8.0, 1.0, 6.0, 6.0]
+    time, backward, color = [13.0, 6.0, 0.0, 8.0, 0.0], [0, 0, 0, 0, 1], [None, 0, None, None, 0]
+    graph = Graph.from_arrays({"accelerator": time}, edges, cost, backward=backward, color=color)
+    devices = Devices.accelerated(3, communication="duplex")
+    assert solve(graph, devices).value == best_chain_value(graph, devices) == 13.0
 
 
 def test_a_step_limit_ends_in_a_plan_that_says_so() -> None:

@@ -12,6 +12,7 @@ from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.measure import Measure
+from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 
 
@@ -67,6 +68,6 @@ def least_value(problem: PipelineProblem, relaxation: Relaxation) -> float:
     return total + (samples(problem) - 1) * relaxation.bound
 
 
-def largest_copies(problem: PipelineProblem) -> Ints:
+def largest_copies(problem: Problem) -> Ints:
     """Return the largest number of devices that may share a stage, shape (K,)."""
     return np.where(problem.count > 0, problem.copies, 0)

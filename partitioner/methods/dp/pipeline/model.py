@@ -11,6 +11,7 @@ from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.methods.dp.table import growth_of
 from partitioner.problem.arrays import Floats
 from partitioner.problem.pipeline import UNLIMITED, Pipeline
+from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 from partitioner.workload.in_flight import samples_in_flight
@@ -97,9 +98,14 @@ def stage_limits_of(problem: PipelineProblem) -> StageLimits:
 
 def stage_growth(problem: PipelineProblem) -> Floats:
     """Return :func:`partitioner.methods.dp.table.growth_of`, shape (K, n); infinity if there are limits."""
-    pipeline = problem.pipeline
-    bound = pipeline.limits.rigid or pipeline.limits.neighbours or len(pipeline.pinned.items) > 0
-    return np.full(problem.work().shape, np.inf) if bound else growth_of(problem)
+    return np.full(problem.work().shape, np.inf) if is_bound(problem) else growth_of(problem)
+
+
+def is_bound(problem: Problem) -> bool:
+    """Whether the user's limits or pins to devices restrict which stages are allowed."""
+    pipeline, limits = problem.pipeline, problem.limits
+    pinned = pipeline is not None and len(pipeline.pinned.items) > 0
+    return limits.rigid or limits.neighbours or pinned
 
 
 def _held(pipeline: Pipeline, behind: int, most: int) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.methods.dp.pipeline.arrays import Bools, DeviceStates
 from partitioner.methods.dp.pipeline.loads import largest_copies
 from partitioner.problem.arrays import Ints
-from partitioner.problem.variants import PipelineProblem
+from partitioner.problem.problem import Problem
 
 BYTES_PER_STATE = 17
 
@@ -20,7 +20,7 @@ class StateSpace:
     Parameters
     ----------
     problem
-        A problem with a pipeline, whose counts, replicas and limits are used.
+        The problem, whose counts, replicas and limits are used.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class StateSpace:
         Shape (S,): whether a pipeline may end with these devices.
     """
 
-    def __init__(self, problem: PipelineProblem) -> None:
-        limits, counted = problem.pipeline.limits, counts_stages(problem)
+    def __init__(self, problem: Problem) -> None:
+        limits, counted = problem.limits, counts_stages(problem)
         radix = problem.count + 1
         stride = np.concatenate((np.ones(1, np.int64), np.cumprod(radix)))
         self.count = state_count(problem)
@@ -61,17 +61,17 @@ class StateSpace:
         return int(copies * self.states.stride[kind]) + self.states.hop
 
 
-def counts_stages(problem: PipelineProblem) -> bool:
+def counts_stages(problem: Problem) -> bool:
     """Whether states must record the number of stages."""
-    return problem.pipeline.limits.stages > 0 and int(problem.copies.max()) > 1
+    return problem.limits.stages > 0 and int(problem.copies.max()) > 1
 
 
-def state_count(problem: PipelineProblem) -> int:
+def state_count(problem: Problem) -> int:
     """Return how many states there are."""
-    stages = problem.pipeline.limits.stages + 1 if counts_stages(problem) else 1
+    stages = problem.limits.stages + 1 if counts_stages(problem) else 1
     return int(np.prod(problem.count + 1, dtype=object)) * stages
 
 
-def state_bytes(problem: PipelineProblem) -> int:
+def state_bytes(problem: Problem) -> int:
     """Return the bytes that the table takes for each ideal."""
     return BYTES_PER_STATE * state_count(problem)

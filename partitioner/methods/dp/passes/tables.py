@@ -1,0 +1,212 @@
+"""The tables over one lattice for chains with a load in each of two passes, and how they are filled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.passes.arrays import PassCosts, PassSearchSpec
+from partitioner.methods.dp.passes.growth import growth_by_pass, read_of_node, work_by_pass
+from partitioner.methods.dp.passes.kernel import SUM, sweep
+from partitioner.methods.dp.pipeline.arrays import StageLimits
+from partitioner.methods.dp.pipeline.model import stage_limits_of
+from partitioner.methods.dp.pipeline.states import StateSpace
+from partitioner.methods.dp.pipeline.tables import new_table, stages_in
+from partitioner.methods.dp.table import SLACK
+from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
+from partitioner.methods.loads import part_loads
+from partitioner.methods.method import Part
+from partitioner.problem.arrays import Floats
+from partitioner.problem.pipeline import UNLIMITED
+from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem, PipelineProblem
+from partitioner.workload.devices import COMMUNICATION_MODELS
+
+
+class PassTables:
+    """The data that all fillings over one lattice share.
+
+    Parameters
+    ----------
+    problem, lattice
+        A problem whose measure has two passes, and a lattice over its supernodes.
+    relaxation
+        The relaxation with those of each pass, whose weights bound what the supernodes outside an ideal need.
+    """
+
+    def __init__(self, problem: ChainProblem, relaxation: Relaxation, lattice: Lattice) -> None:
+        self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
+        self.space = StateSpace(problem)
+        self.costs = _costs_of(problem)
+        self.stage_limits = (
+            stage_limits_of(problem) if isinstance(problem, PipelineProblem) else _no_limits(problem)
+        )
+        growth = growth_by_pass(problem)
+        self.growth = np.concatenate((growth, growth.sum(axis=0, keepdims=True)))
+        self.easiest = easiest_followers(lattice, self.growth[SUM])
+        self.relaxations = (*relaxation.passes, relaxation)
+        after, weights = problem.successors, [each.weight for each in self.relaxations]
+        self.remaining = [remaining_weights(lattice, weight) for weight in weights]
+        self.above = [weights_above(after.start, after.items, weight, lattice.linear) for weight in weights]
+
+    def limited(self, least: int, limits: Sequence[float]) -> LimitedTables:
+        """Return the source of tables for the least largest load of a number, with limits on all loads."""
+        return LimitedTables(self, least, tuple(limits))
+
+    def largest_loads(self, stages: Sequence[Part]) -> tuple[float, float, float]:
+        """Return the largest forward load, backward load, and sum of both of stages that hold all."""
+        loads = part_loads(self.problem, stages)
+        forward, backward, total = np.stack((*loads, loads.sum(axis=0))).max(axis=1).tolist()
+        return forward, backward, total
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedTables:
+    """The source of tables for the largest load in one pass, or of the sums of both, with limits on all.
+
+    Parameters
+    ----------
+    shared
+        The problem and the lattice.
+    least, limits
+        The number of the load that is minimised, and the largest loads allowed in the forward pass, in the
+        backward pass, and of both together.
+    """
+
+    shared: PassTables
+    least: int
+    limits: tuple[float, ...]
+
+    @property
+    def lattice(self) -> Lattice:
+        """The lattice."""
+        return self.shared.lattice
+
+    def filling(self, threshold: float, floor: float) -> PassFilling:
+        """Return an empty table for a threshold, in which values up to the floor count as equal."""
+        limits = np.array(self.limits)
+        limits[self.least] = threshold
+        return PassFilling(self, self.spec(limits, floor))
+
+    def clipped(self, limits: Floats) -> PassCosts:
+        """Return the costs for limits, with those of nets that no stage can transfer clipped.
+
+        A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
+        subtracted again.
+        """
+        problem, costs = self.shared.problem, self.shared.costs
+        cheapest = problem.transfer_factor[problem.pays].min(initial=1.0)
+        return costs._replace(cost=np.minimum(costs.cost, 2 * limits.max() / cheapest))
+
+    def spec(self, limits: Floats, floor: float) -> PassSearchSpec:
+        """Return the arguments of the sweep for limits and a floor."""
+        shared = self.shared
+        room, remaining, above = np.zeros((3, 1))
+        for w, (limit, relaxation) in enumerate(zip(limits.tolist(), shared.relaxations, strict=True)):
+            capacity = relaxation.capacity(limit, shared.space.free, shared.problem.memory)
+            capacity += SLACK * (relaxation.weight.sum() + capacity)
+            share = 1 / capacity[0] if 0 < capacity[0] < np.inf else 0.0
+            room = np.maximum(room, share * capacity)
+            remaining = np.maximum(remaining, share * shared.remaining[w])
+            above = np.maximum(above, share * shared.above[w])
+        return PassSearchSpec(
+            least=self.least,
+            limits=limits,
+            floor=floor,
+            capacity=np.broadcast_to(room, len(shared.space.free)).copy(),
+            remaining=np.broadcast_to(remaining, shared.lattice.size).copy(),
+            above=np.broadcast_to(above, shared.problem.n).copy(),
+            growth=shared.growth,
+            easiest=shared.easiest,
+        )
+
+
+class PassFilling:
+    """A table over the ideals of a lattice, filled from the empty ideal up.
+
+    Parameters
+    ----------
+    tables
+        The problem, the lattice, and the limits on loads.
+    spec
+        The chains to look for.
+
+    Attributes
+    ----------
+    ideal
+        The next ideal to extend; at the last one the table is filled.
+    steps
+        Steps walked up the lattice so far.
+    """
+
+    def __init__(self, tables: LimitedTables, spec: PassSearchSpec) -> None:
+        self.tables, self.spec = tables, spec
+        self.costs = tables.clipped(spec.limits)
+        self.table = new_table(tables.lattice.size, tables.shared.space.count)
+        self.table.value[0, 0] = 0.0
+        self.ideal = 0
+        self.steps = 0
+
+    def advance(self, budget: int) -> None:
+        """Fill the table for about `budget` further steps."""
+        shared = self.tables.shared
+        self.ideal, steps = sweep(
+            shared.lattice, self.costs, shared.stage_limits, shared.space.states, self.spec, self.table,
+            self.ideal, budget,
+        )  # fmt: skip
+        self.steps += steps
+
+    def best(self) -> tuple[float, list[Part]] | None:
+        """Return the largest load and the stages of the best chain; None if there is none."""
+        shared = self.tables.shared
+        last = np.where(shared.space.final, self.table.value[-1], np.inf)
+        state = int(last.argmin())
+        if np.isinf(last[state]):
+            return None
+        stages = stages_in(self.table, shared, shared.lattice.size - 1, state)
+        return shared.largest_loads(stages)[self.tables.least], stages
+
+
+def _costs_of(problem: Problem) -> PassCosts:
+    nets = problem.nets
+    return PassCosts(
+        work=np.ascontiguousarray(work_by_pass(problem)),
+        size=problem.size,
+        memory=problem.memory,
+        transfer_factor=problem.transfer_factor,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        net_start=nets.of_node.start,
+        net=nets.of_node.items,
+        read=read_of_node(problem),
+        pins=np.diff(nets.pins.start),
+        cost=nets.cost,
+        source=nets.source,
+        made=nets.made,
+    )
+
+
+def _no_limits(problem: Problem) -> StageLimits:
+    """Return limits on stages that allow every stage."""
+    none, start, zeros = (
+        np.zeros(0, np.int64),
+        np.zeros(problem.n + 1, np.int64),
+        np.zeros(problem.n, np.int64),
+    )
+    return StageLimits(
+        nodes=zeros,
+        fewest_nodes=0,
+        most_nodes=UNLIMITED,
+        layer_start=start,
+        layer=none,
+        fewest_layers=0,
+        most_layers=UNLIMITED,
+        by_layers=False,
+        pinned=zeros,
+        adjacent_start=start,
+        adjacent=none,
+        by_neighbours=False,
+    )
