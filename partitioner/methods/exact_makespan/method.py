@@ -17,7 +17,7 @@ from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.problem.variants import OperatorNodes
 
 LARGEST = 60  # operators of a graph that is searched
-STEPS = 500_000  # without a time limit, and in a deterministic run
+STEPS = 200_000  # without a time limit, and in a deterministic run
 TOO_LARGE = f"the graph has more than {LARGEST} operators: no schedules were searched beyond the portfolio"
 CUT_SHORT = "the exact search ended after {} steps; with time_limit it goes on until the time is over"
 

@@ -10,6 +10,7 @@ from partitioner.problem.tasks import Tasks
 
 DIGITS = 6  # after the decimal point
 PRECISION = 1e-12
+EXACT = 1e-9  # bounds are computed to this precision
 MOST_UNITS = 1e8  # in all times together: then sums of rounded times are closer to multiples than any two are
 
 
@@ -28,3 +29,14 @@ def unit_of(tasks: Tasks) -> float:
         if (np.abs(scaled - whole) <= PRECISION * scaled).all() and whole.min() >= 1:
             return float(np.gcd.reduce(whole.astype(np.int64)) / 10.0**digits)
     return 0.0
+
+
+def rounded_up(bound: float, unit: float) -> float:
+    """Return the least multiple of the unit that is not below the bound; the bound itself without a unit.
+
+    Examples
+    --------
+    >>> rounded_up(2.1, 0.5), rounded_up(2.1, 0.0)
+    (2.5, 2.1)
+    """
+    return float(np.ceil(bound / unit * (1 - EXACT)) * unit) if unit and np.isfinite(bound) else bound
