@@ -16,7 +16,7 @@ from partitioner.methods.exact_makespan.store import new_store
 from partitioner.methods.list_scheduling.unit import unit_of
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.timing import makespan
-from partitioner.methods.method import ROUNDING, Settings
+from partitioner.methods.method import ROUNDING, Settings, meets
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes
 
@@ -30,34 +30,44 @@ class SearchBothWays:
 
     Attributes
     ----------
-    best, value
-        The best schedule found, or None, and the least makespan known, infinity if there is none.
+    best, best_value
+        The best schedule found, or None, and its makespan, infinity without one.
+    value
+        The least makespan known.
     bound
         A lower bound on every makespan.
     steps, ended
         How many steps have been tried, and whether there are no others.
     """
 
-    def __init__(self, problem: OperatorNodes, settings: Settings, value: float, bound: float) -> None:
+    def __init__(self, problem: OperatorNodes, settings: Settings, bound: float = 0.0) -> None:
         self.tasks, self.settings = problem.tasks, settings
         self.best: Found | None = None
-        self.value, self.bound = value, bound
-        self.unit = unit_of(self.tasks)
+        self.best_value = self.value = np.inf
+        self.bound, self.unit = bound, unit_of(self.tasks)
         self.steps, self.ended = 0, False
-        self.most = self._below(value) if value < np.inf else _longest(self.tasks)
+        self.most = _longest(self.tasks)
+        memory = min(settings.memory_budget // 2, MOST_MEMORY)
+        self.directions = [_Direction(self.tasks, reverse, memory) for reverse in (False, True)]
+        for direction in self.directions:
+            direction.start(self.most, self._slack())
+
+    def improve_on(self, value: float) -> None:
+        """Search only for schedules that are better than a plan of this value; infinity says nothing."""
+        if value < self.value:
+            self.value = value
+            self.most = min(self.most, self._below(value))
 
     def run(self, limit: float) -> None:
-        """Search for that many steps at most, or until the time is over."""
-        memory = min(self.settings.memory_budget // 2, MOST_MEMORY)
-        directions = [_Direction(self.tasks, reverse, memory) for reverse in (False, True)]
-        for direction in directions:
-            direction.start(self.most, self._slack())
-        while self.steps < limit and not self.settings.expired:
-            for direction in directions:
-                self._take_turn(direction)
-                if self.ended:
-                    return
+        """Search until that many steps have been tried in all, or a bound is met, or the time is over."""
+        while self.steps < limit and not (self.ended or self._is_good() or self.settings.expired):
+            for direction in self.directions:
+                if not self.ended:
+                    self._take_turn(direction)
             self.settings.report_progress("exact", self.steps, 0, self.value, self.bound)
+
+    def _is_good(self) -> bool:
+        return meets(self.bound, self.value, self.settings.gap)
 
     def _take_turn(self, direction: _Direction) -> None:
         """Search in one direction until it ends, finds a schedule, or has used its steps."""
@@ -74,7 +84,7 @@ class SearchBothWays:
         """Keep a schedule if it is better with all transfers, and search for those that end sooner."""
         value = makespan(self.tasks, found.device, found.order)
         if value < self.value and self.tasks.hold(found.device):
-            self.best, self.value = found, value
+            self.best, self.best_value, self.value = found, value, value
         self.most = self._below(end if self.tasks.contention else min(end, value))
 
     def _below(self, value: float) -> float:

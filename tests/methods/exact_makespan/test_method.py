@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from partitioner import Devices, Graph, InfeasibleError, Transfers, solve
+from partitioner import Devices, Graph, Transfers, solve
 from partitioner.methods.exact_makespan import method
 from partitioner.methods.exact_makespan.method import LARGEST, solve_exact_makespan
 from partitioner.methods.list_scheduling.found import Found
@@ -52,8 +52,10 @@ def test_it_proves_what_the_portfolio_leaves_open() -> None:
 def test_it_finds_better_plans_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     best = solve(forked(10), Devices.accelerated(3), "makespan", transfers=SLOPE)
     monkeypatch.setattr(method, "solve_portfolio", on_one_device)
-    plan = solve(forked(10), Devices.accelerated(3), "makespan", transfers=SLOPE)
-    assert (plan.value, plan.status) == (best.value, "optimal")
+    for first in (0, method.FIRST):
+        monkeypatch.setattr(method, "FIRST", first)
+        plan = solve(forked(10), Devices.accelerated(3), "makespan", transfers=SLOPE)
+        assert (plan.value, plan.status) == (best.value, "optimal")
 
 
 def test_it_says_when_it_ended_before_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +65,7 @@ def test_it_says_when_it_ended_before_the_proof(monkeypatch: pytest.MonkeyPatch)
     assert any(note.startswith("the exact search ended after") for note in plan.notes)
 
 
+@pytest.mark.slow
 def test_it_uses_the_time_that_it_is_given_and_no_more() -> None:
     begun = time.perf_counter()
     plan = solve(layered(40), Devices.accelerated(4), "makespan", transfers=SLOPE, time_limit=4.0)
@@ -70,6 +73,7 @@ def test_it_uses_the_time_that_it_is_given_and_no_more() -> None:
     assert 3.5 < time.perf_counter() - begun < 6.0
 
 
+@pytest.mark.slow
 def test_an_event_ends_it() -> None:
     stop = threading.Event()
     threading.Timer(2.0, stop.set).start()
@@ -97,10 +101,25 @@ def test_deterministic_runs_are_the_same() -> None:
 def test_that_nothing_fits_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph.from_arrays({"accelerator": [1.0] * 5}, [], size=[3.5, 3.5, 2.0, 2.0, 2.0])
     problem = problem_of(graph, Devices.accelerated(2, memory=6.5), SLOPE)
-    monkeypatch.setattr(
-        method, "solve_portfolio", lambda p, _: Outcome(p, None, np.inf, 0.0, "heuristic")
-    )
     assert solve_exact_makespan(problem, Settings()).infeasible
-    monkeypatch.undo()
-    with pytest.raises(InfeasibleError):
-        solve(graph, Devices.accelerated(2, memory=6.5), "makespan")
+    monkeypatch.setattr(method, "solve_portfolio", nothing_found)
+    monkeypatch.setattr(method, "FIRST", 0)
+    assert solve_exact_makespan(problem, Settings()).infeasible
+
+
+def nothing_found(problem: OperatorNodes, settings: Settings) -> Outcome:
+    """The outcome of a portfolio that gives up."""
+    return Outcome(problem, None, np.inf, 0.0, settings.stop_reason)
+
+
+def test_it_starts_from_a_given_placement() -> None:
+    graph, given = forked(8), dict.fromkeys(range(8), "accelerator0")
+    plan = solve(graph, Devices.accelerated(2), "makespan", transfers=SLOPE, warm_start=given)
+    assert plan.notes[0].startswith("started from ")
+    assert plan.status == "optimal"
+
+
+def test_one_operator_is_searched_too() -> None:
+    problem = problem_of(Graph.from_arrays({"accelerator": [2.0]}, []), Devices.accelerated(2), SLOPE)
+    outcome = solve_exact_makespan(problem, Settings())
+    assert (outcome.value, outcome.bound, outcome.stop_reason) == (2.0, 2.0, "optimal")
