@@ -1,15 +1,33 @@
-"""The arrays of the exact search: tasks, edges, windows and devices, forwards or backwards in time."""
+"""The arrays of the exact search: tasks, edges, windows and devices, forwards or backwards in time.
+
+They are arrays of records, because a kernel compiles faster the fewer arrays it is given.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.windows import along_lines, windows
-from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.tasks import Tasks
+
+Records = NDArray[np.void]
+
+
+def record(floats: str, integers: str = "", switches: str = "") -> np.dtype[np.void]:
+    """Return the type of a record, given the names of its fields by their types."""
+    kinds = ((floats, np.float64), (integers, np.int64), (switches, np.bool_))
+    return np.dtype([(name, kind) for names, kind in kinds for name in names.split()])
+
+
+TASK = record("size least head tail", "group several twin first_in end_in first_out end_out")
+EDGE = record("cost transfer", "task")
+LINK = record("slope intercept")
+PLACE = record("limit", "alike")
 
 
 class Jobs(NamedTuple):
@@ -19,88 +37,71 @@ class Jobs(NamedTuple):
     ----------
     time
         Shape (D, n): time on each device, infinity where a task or its group may not run.
-    size, group
-        Shape (n,): the memory of the whole group of each task, and the number of the group.
-    limit
-        Shape (D,): memory of each device; infinity everywhere if all tasks together fit on every device.
-    several
-        Shape (groups,): how many tasks each group has.
-    before_start, before, before_cost, nearest
-        The producers of each task, the cost of each edge, and its least transfer time between two devices.
-    after_start, after, after_cost, farthest
-        The consumers of each task, the cost of each edge, and its largest transfer time.
-    slope, intercept
+    task
+        Shape (n,): `size` is the memory of the whole group, `several` the number of its tasks; `least` is the
+        least time of the task, `head` and `tail` the least time before its start and after its end; `twin` is
+        an earlier task that is the same in all respects, or -1; edges are those from `first_in` to `end_in`
+        of `into` and from `first_out` to `end_out` of `out`.
+    into, out
+        Shape (E,): the producers of each task, and its consumers, with the costs; `transfer` is the least
+        transfer time between two devices in `into`, and the largest in `out`.
+    link
         Shape (D, D): a transfer takes slope * cost + intercept.
-    least, head, tail
-        Shape (n,): the least time of each task, and the least time before its start and after its end.
+    device
+        Shape (D,): the memory, infinity if all tasks together fit on every device; and the first device that
+        each can be exchanged with.
     urgent
         Shape (n,): the tasks by falling tail.
-    twin
-        Shape (n,): an earlier task that is the same in all respects, or -1.
-    alike
-        Shape (D,): the first device that each device can be exchanged with.
     """
 
     time: Floats
-    size: Floats
-    group: Ints
-    limit: Floats
-    several: Ints
-    before_start: Ints
-    before: Ints
-    before_cost: Floats
-    nearest: Floats
-    after_start: Ints
-    after: Ints
-    after_cost: Floats
-    farthest: Floats
-    slope: Floats
-    intercept: Floats
-    least: Floats
-    head: Floats
-    tail: Floats
+    task: Records
+    into: Records
+    out: Records
+    link: Records
+    device: Records
     urgent: Ints
-    twin: Ints
-    alike: Ints
 
 
 def jobs_of(tasks: Tasks, reverse: bool = False) -> Jobs:
-    """Return the tasks as the search reads them; with `reverse` time runs backwards and task v is n - 1 - v."""
+    """Return the tasks as the search reads them; with `reverse` task v is n - 1 - v, and time runs backwards."""
     edges, cost = _edges(tasks, reverse)
     turn = slice(None, None, -1 if reverse else 1)
-    time = np.where(tasks.group_allowed[:, tasks.group], tasks.time, np.inf)[:, turn]
-    least = np.ascontiguousarray(time.min(axis=0))
-    slope, intercept = (
-        np.ascontiguousarray(square.T if reverse else square) for square in (tasks.slope, tasks.intercept)
+    time = np.ascontiguousarray(np.where(tasks.group_allowed[:, tasks.group], tasks.time, np.inf)[:, turn])
+    link = np.zeros(tasks.slope.shape, dtype=LINK)
+    link["slope"], link["intercept"] = (
+        square.T if reverse else square for square in (tasks.slope, tasks.intercept)
     )
-    before, after = rows_of(edges[:, 1], edges[:, 0], tasks.n), rows_of(edges[:, 0], edges[:, 1], tasks.n)
-    by_consumer, by_producer = (cost[np.argsort(edges[:, end], kind="stable")] for end in (1, 0))
-    lines = transfer_lines(tasks)[0]
-    head, tail = windows(tasks, np.ascontiguousarray(least[turn]))[:: -1 if reverse else 1]
-    jobs = Jobs(
-        time=np.ascontiguousarray(time),
-        size=np.ascontiguousarray(tasks.group_size[tasks.group][turn]),
-        group=np.ascontiguousarray(tasks.group[turn]),
-        limit=tasks.limit if tasks.limit.min() < tasks.size.sum() else np.full(len(tasks.limit), np.inf),
-        several=np.bincount(tasks.group),
-        before_start=before.start,
-        before=before.items,
-        before_cost=by_consumer,
-        nearest=along_lines(lines, by_consumer).min(axis=0, initial=np.inf),
-        after_start=after.start,
-        after=after.items,
-        after_cost=by_producer,
-        farthest=along_lines(lines, by_producer).max(axis=0, initial=0.0),
-        slope=slope,
-        intercept=intercept,
-        least=least,
-        head=np.ascontiguousarray(head[turn]),
-        tail=np.ascontiguousarray(tail[turn]),
-        urgent=np.argsort(-tail[turn], kind="stable"),
-        twin=np.full(tasks.n, -1),
-        alike=_alike(tasks, time),
-    )
-    return jobs._replace(twin=_twins(jobs))
+    device = np.zeros(len(tasks.limit), dtype=PLACE)
+    device["limit"] = tasks.limit if tasks.limit.min() < tasks.size.sum() else np.inf
+    device["alike"] = _alike(tasks, time)
+    task = _records(tasks, time.min(axis=0), turn)
+    lines = along_lines(transfer_lines(tasks)[0], cost)
+    before, into = _ends(edges[:, 1], edges[:, 0], cost, lines.min(axis=0, initial=np.inf), tasks.n)
+    after, out = _ends(edges[:, 0], edges[:, 1], cost, lines.max(axis=0, initial=0.0), tasks.n)
+    task["first_in"], task["end_in"] = before.start[:-1], before.start[1:]
+    task["first_out"], task["end_out"] = after.start[:-1], after.start[1:]
+    jobs = Jobs(time, task, into, out, link, device, np.argsort(-task["tail"], kind="stable"))
+    task["twin"] = _twins(jobs)
+    return jobs
+
+
+def _records(tasks: Tasks, least: Floats, turn: slice) -> Records:
+    """Return the records of the tasks without edges; `least` is in the order of the search, shape (n,)."""
+    task = np.zeros(tasks.n, dtype=TASK)
+    head, tail = (side[turn] for side in windows(tasks, np.ascontiguousarray(least[turn]))[turn])
+    task["least"], task["head"], task["tail"] = least, head, tail
+    task["group"], task["size"] = tasks.group[turn], tasks.group_size[tasks.group][turn]
+    task["several"] = np.bincount(tasks.group)[task["group"]]
+    return task
+
+
+def _ends(owner: Ints, other: Ints, cost: Floats, transfer: Floats, n: int) -> tuple[Rows, Records]:
+    """Return the edges by their owners, as rows of the other ends and as records."""
+    rows, order = rows_of(owner, other, n), np.argsort(owner, kind="stable")
+    found = np.zeros(len(owner), dtype=EDGE)
+    found["task"], found["cost"], found["transfer"] = rows.items, cost[order], transfer[order]
+    return rows, found
 
 
 def _edges(tasks: Tasks, reverse: bool) -> tuple[Ints, Floats]:
@@ -112,14 +113,12 @@ def _edges(tasks: Tasks, reverse: bool) -> tuple[Ints, Floats]:
 def _twins(jobs: Jobs) -> Ints:
     """Return for each task the last earlier one that is the same in all respects, or -1, shape (n,)."""
     last: dict[tuple[object, ...], int] = {}
-    twin = np.full(len(jobs.least), -1)
-    for v in range(len(twin)):
-        into = slice(jobs.before_start[v], jobs.before_start[v + 1])
-        out = slice(jobs.after_start[v], jobs.after_start[v + 1])
-        inputs = sorted(zip(jobs.before[into].tolist(), jobs.before_cost[into].tolist(), strict=True))
-        outputs = sorted(zip(jobs.after[out].tolist(), jobs.after_cost[out].tolist(), strict=True))
-        own = -1 if jobs.several[jobs.group[v]] == 1 else v
-        key = (own, jobs.size[v], jobs.time[:, v].tobytes(), tuple(inputs), tuple(outputs))
+    twin = np.full(len(jobs.task), -1)
+    for v, task in enumerate(jobs.task):
+        inputs = sorted(jobs.into[["task", "cost"]][task["first_in"] : task["end_in"]].tolist())
+        outputs = sorted(jobs.out[["task", "cost"]][task["first_out"] : task["end_out"]].tolist())
+        own = -1 if task["several"] == 1 else v
+        key = (own, task["size"], jobs.time[:, v].tobytes(), tuple(inputs), tuple(outputs))
         twin[v] = last.get(key, -1)
         last[key] = v
     return twin

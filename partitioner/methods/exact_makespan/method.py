@@ -1,7 +1,7 @@
 """Method ``exact``: a search of all schedules until one is proven to be optimal, or the time is over.
 
-A short search comes first, which is enough for most graphs of up to ten operators. If it is not, the portfolio
-runs, and the search goes on for schedules that are better than its plan.
+A short search comes first, which is enough for most graphs of up to ten operators. If it is not, the
+portfolio runs, and the search goes on for schedules that are better than its plan.
 
 The search leaves out that transfers wait for one another. With contention it therefore proves a lower bound,
 and its schedules are timed anew; the bound may be below the optimum even when the search has ended.
@@ -55,7 +55,7 @@ def solve_exact_makespan(problem: OperatorNodes, settings: Settings) -> Outcome:
 def _outcome(
     problem: OperatorNodes, settings: Settings, search: SearchBothWays, known: Outcome | None
 ) -> Outcome:
-    """Return the best plan of the search, or the known outcome if that is as good, with the search's bound."""
+    """Return the best plan of the search, or the known outcome if as good, with the bound of the search."""
     outcome = known
     if search.best is not None and (known is None or search.best_value < known.value):
         outcome = timed(problem, settings, search.best, search.bound)

@@ -13,52 +13,51 @@ from partitioner.methods.exact_makespan.path import NOWHERE, Path
 def can_end(jobs: Jobs, path: Path, k: int, most: float, slack: float) -> bool:
     """Whether no bound forbids that all tasks end by `most`, up to the rounding `slack`.
 
-    The scratch space of the path is written.
+    Written are `floor`, `done` and `live` of the tasks, `earliest`, `label` and `holds`.
     """
     _mark_live(jobs, path, k)
     _label_devices(jobs, path, k)
-    return _windows(jobs, path, k, most + slack) and _enough_time(jobs, path, k, most, slack)
+    return bool(_windows(jobs, path, k, most + slack) and _enough_time(jobs, path, k, most, slack))
 
 
 @njit(cache=True, nogil=True)
 def _mark_live(jobs: Jobs, path: Path, k: int) -> None:
     """Write `floor` and `live`."""
-    for v in range(len(jobs.least)):
-        if path.device[v] == NOWHERE:
-            path.floor[v] = max(path.now[k], jobs.head[v])
-            for i in range(jobs.before_start[v], jobs.before_start[v + 1]):
-                u = jobs.before[i]
-                if path.device[u] == NOWHERE:
-                    path.floor[v] = max(path.floor[v], path.floor[u] + jobs.least[u])
-    for u in range(len(jobs.least)):
-        if path.device[u] != NOWHERE:
-            g = jobs.group[u]
-            path.live[u] = path.placed[g] < jobs.several[g]
-            for i in range(jobs.after_start[u], jobs.after_start[u + 1]):
-                w = jobs.after[i]
-                if path.device[w] == NOWHERE and path.finish[u] + jobs.farthest[i] > path.floor[w]:
-                    path.live[u] = True
+    for v in range(len(jobs.task)):
+        task, mine = jobs.task[v], path.task[v]
+        if mine.device == NOWHERE:
+            mine.floor = max(path.level[k].now, task.head)
+            for i in range(task.first_in, task.end_in):
+                u = jobs.into[i].task
+                if path.task[u].device == NOWHERE:
+                    mine.floor = max(mine.floor, path.task[u].floor + jobs.task[u].least)
+    for u in range(len(jobs.task)):
+        task, mine = jobs.task[u], path.task[u]
+        mine.live = mine.device != NOWHERE and path.group[task.group].placed < task.several
+        for i in range(task.first_out, task.end_out):
+            other = path.task[jobs.out[i].task]
+            if mine.device != NOWHERE and other.device == NOWHERE:
+                mine.live |= mine.finish + jobs.out[i].transfer > other.floor
 
 
 @njit(cache=True, nogil=True)
 def _label_devices(jobs: Jobs, path: Path, k: int) -> None:
     """Write `holds` and `label`: devices without live tasks are in the same state if all else is the same."""
-    label, holds, alike, now = path.label, path.holds, jobs.alike, path.now[k]
-    free, room = path.free, path.room
-    for d in range(len(holds)):
-        holds[d] = False
-    for u in range(len(jobs.least)):
-        if path.device[u] != NOWHERE and path.live[u]:
-            holds[path.device[u]] = True
-    for d in range(len(label)):
-        label[d] = d
-        if not holds[d]:
-            for e in range(d):
-                same = label[e] == e and not holds[e] and alike[d] == alike[e]
-                same = same and room[k, d] == room[k, e]
-                if same and max(free[k, d], now) == max(free[k, e], now):
-                    label[d] = e
-                    break
+    state, now = path.device, path.level[k].now
+    for d in range(len(state)):
+        state[d].holds = False
+    for u in range(len(jobs.task)):
+        if path.task[u].live:
+            state[path.task[u].device].holds = True
+    for d in range(len(state)):
+        state[d].label = d
+        for e in range(d):
+            one, other = path.spot[k, d], path.spot[k, e]
+            same = not state[d].holds and not state[e].holds and state[e].label == e
+            same = same and jobs.device[d].alike == jobs.device[e].alike and one.room == other.room
+            if same and max(one.free, now) == max(other.free, now):
+                state[d].label = e
+                break
 
 
 @njit(cache=True, nogil=True)
@@ -67,30 +66,30 @@ def _windows(jobs: Jobs, path: Path, k: int, latest: float) -> bool:
 
     A producer that is left is on the same device, or its tensor takes at least the least transfer time.
     """
-    earliest, ready, done, label = path.earliest, path.ready, path.done, path.label
-    free, room, arrival = path.free, path.room, path.arrival
-    device, before_start, before, nearest, time = (
-        path.device, jobs.before_start, jobs.before, jobs.nearest, jobs.time,
-    )  # fmt: skip
-    for v in range(len(device)):
-        if device[v] != NOWHERE:
+    earliest, state = path.earliest, path.task
+    for v in range(len(state)):
+        task, mine = jobs.task[v], state[v]
+        if mine.device != NOWHERE:
             continue
-        ready[v] = done[v] = np.inf
-        home = path.home[jobs.group[v]]
-        for d in range(len(label)):
+        mine.done = np.inf
+        home = path.group[task.group].device
+        for d in range(len(path.device)):
             earliest[v, d] = np.inf
-            if label[d] != d or (home != d if home != NOWHERE else jobs.size[v] > room[k, d]):
+            if path.device[d].label != d or (
+                home != d if home != NOWHERE else task.size > path.spot[k, d].room
+            ):
                 continue
-            start = max(path.floor[v], max(free[k, d], arrival[k, v, d]))
-            for i in range(before_start[v], before_start[v + 1]):
-                u = before[i]
-                if device[u] == NOWHERE:
-                    start = max(start, min(earliest[u, d] + time[d, u], done[u] + nearest[i]))
-            end = start + time[d, v]
-            if end + jobs.tail[v] <= latest:
+            start = max(mine.floor, max(path.spot[k, d].free, path.arrival[k, v, d]))
+            for i in range(task.first_in, task.end_in):
+                u = jobs.into[i].task
+                if state[u].device == NOWHERE:
+                    here, there = earliest[u, d] + jobs.time[d, u], state[u].done + jobs.into[i].transfer
+                    start = max(start, min(here, there))
+            end = start + jobs.time[d, v]
+            if end + task.tail <= latest:
                 earliest[v, d] = start
-                ready[v], done[v] = min(ready[v], start), min(done[v], end)
-        if ready[v] == np.inf:
+                mine.done = min(mine.done, end)
+        if mine.done == np.inf:
             return False
     return True
 
@@ -98,17 +97,16 @@ def _windows(jobs: Jobs, path: Path, k: int, latest: float) -> bool:
 @njit(cache=True, nogil=True)
 def _enough_time(jobs: Jobs, path: Path, k: int, most: float, slack: float) -> bool:
     """Whether the devices have time for the work that must be done between `now` and each deadline."""
-    now, free, device, tail, least = path.now[k], path.free, path.device, jobs.tail, jobs.least
     for x in jobs.urgent:
-        if device[x] != NOWHERE:
+        if path.task[x].device != NOWHERE:
             continue
-        end, need, time = most - tail[x], 0.0, 0.0
-        for d in range(len(path.label)):
-            time += max(0.0, end - max(now, free[k, d]))
-        for v in jobs.urgent:
-            latest = most - tail[v] - least[v]
-            if device[v] == NOWHERE and latest < end:
-                need += min(least[v], end - latest)
+        end, need, time = most - jobs.task[x].tail, 0.0, 0.0
+        for d in range(len(path.device)):
+            time += max(0.0, end - max(path.level[k].now, path.spot[k, d].free))
+        for v in range(len(jobs.task)):
+            latest = most - jobs.task[v].tail - jobs.task[v].least
+            if path.task[v].device == NOWHERE and latest < end:
+                need += min(jobs.task[v].least, end - latest)
         if need > time + slack:
             return False
     return True

@@ -26,17 +26,17 @@ def search(
         The level that was reached, -1 at the end of the search; the number of nodes; and the end of the
         schedule that was found and written to `best_device` and `best_order`, or infinity.
     """
-    n = len(jobs.least)
+    n = len(jobs.task)
     for node in range(nodes):
-        while k >= 0 and path.tried[k] == path.steps[k]:
+        while k >= 0 and path.level[k].tried == path.level[k].steps:
             k -= 1
             if k >= 0:
                 take_back(jobs, path, k)
         if k < 0:
             return -1, node, np.inf
-        i = path.tried[k]
-        path.tried[k] += 1
-        place(jobs, path, k, path.step_task[k, i], path.step_device[k, i], path.step_start[k, i])
+        step = path.step[k, path.level[k].tried]
+        path.level[k].tried += 1
+        place(jobs, path, k, step.task, step.device, step.start)
         if k + 1 == n:
             end = _keep(path, most + slack, best_device, best_order)
             take_back(jobs, path, k)
@@ -54,9 +54,9 @@ def search(
 def _keep(path: Path, most: float, best_device: Ints, best_order: Ints) -> float:
     """Return the end of a schedule of all tasks; keep the schedule if it ends by `most`."""
     end = 0.0
-    for finish in path.finish:
-        end = max(end, finish)
+    for v in range(len(best_device)):
+        end = max(end, path.task[v].finish)
     if end <= most:
         for v in range(len(best_device)):
-            best_device[v], best_order[v] = path.device[v], path.order[v]
+            best_device[v], best_order[v] = path.task[v].device, path.task[v].order
     return end

@@ -27,9 +27,10 @@ def makespan_bound(problem: OperatorNodes) -> float:
     one after another; for thresholds a and b, a + b + the work of all tasks that cannot start before
     a and must end b before the end, shared by all devices (after Fernandez and Bussell, 1973); and the
     transfers that cannot be avoided (:func:`partitioner.methods.list_scheduling.cuts.cut_bound`). What must
-    come before and after a task counts transfers, too (:mod:`partitioner.methods.list_scheduling.windows`). In
-    graphs of more than `LARGEST` tasks transfers are left out. If all times are multiples of a unit, so is the
-    bound. It is infinity if some task may run nowhere, or the memory is too small.
+    come before and after a task counts transfers, too
+    (:mod:`partitioner.methods.list_scheduling.windows`). In graphs of more than `LARGEST` tasks transfers are
+    left out. If all times are multiples of a unit, so is the bound. It is infinity if some task may run
+    nowhere, or the memory is too small.
     """
     tasks = problem.tasks
     least = best_times(problem)

@@ -1,7 +1,7 @@
 """A lower bound on makespans from the transfers that cannot be avoided.
 
-Connected tasks that use k devices cut at least k - 1 of their edges. A path through a cut edge takes its transfer
-in addition. On fewer devices the tasks take longer, or do not fit in the memory.
+Connected tasks that use k devices cut at least k - 1 of their edges. A path through a cut edge takes its
+transfer in addition. On fewer devices the tasks take longer, or do not fit in the memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.windows import along_lines
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.tasks import Tasks
 
 
@@ -39,7 +39,7 @@ def cut_bound(tasks: Tasks, least: Floats, head: Floats, tail: Floats) -> float:
     )
 
 
-def _of_component(tasks: Tasks, inside: np.ndarray, least: Floats, cuts: Floats) -> float:
+def _of_component(tasks: Tasks, inside: Bools, least: Floats, cuts: Floats) -> float:
     """Return the bound of connected tasks; `cuts` are the lengths of the paths through each edge, sorted."""
     room = np.cumsum(np.sort(tasks.limit)[::-1])
     count = 1 + np.arange(min(len(room), 1 + len(cuts)))

@@ -24,7 +24,9 @@ def forked(n: int, seed: int = 0) -> Graph:
     """Operators of whole times between a first and a last one."""
     rng = np.random.default_rng(seed)
     edges = [(0, v) for v in range(1, n - 1)] + [(v, n - 1) for v in range(1, n - 1)]
-    return Graph.from_arrays({"accelerator": rng.integers(1, 9, n)}, edges, cost=rng.integers(1, 9, len(edges)))
+    return Graph.from_arrays(
+        {"accelerator": rng.integers(1, 9, n)}, edges, cost=rng.integers(1, 9, len(edges))
+    )
 
 
 def layered(n: int, seed: int = 0) -> Graph:

@@ -14,7 +14,9 @@ from partitioner.methods.list_scheduling.windows import windows
 from tests.methods.list_scheduling.cases import problem_of
 
 SLOPE = Transfers(slope=1.0)
-CHAIN = Graph.from_arrays({"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], cost=[5.0, 2.0, 7.0], size=1.0)
+CHAIN = Graph.from_arrays(
+    {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], cost=[5.0, 2.0, 7.0], size=1.0
+)
 
 
 def bound_of(graph: Graph, devices: Devices) -> float:
@@ -24,7 +26,9 @@ def bound_of(graph: Graph, devices: Devices) -> float:
     return cut_bound(problem.tasks, least, *windows(problem.tasks, least))
 
 
-@pytest.mark.parametrize(("memory", "bound"), [(4.0, 4.0), (3.0, 6.0), (2.0, 6.0), (1.0, 11.0), (0.9, math.inf)])
+@pytest.mark.parametrize(
+    ("memory", "bound"), [(4.0, 4.0), (3.0, 6.0), (2.0, 6.0), (1.0, 11.0), (0.9, math.inf)]
+)
 def test_a_chain_that_does_not_fit_is_cut(memory: float, bound: float) -> None:
     """Two devices pay for the cheapest edge, four for all of them, of which the dearest one counts."""
     assert bound_of(CHAIN, Devices.accelerated(4, memory=memory)) == bound
@@ -37,7 +41,11 @@ def test_the_bound_on_a_chain_that_is_cut_once_is_met() -> None:
 
 def test_an_edge_inside_a_group_is_not_cut() -> None:
     graph = Graph.from_arrays(
-        {"accelerator": [1.0] * 4}, [(0, 1), (1, 2), (2, 3)], cost=[5.0, 2.0, 7.0], size=1.0, color=[-1, 0, 0, -1]
+        {"accelerator": [1.0] * 4},
+        [(0, 1), (1, 2), (2, 3)],
+        cost=[5.0, 2.0, 7.0],
+        size=1.0,
+        color=[-1, 0, 0, -1],
     )
     assert bound_of(graph, Devices.accelerated(2, memory=3.0)) == 9.0
 

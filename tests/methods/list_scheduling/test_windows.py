@@ -1,4 +1,4 @@
-"""Least times before and after tasks count transfers that cannot be avoided, by hand and against the oracle."""
+"""Least times before and after tasks count transfers that cannot be avoided: by hand, and by the oracle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def heads(times: list[float], edges: Edges, cost: list[float], devices: int = 3)
     """The least time before each task."""
     graph = Graph.from_arrays({"accelerator": times}, edges, cost=cost)
     tasks = problem_of(graph, Devices.accelerated(devices), Transfers(slope=1.0)).tasks
-    return windows(tasks, np.array(times))[0].tolist()
+    return [float(head) for head in windows(tasks, np.array(times))[0]]
 
 
 def test_a_chain_stays_on_one_device() -> None:
