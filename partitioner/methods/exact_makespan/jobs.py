@@ -64,7 +64,7 @@ class Jobs(NamedTuple):
 
 
 def jobs_of(tasks: Tasks, reverse: bool = False) -> Jobs:
-    """Return the tasks as the search reads them; with `reverse` task v is n - 1 - v, and time runs backwards."""
+    """Return the tasks as the search reads them; with `reverse` time runs backwards, from task n - 1 on."""
     edges, cost = _edges(tasks, reverse)
     turn = slice(None, None, -1 if reverse else 1)
     time = np.ascontiguousarray(np.where(tasks.group_allowed[:, tasks.group], tasks.time, np.inf)[:, turn])
