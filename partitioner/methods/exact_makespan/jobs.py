@@ -105,9 +105,15 @@ def _ends(owner: Ints, other: Ints, cost: Floats, transfer: Floats, n: int) -> t
 
 
 def _edges(tasks: Tasks, reverse: bool) -> tuple[Ints, Floats]:
-    """Return the producer and the consumer of each edge, shape (E, 2), and its cost, shape (E,)."""
-    edges = np.column_stack((tasks.before.items, tasks.before.owners()))
-    return (tasks.n - 1 - edges[:, ::-1] if reverse else edges), tasks.cost[tasks.before_tensor]
+    """Return the producer and the consumer of each edge, shape (E, 2), and its cost, shape (E,).
+
+    Of several tensors between two tasks only the dearest one counts, as it comes last.
+    """
+    pairs = np.column_stack((tasks.before.items, tasks.before.owners()))
+    edges, which = np.unique(pairs, axis=0, return_inverse=True)
+    cost = np.zeros(len(edges))
+    np.maximum.at(cost, which.ravel(), tasks.cost[tasks.before_tensor])
+    return (tasks.n - 1 - edges[:, ::-1] if reverse else edges), cost
 
 
 def _twins(jobs: Jobs) -> Ints:

@@ -13,10 +13,10 @@ from partitioner.problem.arrays import Floats
 NOWHERE: int = np.int64(-1)  # type: ignore[assignment]
 LEVEL = record("now", "steps tried", "still")
 SPOT = record("free room")
-PLACED = record("finish floor done", "device missing order", "live")
+PLACED = record("finish floor done", "device missing order only", "live")
 HOME = record("", "device placed")
 STEP = record("start", "task device")
-STATE = record("", "label", "holds")
+STATE = record("begin busy", "label alike", "holds")
 
 
 class Path(NamedTuple):
@@ -34,7 +34,8 @@ class Path(NamedTuple):
     task
         Shape (n,): `device` or -1, `finish`, and how many producers are `missing`. `order` lists the tasks
         placed so far. Of a task that is left, `floor` is the least start by the time, windows and precedence
-        alone, and `done` the least end. `live`: the device of a placed task matters to one that is left.
+        alone, `done` the least end, and `only` the one device on which it can end in time, -1 if there are
+        several. `live`: the device of a placed task matters to one that is left.
     group
         Shape (groups,): the device of each group, and how many of its tasks are placed.
     step
@@ -42,8 +43,9 @@ class Path(NamedTuple):
     earliest
         Shape (n, D): the least start of each task that is left, infinity where it cannot be.
     device
-        Shape (D,): the `label` of each device, which is the same for devices in the same state, and whether
-        it `holds` a task whose device matters.
+        Shape (D,): the `label` of each device, which is the same for devices in the same state, how many are
+        `alike` in this respect, and whether it `holds` a task whose device matters. `begin` and `busy`: from
+        when on, and how long, it must run the tasks that cannot be elsewhere.
     """
 
     level: Records
