@@ -20,7 +20,7 @@ from partitioner.methods.method import ROUNDING, Settings, meets
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes
 
-TURN = 2_000  # steps in one direction between two readings of the clock
+TURN, WORK = 2_000, 10**7  # limits on the steps between two readings of the clock, and on their work
 MOST_MEMORY = 2**29  # bytes for the partial schedules of one direction
 SLACK = 1e-3, 1e-13  # for rounding: a fraction of the unit, or of the makespan where there is none
 
@@ -62,7 +62,7 @@ class SearchBothWays:
         """Search until that many steps have been tried in all, or a bound is met, or the time is over."""
         while self.steps < limit and not (self.ended or self._is_good() or self.settings.expired):
             for direction in self.directions:
-                if not self.ended:
+                if not (self.ended or self.settings.expired):
                     self._take_turn(direction)
             self.settings.report_progress("exact", self.steps, 0, self.value, self.bound)
 
@@ -77,13 +77,13 @@ class SearchBothWays:
             self._keep(direction.found(), end)
         elif direction.level < 0:
             self.ended = True
-            known = np.floor(self.most / self.unit + 0.5) * self.unit + self.unit if self.unit else self.most
-            self.bound = max(self.bound, min(known, self.value))
+            whole = np.floor(self.most / self.unit + SLACK[0]) + 1.0 if self.unit else 0.0
+            self.bound = max(self.bound, min(max(whole * self.unit, self.most), self.value))
 
     def _keep(self, found: Found, end: float) -> None:
         """Keep a schedule if it is better with all transfers, and search for those that end sooner."""
         value = makespan(self.tasks, found.device, found.order)
-        if value < self.value and self.tasks.hold(found.device):
+        if value < self.value:
             self.best, self.best_value, self.value = found, value, value
         self.most = self._below(end if self.tasks.contention else min(end, value))
 
@@ -105,6 +105,7 @@ class _Direction:
         self.path, self.store = new_path(self.jobs), new_store(self.jobs, memory)
         self.device, self.order = np.zeros(tasks.n, dtype=np.int64), np.zeros(tasks.n, dtype=np.int64)
         self.level = 0
+        self.steps = int(np.clip(WORK // (1 + tasks.n**2 * len(tasks.limit)), 20, TURN))
 
     def start(self, most: float, slack: float) -> None:
         """List the first steps, unless no schedule can end by `most`."""
@@ -114,7 +115,7 @@ class _Direction:
     def turn(self, most: float, slack: float) -> tuple[int, float]:
         """Return how many steps were tried, and the end of the schedule that was found, or infinity."""
         state = self.jobs, self.path, self.store
-        self.level, steps, end = search(*state, self.level, TURN, most, slack, self.device, self.order)
+        self.level, steps, end = search(*state, self.level, self.steps, most, slack, self.device, self.order)
         return steps, end
 
     def found(self) -> Found:

@@ -16,6 +16,7 @@ from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.tasks import Tasks
 
 Records = NDArray[np.void]
+ROUNDING = 1 - 1e-14  # of sums of memory, which is much less than the tolerance that limits have
 
 
 def record(floats: str, integers: str = "", switches: str = "") -> np.dtype[np.void]:
@@ -73,7 +74,7 @@ def jobs_of(tasks: Tasks, reverse: bool = False) -> Jobs:
         square.T if reverse else square for square in (tasks.slope, tasks.intercept)
     )
     device = np.zeros(len(tasks.limit), dtype=PLACE)
-    device["limit"] = tasks.limit if tasks.limit.min() < tasks.size.sum() else np.inf
+    device["limit"] = tasks.limit * ROUNDING if tasks.limit.min() < tasks.size.sum() else np.inf
     device["alike"] = _alike(tasks, time)
     task = _records(tasks, time.min(axis=0), turn)
     lines = along_lines(transfer_lines(tasks)[0], cost)

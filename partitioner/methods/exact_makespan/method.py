@@ -23,6 +23,7 @@ LARGEST = 60  # operators of a graph that is searched
 FIRST = 20_000  # steps before the portfolio runs
 STEPS = 200_000  # in all, without a time limit and in a deterministic run
 TOO_LARGE = f"the graph has more than {LARGEST} operators: no schedules were searched beyond the portfolio"
+CONTENTION = "the exact search left out that transfers wait for one another: its bound may be too low"
 CUT_SHORT = "the exact search ended after {} steps; with time_limit it goes on until the time is over"
 
 
@@ -64,6 +65,6 @@ def _outcome(
     stop = settings.ended(bound, outcome.value)
     notes = () if known is None else known.notes
     if stop == "heuristic":
-        notes = (*notes, CUT_SHORT.format(f"{search.steps:,}"))
+        notes = (*notes, CONTENTION if search.ended else CUT_SHORT.format(f"{search.steps:,}"))
     figures = {**outcome.statistics, "steps": float(search.steps)}
     return replace(outcome, bound=bound, stop_reason=stop, notes=notes, statistics=figures)

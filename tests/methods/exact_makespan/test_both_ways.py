@@ -105,3 +105,17 @@ def test_a_gap_ends_it_sooner() -> None:
         bounds.append(search.bound / search.value)
     assert steps[1] < steps[0]
     assert 0.8 * (1 - CLOSE) <= bounds[1] < bounds[0] == pytest.approx(1.0)
+
+
+def test_with_a_gap_its_bound_is_true_where_times_are_whole() -> None:
+    rng = np.random.default_rng(2)
+    for seed in range(12):
+        edges = [(u, v) for v in range(7) for u in range(v) if rng.random() < 0.4]
+        cost = rng.integers(0, 6, len(edges))
+        graph = Graph.from_arrays({"accelerator": rng.integers(1, 9, 7)}, edges, cost=cost)
+        problem = problem_of(graph, Devices.accelerated(2), Transfers(slope=1.0))
+        found = [SearchBothWays(problem, Settings(gap=gap)) for gap in (0.0, 0.03, 0.3)]
+        for search in found:
+            search.run(math.inf)
+            assert search.bound <= found[0].value <= search.value, seed
+            assert search.bound >= search.value * (1 - search.settings.gap) * (1 - CLOSE), seed

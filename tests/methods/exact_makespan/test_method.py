@@ -62,6 +62,8 @@ def test_it_finds_better_plans_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_says_when_it_ended_before_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(method, "STEPS", 1_000)
+    monkeypatch.setattr(method, "FIRST", 500)
+    monkeypatch.setattr(method, "solve_portfolio", on_one_device)
     plan = solve(layered(40), Devices.accelerated(4), "makespan", transfers=SLOPE)
     assert (plan.status, plan.stop_reason) == ("feasible", "heuristic")
     assert any(note.startswith("the exact search ended after") for note in plan.notes)
@@ -83,12 +85,21 @@ def test_an_event_ends_it() -> None:
     assert plan.stop_reason == "interrupted"
 
 
-def test_large_graphs_keep_the_plan_of_the_portfolio() -> None:
-    graph = layered(LARGEST + 1)
-    plan = solve(graph, Devices.accelerated(2), "makespan", transfers=SLOPE)
-    before = solve(graph, Devices.accelerated(2), "makespan", method="portfolio", transfers=SLOPE)
-    assert (plan.value, plan.bound) == (before.value, before.bound)
-    assert any(note.startswith("the graph has more than") for note in plan.notes)
+def test_with_contention_it_says_what_the_bound_leaves_out() -> None:
+    shared, devices = Transfers(slope=2.0, contention=True), Devices.accelerated(4)
+    plan = solve(forked(8), devices, "makespan", transfers=shared)
+    alone = solve(forked(8), devices, "makespan", transfers=Transfers(slope=2.0))
+    assert (alone.status, plan.bound) == ("optimal", alone.value)
+    assert plan.value > plan.bound
+    assert any("transfers wait for one another" in note for note in plan.notes)
+
+
+def test_large_graphs_keep_the_plan_of_the_portfolio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(method, "solve_portfolio", on_one_device)
+    problem = problem_of(layered(LARGEST + 1), Devices.accelerated(2), SLOPE)
+    outcome, before = solve_exact_makespan(problem, Settings()), on_one_device(problem, Settings())
+    assert (outcome.value, outcome.bound) == (before.value, before.bound)
+    assert any(note.startswith("the graph has more than") for note in outcome.notes)
 
 
 def test_deterministic_runs_are_the_same() -> None:
