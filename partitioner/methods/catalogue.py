@@ -166,6 +166,16 @@ PLANNERS = (
         "baseline: the best chain for throughput, with a lower bound",
         may_miss=True,
     ),
+    MethodInfo(
+        "exact",
+        "partitioner.methods.exact_makespan.method:solve_exact_makespan",
+        ("makespan",),
+        ("free",),
+        ("numba",),
+        "optimal up to 60 operators if the time suffices, else as portfolio; with a lower bound",
+        ("operators", "levels"),
+        may_miss=True,
+    ),
 )
 
 

@@ -141,7 +141,7 @@ OPERATORS = Objective(
     Measure.LAST_OPERATOR,
     splits=("free",),
     terms=("transfers", "execution_order", "levels", "transfer_factor"),
-    method="portfolio",
+    method="exact",
     extended_method="",
     evaluate=evaluate_makespan,
 )

@@ -72,10 +72,10 @@ def solve(
         Stop once the plan is proven within this fraction of the optimum.
     seed
         Seed of everything random. Methods that one thread runs (``dp``, ``dpl``, ``pipeline``,
-        ``local_search``, ``latency_search``, the placers but ``portfolio``) give the same plan for the same
-        seed if no time limit ends them. Methods ``ip``, ``latency_ip`` and ``portfolio`` let solvers and
-        searches run side by side by the clock, so that plans of one seed may differ within the gap, unless
-        `deterministic` is set.
+        ``local_search``, ``latency_search``, the placers but ``portfolio`` and ``exact``) give the same plan
+        for the same seed if no time limit ends them. Methods ``ip``, ``latency_ip``, ``portfolio`` and
+        ``exact`` let solvers and searches run by the clock, so that plans of one seed may differ within the
+        gap, unless `deterministic` is set.
     workers
         How many cores may be used, 1 to 1,024, by default all; the dynamic programs use one. If the
         machine has fewer, a note of the plan says so.

@@ -6,23 +6,31 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.path import best_times
+from partitioner.methods.list_scheduling.cuts import cut_bound
 from partitioner.methods.list_scheduling.ranks import bottom_level, top_level
+from partitioner.methods.list_scheduling.unit import rounded_up, unit_of
+from partitioner.methods.list_scheduling.windows import windows
 from partitioner.problem.arrays import Floats
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes
 
 THRESHOLDS = 200
 ROUNDING = 1 - 1e-12
+LARGEST = 5_000  # tasks of a graph for which transfers are taken into account
 
 
 def makespan_bound(problem: OperatorNodes) -> float:
-    """Return a lower bound on the makespan of every placement and order; transfers are left out.
+    """Return a lower bound on the makespan of every placement and order.
 
-    It is the largest of three: the work shared by all devices
+    It is the largest of four: the work shared by all devices
     (:func:`partitioner.methods.bounds.relaxation.relax`); the longest path, where the tasks of a group run
-    one after another; and, for thresholds a and b, a + b + the work of all tasks that cannot start before
-    a and must end b before the end, shared by all devices (after Fernandez and Bussell, 1973). The bound is
-    infinity if some task may run nowhere, or the memory is too small.
+    one after another; for thresholds a and b, a + b + the work of all tasks that cannot start before
+    a and must end b before the end, shared by all devices (after Fernandez and Bussell, 1973); and the
+    transfers that cannot be avoided (:func:`partitioner.methods.list_scheduling.cuts.cut_bound`). What must
+    come before and after a task counts transfers, too
+    (:mod:`partitioner.methods.list_scheduling.windows`). In graphs of more than `LARGEST` tasks transfers are
+    left out. If all times are multiples of a unit, so is the bound. It is infinity if some task may run
+    nowhere, or the memory is too small.
     """
     tasks = problem.tasks
     least = best_times(problem)
@@ -33,11 +41,16 @@ def makespan_bound(problem: OperatorNodes) -> float:
     work, speed = _shared(problem, relaxation.time_price)
     swept = max(_sweep(head, tail, work / speed), _sweep(head, tail, least / problem.count.sum()))
     path = float((head + least + tail).max(initial=0.0))
-    return max(relaxation.bound, max(swept, path, _grouped(tasks, head, tail)) * ROUNDING)
+    cut = cut_bound(tasks, least, head, tail) if tasks.n <= LARGEST else 0.0
+    return rounded_up(
+        max(relaxation.bound, max(swept, path, cut, _grouped(tasks, head, tail)) * ROUNDING), unit_of(tasks)
+    )
 
 
 def _around(tasks: Tasks, least: Floats) -> tuple[Floats, Floats]:
     """Return the least time before each task starts and after it ends, shape (n,) each."""
+    if tasks.n <= LARGEST:
+        return windows(tasks, least)
     free = np.zeros(len(tasks.cost))
     return top_level(tasks, least, free), bottom_level(tasks, least, free) - least
 

@@ -21,7 +21,7 @@ from partitioner.methods.registry import METHODS
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import AnyOperators
 
-LEFT_OUT = (USERS_OWN, "portfolio")
+LEFT_OUT = (USERS_OWN, "portfolio", "exact")
 PATIENCE = 5.0  # seconds that a placer may wait for its solver
 FITTING, GIVEN = "a placement that fits", "the given placement"
 

@@ -14,7 +14,7 @@ OVER_IDEALS = (
 )
 STARTED = (
     *("dp", "dpl", "pipeline", "simulated", "ip", "local_search"),
-    *("latency_ip", "latency_search", "portfolio"),
+    *("latency_ip", "latency_search", "portfolio", "exact"),
 )
 EFFECT = with_methods(*OVER_IDEALS)
 RECORDS = (
@@ -67,7 +67,7 @@ RECORDS = (
         SWITCH,
         "count work in steps instead of seconds, on one core, so that the same call gives the same plan",
         LIMITS,
-        meaning="methods ip, latency_ip and portfolio run searches in parallel by the clock",
+        meaning="methods ip, latency_ip, portfolio and exact run searches by the clock",
     ),
     Option(
         "backend",
@@ -86,7 +86,7 @@ RECORDS = (
         "let the exact search take at most this many bytes",
         LIMITS,
         meaning="which is 4 GiB",
-        effect=EFFECT,
+        effect=with_methods(*OVER_IDEALS, "exact"),
         metavar="BYTES",
     ),
     Option(

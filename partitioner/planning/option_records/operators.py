@@ -11,8 +11,9 @@ from partitioner.workload.transfers import Transfers
 PLACERS = tuple(info.name for info in METHODS.own.values() if info.places_operators)
 PARTITIONERS = ("scotch", "metis")
 LISTED = tuple(name for name in PLACERS if name not in PARTITIONERS)
-BAECHI = ("m-topo", "m-etf", "m-sct", "portfolio")
-FUSED = with_methods("celeritas", "order-place", "portfolio")
+AROUND = ("portfolio", "exact")  # they run the other placers
+BAECHI = ("m-topo", "m-etf", "m-sct", *AROUND)
+FUSED = with_methods("celeritas", "order-place", *AROUND)
 POSITIVE = number(f"a positive number, at most {LONGEST:,}", lambda v: 0 < v <= LONGEST)
 RECORDS = (
     Option(
@@ -21,7 +22,7 @@ RECORDS = (
         SWITCH,
         "improve the placement by local search",
         PLACING,
-        meaning="the placement stays as the method makes it; portfolio improves its own",
+        meaning="the placement stays as the method makes it; portfolio and exact improve theirs",
         effect=with_methods(*LISTED, refused=True),
     ),
     Option(
@@ -41,7 +42,7 @@ RECORDS = (
         "let m-TOPO fill no device beyond an even share and the largest colour class",
         PLACING,
         meaning="no device is filled beyond an even share and the largest colour class",
-        effect=with_methods("m-topo", "portfolio"),
+        effect=with_methods("m-topo", *AROUND),
         flag_help="let m-TOPO fill devices up to their memory",
     ),
     Option(
@@ -51,7 +52,7 @@ RECORDS = (
         "let m-SCT take edges whose value in the linear program is at most this, 0 to 1, as edges to "
         "favourite children",
         PLACING,
-        effect=with_methods("m-sct", "portfolio"),
+        effect=with_methods("m-sct", *AROUND),
         metavar="X",
     ),
     Option(
@@ -94,7 +95,7 @@ RECORDS = (
         POSITIVE,
         "let the largest part of scotch and metis exceed the mean by this fraction",
         PLACING,
-        effect=with_methods(*PARTITIONERS, "portfolio"),
+        effect=with_methods(*PARTITIONERS, *AROUND),
         metavar="FRACTION",
     ),
     Option(
