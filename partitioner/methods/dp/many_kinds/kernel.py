@@ -1,0 +1,270 @@
+"""The compiled step of the search: partial chains grow by one supernode, in their last stage or in a new one."""
+
+# mypy: allow-untyped-decorators, allow-untyped-defs
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.dp.many_kinds.arrays import BITS, BUSY, INTO, OUT, REST, SIZE, SPARE, STAY
+
+SLACK = 1e-9
+SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits
+
+
+@njit(cache=True, nogil=True)
+def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
+    """Extend partial chains `first`, `first` + 1, ... of `old` by one supernode each way; fill `new`.
+
+    Parameters
+    ----------
+    net, bar
+        See :mod:`partitioner.methods.dp.many_kinds.arrays`.
+    old, first, rows
+        The partial chains, and the range of those to extend.
+    new, count
+        The extended chains, and how many of them there are before.
+    slots, closed
+        Hash tables of the rows of `new`, and of the rows of `old` whose last stage was closed; -1 is free.
+    last_level
+        Whether one more supernode completes a chain; then only chains within the threshold are kept.
+
+    Returns
+    -------
+    tuple of int
+        The chain of `old` to continue with, and how many there are in `new`. Fewer than `rows` are
+        extended if arrays are full.
+    """
+    work, sizes, memory, factor, most = net.work, net.size, net.memory, net.transfer_factor, net.count
+    communication, growth, code = net.communication, net.growth, net.code
+    threshold, weight, capacity = bar.load, bar.weight, bar.capacity
+    time_price, memory_price, by_set, costs = bar.time_price, bar.memory_price, bar.rows, bar.cost
+    net_start, net_of, pin_start, pin, source = net.net_start, net.net, net.pin_start, net.pin, net.source
+    before_start, before, after_start, after = net.before_start, net.before, net.after_start, net.after
+    held, used, kind, real, node, key = old.held, old.used, old.kind, old.real, old.node, old.key
+    held_by, used_by, kind_by, real_by, key_by = new.held, new.used, new.kind, new.real, new.key
+    score_of, parent_of, node_of, opened_of = new.score, new.parent, new.node, new.opened
+    kinds, n = work.shape
+    words = held.shape[1] // 3
+    ready = np.empty(n, np.int64)
+    choice = np.empty((n * (kinds + 1), 2), np.int64)
+    sets = np.empty(3 * words, np.int64)
+    uses = np.empty(kinds, np.int64)
+    figures = np.empty(7, np.float64)
+    full = min(len(kind_by), len(slots) // 2)
+    for i in range(first, rows):
+        if count + len(choice) > full:
+            return i, count
+        readies = _list_ready(held, i, words, ready)
+        k, choices, closing = kind[i], 0, True
+        if k >= 0:
+            load, _ = growing_load(
+                real[i, BUSY], real[i, INTO], real[i, OUT], real[i, STAY], factor[k], communication
+            )
+            closing = load <= threshold
+            for r in range(readies):
+                v = ready[r]
+                if real[i, SIZE] + sizes[v] <= memory[k]:
+                    if load + growth[k, v] <= threshold:
+                        closing = False
+                    if real[i, BUSY] + work[k, v] <= threshold and (factor[k] == 0.0 or v > node[i]):
+                        choice[choices, 0], choice[choices, 1] = k, v
+                        choices += 1
+        extensions, row, rest, spare = choices, 0, real[i, REST], real[i, SPARE]
+        if by_set:
+            row = _row_of(used, most, i, k)
+        if closing and _is_new(held, used, key, i, words, closed):
+            open_row = _row_of(used, most, i, -1) if by_set else 0
+            open_rest, open_spare = 0.0, 0.0
+            for v in range(n):
+                if not (held[i, v // BITS] >> (v % BITS)) & 1:
+                    open_rest += weight[open_row, v]
+            for k in range(kinds):
+                open_spare += (most[k] - used[i, k]) * capacity[open_row, k]
+            if open_rest <= open_spare + SLACK * open_spare:
+                for k in range(kinds):
+                    for r in range(readies):
+                        v = ready[r]
+                        if used[i, k] < most[k] and work[k, v] <= threshold and sizes[v] <= memory[k]:
+                            choice[choices, 0], choice[choices, 1] = k, v
+                            choices += 1
+        for c in range(choices):
+            k, v, opened = choice[c, 0], choice[c, 1], c >= extensions
+            for each in range(7):
+                figures[each] = 0.0 if opened else real[i, each]
+            if opened:
+                row, rest, spare = open_row, open_rest, open_spare - capacity[open_row, k]
+            figures[BUSY] += work[k, v]
+            figures[SIZE] += sizes[v]
+            for word in range(words):
+                sets[word] = held[i, word]
+                sets[words + word] = held[i, words + word]
+                sets[2 * words + word] = held[i, word] if opened else held[i, 2 * words + word]
+                if factor[k] == 0.0:
+                    sets[2 * words + word] = 0
+            if factor[k] > 0.0:
+                _transfer(net_start, net_of, pin_start, pin, source, costs, sets, v, words, figures)
+            load, least = growing_load(
+                figures[BUSY], figures[INTO], figures[OUT], figures[STAY], factor[k], communication
+            )
+            if least > threshold or (last_level and load > threshold):
+                continue
+            figures[REST], figures[SPARE] = rest - weight[row, v], spare
+            room = spare + capacity[row, k] - time_price[row, k] * least - memory_price[row, k] * figures[SIZE]
+            if figures[REST] > room + SLACK * (rest + spare):
+                continue
+            begun = 0
+            if factor[k] > 0.0:
+                begun = key[i, 0] if opened else key[i, 1]
+            mixed = (key[i, 0] ^ code[v] ^ (begun * SPREAD)) * SPREAD
+            for other in range(kinds):
+                uses[other] = used[i, other]
+                if opened and other == k:
+                    uses[other] += 1
+                mixed = (mixed ^ (mixed >> 29) ^ uses[other]) * SPREAD
+            mixed = (mixed ^ (mixed >> 31) ^ k) * SPREAD
+            mixed ^= mixed >> 31
+            _add(before_start, before, after_start, after, sets, v, words)
+            place = _place(held_by, used_by, kind_by, real_by, key_by, sets, uses, k, figures, mixed, slots, count)
+            if place < 0:
+                continue
+            count = max(count, place + 1)
+            for each in range(len(sets)):
+                held_by[place, each] = sets[each]
+            for other in range(kinds):
+                used_by[place, other] = uses[other]
+            for each in range(7):
+                real_by[place, each] = figures[each]
+            kind_by[place], node_of[place], parent_of[place], opened_of[place] = k, v, i, opened
+            key_by[place, 0], key_by[place, 1], key_by[place, 2] = key[i, 0] ^ code[v], begun, mixed
+            score_of[place] = figures[REST] / max(room, 1e-300)
+    return rows, count
+
+
+@njit(cache=True)
+def _list_ready(held, i, words, ready):
+    """List the supernodes that can follow chain `i`; return how many there are."""
+    found = 0
+    for word in range(words):
+        left, v = held[i, words + word], word * BITS
+        while left:
+            if left & 1:
+                ready[found] = v
+                found += 1
+            left >>= 1
+            v += 1
+    return found
+
+
+@njit(cache=True)
+def _row_of(used, most, i, k):
+    """Return the set of kinds with devices that chain `i` does not use, and kind `k`, in bits."""
+    row = 0 if k < 0 else 1 << k
+    for other in range(len(most)):
+        if used[i, other] < most[other]:
+            row |= 1 << other
+    return row
+
+
+@njit(cache=True)
+def _is_new(held, used, key, i, words, closed):
+    """Whether no chain of the same supernodes and devices is in table `closed`; chain `i` is entered then."""
+    mask = len(closed) - 1
+    mixed = key[i, 0] * SPREAD
+    for other in range(used.shape[1]):
+        mixed = (mixed ^ (mixed >> 29) ^ used[i, other]) * SPREAD
+    slot = (mixed ^ (mixed >> 31)) & mask
+    while closed[slot] >= 0:
+        j = closed[slot]
+        same = key[j, 0] == key[i, 0]
+        for other in range(used.shape[1]):
+            same = same and used[j, other] == used[i, other]
+        for word in range(words):
+            same = same and held[j, word] == held[i, word]
+        if same:
+            return False
+        slot = (slot + 1) & mask
+    closed[slot] = i
+    return True
+
+
+@njit(cache=True)
+def _transfer(net_start, net_of, pin_start, pin, source, costs, sets, v, words, figures):
+    """Add the nets of `v` to the transfers of a stage that holds `sets` without those of closed stages."""
+    for e in range(net_start[v], net_start[v + 1]):
+        each = net_of[e]
+        inside, before, pins = 0, 0, pin_start[each + 1] - pin_start[each]
+        for p in range(pin_start[each], pin_start[each + 1]):
+            word, bit = pin[p] // BITS, pin[p] % BITS
+            if (sets[2 * words + word] >> bit) & 1:
+                before += 1
+            elif (sets[word] >> bit) & 1:
+                inside += 1
+        if inside == 0:
+            if source[each] == v:
+                figures[OUT] += costs[each]
+            else:
+                figures[INTO] += costs[each]
+            if before > 0:
+                figures[STAY] += costs[each]
+        elif source[each] == v:
+            figures[INTO] -= costs[each]
+            figures[OUT] += costs[each]
+        if inside + 1 == pins:
+            figures[OUT] -= costs[each]
+
+
+@njit(cache=True)
+def _add(before_start, before, after_start, after, sets, v, words):
+    """Add `v` to a chain, and to those that can follow the supernodes that wait for no other."""
+    sets[v // BITS] |= 1 << (v % BITS)
+    sets[words + v // BITS] &= ~(1 << (v % BITS))
+    for e in range(after_start[v], after_start[v + 1]):
+        w = after[e]
+        free = True
+        for b in range(before_start[w], before_start[w + 1]):
+            if not (sets[before[b] // BITS] >> (before[b] % BITS)) & 1:
+                free = False
+                break
+        if free:
+            sets[words + w // BITS] |= 1 << (w % BITS)
+
+
+@njit(cache=True)
+def _place(held, used, kind, real, key, sets, uses, k, figures, mixed, slots, count):
+    """Return the row to write a chain to: that of a chain that it dominates, or `count`; -1 if it is dominated.
+
+    Chains are compared if they have the same supernodes, devices and kind of the last stage, and if that kind
+    pays for transfers, the same last stage. Then the one with less time and memory dominates.
+    """
+    mask = len(slots) - 1
+    slot = mixed & mask
+    while slots[slot] >= 0:
+        j = slots[slot]
+        slot = (slot + 1) & mask
+        same = key[j, 2] == mixed and kind[j] == k
+        if same:
+            for each in range(len(sets)):
+                same = same and held[j, each] == sets[each]
+            for other in range(len(uses)):
+                same = same and used[j, other] == uses[other]
+        if same:
+            if real[j, BUSY] <= figures[BUSY] and real[j, SIZE] <= figures[SIZE]:
+                return -1
+            if real[j, BUSY] >= figures[BUSY] and real[j, SIZE] >= figures[SIZE]:
+                return j
+    slots[slot] = count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def enter(key, count, slots):
+    """Enter rows 0 to `count` - 1 of labels in an empty hash table."""
+    mask = len(slots) - 1
+    for j in range(count):
+        slot = key[j, 2] & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = j

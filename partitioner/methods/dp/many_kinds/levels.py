@@ -1,0 +1,201 @@
+"""One search for a chain within a threshold: partial chains of ever more supernodes, the best ones kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.many_kinds.arrays import (
+    BITS,
+    REST,
+    SPARE,
+    Labels,
+    Network,
+    Threshold,
+    empty_labels,
+)
+from partitioner.methods.dp.many_kinds.kernel import enter, expand
+from partitioner.methods.dp.many_kinds.prices import Prices, prices_of
+from partitioner.methods.dp.search import Stopped
+from partitioner.methods.dp.table import growth_of
+from partitioner.methods.method import Part, Settings
+from partitioner.problem.arrays import Bools, Ints
+from partitioner.problem.variants import ChainProblem
+from partitioner.workload.devices import COMMUNICATION_MODELS
+
+SLICE = 20_000  # partial chains that are extended between two readings of the clock
+
+
+class Level(NamedTuple):
+    """What is kept of a level to trace chains back: fields as in ``Labels``."""
+
+    parent: Ints
+    node: Ints
+    kind: Ints
+    opened: Bools
+
+
+class Answer(NamedTuple):
+    """A chain within the threshold, None if none was found; and whether none was left out of the search."""
+
+    stages: list[Part] | None
+    complete: bool
+
+
+@dataclass(eq=False)
+class LevelSearch:
+    """The search in one direction.
+
+    Parameters
+    ----------
+    problem, relaxation
+        A problem, and its relaxation.
+    settings
+        Say when to end and how much memory may be taken.
+    chains
+        Partial chains extended so far.
+    """
+
+    problem: ChainProblem
+    relaxation: Relaxation
+    settings: Settings
+    chains: int = 0
+    prices: Prices = field(init=False)
+    network: Network = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prices = prices_of(self.problem, self.relaxation)
+        self.network = _network(self.problem)
+
+    @property
+    def words(self) -> int:
+        """How many words hold a set of supernodes."""
+        return -(-self.problem.n // BITS)
+
+    def find(self, load: float, width: int) -> Answer:
+        """Look for a chain in which no load exceeds `load`; each level keeps at most `width` partial chains.
+
+        Raises
+        ------
+        Stopped
+            If a limit of the settings is reached.
+        """
+        bar, n = _threshold(self.problem, self.prices, load), self.problem.n
+        labels, complete = _root(self.problem, self.network, bar, self.words), True
+        history: list[Level] = []
+        for level in range(n):
+            labels, count = self._extended(bar, labels, last=level == n - 1)
+            kept: Ints | slice = slice(count)
+            if count > width:
+                kept, complete = np.argpartition(labels.score[:count], width)[:width], False
+            labels = labels.taken(kept)
+            history.append(Level(labels.parent, labels.node, labels.kind, labels.opened))
+            if not count:
+                return Answer(None, complete)
+        return Answer(_stages(history), complete)
+
+    def _extended(self, bar: Threshold, old: Labels, last: bool) -> tuple[Labels, int]:
+        """Return the partial chains of the next level, and how many there are."""
+        closed = np.full(_table_size(old.room), -1, np.int32)
+        least = self.problem.n * (len(self.problem.count) + 1)
+        new = empty_labels(2 * old.room + 2 * least, self.words, len(self.problem.count))
+        slots = np.full(_table_size(new.room), -1, np.int32)
+        at = count = 0
+        while at < old.room:
+            if self.settings.expired:
+                raise Stopped
+            end = min(at + SLICE, old.room)
+            reached, count = expand(self.network, bar, old, at, end, new, count, slots, closed, last)
+            self.chains += reached - at
+            if reached < end:
+                new = _grown(new)
+                slots = np.full(_table_size(new.room), -1, np.int32)
+                enter(new.key, count, slots)
+            at = reached
+        return new, count
+
+
+def _table_size(rows: int) -> int:
+    """Return the least power of two that is at least twice the number of rows."""
+    return 1 << int(2 * rows).bit_length()
+
+
+def _grown(labels: Labels) -> Labels:
+    """Return the labels in arrays of twice the room."""
+    return Labels(*(np.concatenate((array, np.empty_like(array))) for array in labels))
+
+
+def _root(problem: ChainProblem, network: Network, bar: Threshold, words: int) -> Labels:
+    """Return the empty chain as the only row."""
+    root = empty_labels(1, words, len(problem.count))
+    for array in root:
+        array[:] = 0
+    root.kind[:] = root.node[:] = -1
+    for v in np.flatnonzero(np.diff(problem.predecessors.start) == 0).tolist():
+        root.held[0, words + v // BITS] |= 1 << (v % BITS)
+    row = -1 if bar.rows else 0
+    root.real[0, REST] = bar.weight[row].sum()
+    root.real[0, SPARE] = problem.count @ bar.capacity[row]
+    return root
+
+
+def _stages(history: list[Level]) -> list[Part]:
+    """Return the stages of the first chain of the last level."""
+    found: list[tuple[int, list[int]]] = []
+    row, nodes = 0, []
+    for level in history[::-1]:
+        nodes.append(int(level.node[row]))
+        if level.opened[row]:
+            found.append((int(level.kind[row]), nodes))
+            nodes = []
+        row = int(level.parent[row])
+    return [Part(kind, np.sort(np.array(nodes, dtype=np.int64))) for kind, nodes in found[::-1]]
+
+
+def _network(problem: ChainProblem) -> Network:
+    before, after, nets = problem.predecessors, problem.successors, problem.nets
+    rng = np.random.default_rng(problem.n)
+    return Network(
+        work=np.ascontiguousarray(problem.work()),
+        size=problem.size,
+        memory=problem.memory,
+        transfer_factor=problem.transfer_factor,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        count=problem.count,
+        before_start=before.start,
+        before=before.items,
+        after_start=after.start,
+        after=after.items,
+        net_start=nets.of_node.start,
+        net=nets.of_node.items,
+        pin_start=nets.pins.start,
+        pin=nets.pins.items,
+        source=nets.source,
+        growth=np.ascontiguousarray(growth_of(problem)),
+        code=rng.integers(-(2**63), 2**63 - 1, problem.n),
+    )
+
+
+def _threshold(problem: ChainProblem, prices: Prices, load: float) -> Threshold:
+    """Return the arrays of a threshold; the kinds that are not in a set are not counted there."""
+    priced = prices.memory > 0
+    room = np.where(priced, problem.memory, 0.0) * prices.memory
+    cheapest = problem.transfer_factor[problem.pays].min(initial=1.0)
+    return Threshold(
+        load=float(load),
+        cost=np.minimum(problem.nets.cost, 2 * load / cheapest),
+        rows=prices.by_set,
+        time_price=prices.time,
+        memory_price=prices.memory,
+        capacity=prices.time * load + room,
+        weight=prices.weight,
+    )
+
+
+def without_transfers(problem: ChainProblem) -> ChainProblem:
+    """Return the problem in which nets cost nothing if no present kind pays for transfers or no net costs."""
+    pays = bool(problem.pays[problem.count > 0].any()) and bool(problem.nets.cost.any())
+    return problem if pays else replace(problem, transfer_factor=np.zeros_like(problem.transfer_factor))

@@ -1,0 +1,90 @@
+"""Prices of the devices' time for every set of kinds, which bound the work that a set can still take.
+
+A set of kinds may be all that is left for the rest of a chain. Then a supernode costs the least over these kinds
+alone, and prices that suit these kinds prove more than those for all kinds
+(:mod:`partitioner.methods.bounds.relaxation` says why any prices give a bound).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import HUGE, Relaxation
+from partitioner.problem.arrays import Bools, Floats
+from partitioner.problem.problem import Problem
+
+MOST_ENTRIES = 400_000  # sets x kinds x supernodes; above that there is one row of prices for all sets
+ROUNDS = 150
+FIRST_STEP, LAST_STEP = 0.3, 0.01
+
+
+class Prices(NamedTuple):
+    """The prices for each set of kinds, the set of kinds in bits: R sets, or one row for every set.
+
+    Parameters
+    ----------
+    time, memory
+        Shape (R, K): the prices.
+    weight
+        Shape (R, n): the least cost of each supernode on any kind of the set, infinity if none may run it.
+    bound
+        Shape (R,): no placement on all devices of these kinds has a smaller largest load.
+    """
+
+    time: Floats
+    memory: Floats
+    weight: Floats
+    bound: Floats
+
+    @property
+    def by_set(self) -> bool:
+        """Whether every set of kinds has a row."""
+        return len(self.time) > 1
+
+
+def prices_of(problem: Problem, relaxation: Relaxation) -> Prices:
+    """Return prices for every set of kinds; one row, those of the relaxation, if the sets are too many."""
+    kinds, work = len(problem.count), problem.work()
+    present = np.ones((1, kinds), dtype=bool)
+    if kinds <= 16 and kinds * problem.n << kinds <= MOST_ENTRIES:
+        present = (np.arange(1 << kinds)[:, None] >> np.arange(kinds)) & 1 == 1
+    time = np.tile(relaxation.time_price, (len(present), 1))
+    memory = np.tile(relaxation.memory_price, (len(present), 1))
+    if len(present) > 1 and not memory.any():
+        time = _improved(time, work, problem.count, present)
+    weight = _costs(time, memory, work, problem.size, present).min(axis=1)
+    return Prices(time, memory, weight, _bounds(time, weight, problem.count, present))
+
+
+def _improved(time: Floats, work: Floats, count: Floats, present: Bools) -> Floats:
+    """Raise prices of kinds that the cheapest assignment overloads; return the best ones of each set."""
+    possible = np.where(np.isfinite(work), work, 0.0)
+    size = np.zeros(work.shape[1])
+    best, value = time.copy(), np.full(len(time), -np.inf)
+    for step in np.geomspace(FIRST_STEP, LAST_STEP, ROUNDS):
+        cost = _costs(time, np.zeros_like(time), work, size, present)
+        found = _bounds(time, cost.min(axis=1), count, present)
+        better = found > value
+        best[better], value[better] = time[better], found[better]
+        chosen = cost.argmin(axis=1)
+        load = np.stack([((chosen == k) * possible[k]).sum(axis=1) for k in range(len(work))], axis=1)
+        load = load * present / np.maximum(count, 1)
+        mean = np.maximum(load.sum(axis=1) / np.maximum(present.sum(axis=1), 1), 1e-300)
+        time = time * np.exp(step * (np.minimum(load / mean[:, None], 4.0) - 1))
+    return best
+
+
+def _costs(time: Floats, memory: Floats, work: Floats, size: Floats, present: Bools) -> Floats:
+    """Return the cost of each supernode on each kind of each set, shape (R, K, n)."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        cost = np.minimum(time[:, :, None] * work, HUGE) + memory[:, :, None] * size
+    return np.where(present[:, :, None] & np.isfinite(work), cost, np.inf)
+
+
+def _bounds(time: Floats, weight: Floats, count: Floats, present: Bools) -> Floats:
+    """Return what the prices prove for each set of kinds, without what memory adds."""
+    speed = (time * count * present).sum(axis=1)
+    need = np.where(np.isfinite(weight), weight, 0.0).sum(axis=1)
+    return np.divide(need, speed, out=np.zeros(len(need)), where=speed > 0)
