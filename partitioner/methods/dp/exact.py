@@ -9,6 +9,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel, LinearSearch, best_linear
+from partitioner.methods.dp.many_kinds.search import improve
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import ChainTables, state_bytes
 from partitioner.methods.method import Outcome, Settings, meets, no_split
@@ -17,6 +18,7 @@ from partitioner.problem.variants import ChainProblem
 COVERS_PER_IDEAL = 12
 IDEALS_PER_SECOND = 1_000_000
 NEAR = 1.15
+MANY_KINDS, FEW_IDEALS = 3, 2_000
 
 
 def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
@@ -30,10 +32,18 @@ def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
     linear = best_linear(problem, relaxation, settings)
     if linear.closed or settings.expired:
         return linear.outcome()
+    many = has_many_kinds(problem, settings)
+    if many:
+        improve(linear, relaxation, settings)
+        relaxation = replace(relaxation, bound=linear.bound)
+        if np.isinf(linear.bound):
+            return no_split(problem)
+        if linear.closed or settings.expired:
+            return linear.outcome()
     lattice = lattice_within(problem, settings)
     if lattice is not None:
         return _search(problem, relaxation, lattice, linear, settings)
-    if problem.coarser is not None:
+    if problem.coarser is not None and not many:
         coarse = solve_exact(problem.coarser, replace(settings, incumbent=None))
         if coarse.parts is not None or coarse.infeasible:
             return coarse
@@ -73,6 +83,14 @@ def _search(
             "linear_value": linear.value,
         },
     )
+
+
+def has_many_kinds(problem: ChainProblem, settings: Settings) -> bool:
+    """Whether there are three kinds of devices or more, and more than :data:`FEW_IDEALS` ideals."""
+    if (problem.count > 0).sum() < MANY_KINDS:
+        return False
+    covers = COVERS_PER_IDEAL * FEW_IDEALS
+    return ideal_lattice(problem, FEW_IDEALS, covers, lambda: settings.expired) is None
 
 
 def _stop_reason(proven: bool, bracket: Bracket) -> str:

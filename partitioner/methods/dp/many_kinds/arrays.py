@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,9 +52,16 @@ class Labels(NamedTuple):
         """How many partial chains the arrays hold."""
         return len(self.kind)
 
-    def taken(self, rows: Any) -> Labels:
-        """Return copies of some rows."""
-        return Labels(*(array[rows].copy() for array in self))
+    def best(self, count: int, most: int) -> Labels:
+        """Return copies of the first `count` rows, or of the `most` ones of least score among these."""
+        kept: Ints | slice = slice(count)
+        if count > most:
+            kept = np.argpartition(self.score[:count], most)[:most]
+        return Labels(*(array[kept].copy() for array in self))
+
+    def grown(self) -> Labels:
+        """Return the rows in arrays of twice the room."""
+        return Labels(*(np.concatenate((array, np.empty_like(array))) for array in self))
 
 
 class Network(NamedTuple):

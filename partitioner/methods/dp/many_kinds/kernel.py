@@ -97,7 +97,8 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
             if opened:
                 row, rest, spare = open_row, open_rest, open_spare - capacity[open_row, k]
             figures[BUSY] += work[k, v]
-            figures[SIZE] += sizes[v]
+            if memory[k] < np.inf:  # else memory does not count in what dominates
+                figures[SIZE] += sizes[v]
             for word in range(words):
                 sets[word] = held[i, word]
                 sets[words + word] = held[i, words + word]

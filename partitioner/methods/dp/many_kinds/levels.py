@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from partitioner.problem.variants import ChainProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
 SLICE = 20_000  # partial chains that are extended between two readings of the clock
+MOST_CHAINS = 60_000_000  # partial chains that are extended in all searches of a run
 
 
 class Level(NamedTuple):
@@ -75,6 +76,12 @@ class LevelSearch:
         """How many words hold a set of supernodes."""
         return -(-self.problem.n // BITS)
 
+    @property
+    def widest(self) -> int:
+        """How many partial chains of a level the memory budget holds, while the next level is made."""
+        row = 24 * self.words + 2 * len(self.problem.count) + 120
+        return max(1, self.settings.memory_budget // (4 * row + 12 * self.problem.n))
+
     def find(self, load: float, width: int) -> Answer:
         """Look for a chain in which no load exceeds `load`; each level keeps at most `width` partial chains.
 
@@ -84,38 +91,37 @@ class LevelSearch:
             If a limit of the settings is reached.
         """
         bar, n = _threshold(self.problem, self.prices, load), self.problem.n
-        labels, complete = _root(self.problem, self.network, bar, self.words), True
+        labels, complete = _root(self.problem, bar, self.words), True
         history: list[Level] = []
         for level in range(n):
-            labels, count = self._extended(bar, labels, last=level == n - 1)
-            kept: Ints | slice = slice(count)
-            if count > width:
-                kept, complete = np.argpartition(labels.score[:count], width)[:width], False
-            labels = labels.taken(kept)
+            labels, all_kept = self._next(bar, labels, width, level == n - 1)
+            complete = complete and all_kept
             history.append(Level(labels.parent, labels.node, labels.kind, labels.opened))
-            if not count:
+            if not labels.room:
                 return Answer(None, complete)
         return Answer(_stages(history), complete)
 
-    def _extended(self, bar: Threshold, old: Labels, last: bool) -> tuple[Labels, int]:
-        """Return the partial chains of the next level, and how many there are."""
-        closed = np.full(_table_size(old.room), -1, np.int32)
+    def _next(self, bar: Threshold, old: Labels, width: int, last: bool) -> tuple[Labels, bool]:
+        """Return the partial chains of the next level, and whether these are all."""
+        closed, complete = np.full(_table_size(old.room), -1, np.int32), True
         least = self.problem.n * (len(self.problem.count) + 1)
-        new = empty_labels(2 * old.room + 2 * least, self.words, len(self.problem.count))
+        new = empty_labels(2 * (old.room + least), self.words, len(self.problem.count))
         slots = np.full(_table_size(new.room), -1, np.int32)
         at = count = 0
         while at < old.room:
-            if self.settings.expired:
+            if self.settings.expired or self.chains > MOST_CHAINS:
                 raise Stopped
             end = min(at + SLICE, old.room)
             reached, count = expand(self.network, bar, old, at, end, new, count, slots, closed, last)
             self.chains += reached - at
-            if reached < end:
-                new = _grown(new)
+            at = reached
+            if at < end:
+                if count > max(2 * self.widest, 4 * least):
+                    new, count, complete = new.best(count, self.widest), self.widest, False
+                new = new.grown()
                 slots = np.full(_table_size(new.room), -1, np.int32)
                 enter(new.key, count, slots)
-            at = reached
-        return new, count
+        return new.best(count, width), complete and count <= width
 
 
 def _table_size(rows: int) -> int:
@@ -123,12 +129,7 @@ def _table_size(rows: int) -> int:
     return 1 << int(2 * rows).bit_length()
 
 
-def _grown(labels: Labels) -> Labels:
-    """Return the labels in arrays of twice the room."""
-    return Labels(*(np.concatenate((array, np.empty_like(array))) for array in labels))
-
-
-def _root(problem: ChainProblem, network: Network, bar: Threshold, words: int) -> Labels:
+def _root(problem: ChainProblem, bar: Threshold, words: int) -> Labels:
     """Return the empty chain as the only row."""
     root = empty_labels(1, words, len(problem.count))
     for array in root:
@@ -161,7 +162,7 @@ def _network(problem: ChainProblem) -> Network:
     return Network(
         work=np.ascontiguousarray(problem.work()),
         size=problem.size,
-        memory=problem.memory,
+        memory=np.where(problem.memory >= problem.size.sum(), np.inf, problem.memory),
         transfer_factor=problem.transfer_factor,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         count=problem.count,
@@ -193,9 +194,3 @@ def _threshold(problem: ChainProblem, prices: Prices, load: float) -> Threshold:
         capacity=prices.time * load + room,
         weight=prices.weight,
     )
-
-
-def without_transfers(problem: ChainProblem) -> ChainProblem:
-    """Return the problem in which nets cost nothing if no present kind pays for transfers or no net costs."""
-    pays = bool(problem.pays[problem.count > 0].any()) and bool(problem.nets.cost.any())
-    return problem if pays else replace(problem, transfer_factor=np.zeros_like(problem.transfer_factor))
