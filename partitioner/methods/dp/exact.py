@@ -8,24 +8,31 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
+from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.many_kinds.search import improve
 from partitioner.methods.dp.search import Bracket
-from partitioner.methods.dp.table import ChainTables, state_bytes
+from partitioner.methods.dp.table import ChainTables, state_bytes, state_count
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem
 
 COVERS_PER_IDEAL = 12
 IDEALS_PER_SECOND = 1_000_000
 NEAR = 1.15
-MANY_KINDS, FEW_IDEALS = 3, 2_000
+MANY_KINDS, FEW_IDEALS, SMALL_TABLE = 3, 2_000, 200_000
 
 
 def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
     """Find the best chain by the exact dynamic program if the ideals fit in memory: method ``dp``.
 
-    Else the result is that of DPL (:mod:`partitioner.methods.dp.linear`), with a note.
+    Else the result is that of DPL (:mod:`partitioner.methods.dp.linear`), with a note. With many kinds of
+    devices the search of :mod:`partitioner.methods.dp.many_kinds` comes first.
     """
+    return with_merged_kinds(_solve_kinds, problem, settings)
+
+
+def _solve_kinds(problem: ChainProblem, settings: Settings) -> Outcome:
+    """Return the best chain where no two kinds are identical."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
@@ -44,7 +51,7 @@ def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
     if lattice is not None:
         return _search(problem, relaxation, lattice, linear, settings)
     if problem.coarser is not None and not many:
-        coarse = solve_exact(problem.coarser, replace(settings, incumbent=None))
+        coarse = _solve_kinds(problem.coarser, replace(settings, incumbent=None))
         if coarse.parts is not None or coarse.infeasible:
             return coarse
     return linear.outcome(too_many(problem, settings))
@@ -86,11 +93,11 @@ def _search(
 
 
 def has_many_kinds(problem: ChainProblem, settings: Settings) -> bool:
-    """Whether there are three kinds of devices or more, and more than :data:`FEW_IDEALS` ideals."""
+    """Whether there are three kinds of devices or more, and a table over all ideals is not small."""
     if (problem.count > 0).sum() < MANY_KINDS:
         return False
-    covers = COVERS_PER_IDEAL * FEW_IDEALS
-    return ideal_lattice(problem, FEW_IDEALS, covers, lambda: settings.expired) is None
+    limit = min(FEW_IDEALS, SMALL_TABLE // state_count(problem))
+    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired) is None
 
 
 def _stop_reason(proven: bool, bracket: Bracket) -> str:

@@ -113,7 +113,9 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
             if least > threshold or (last_level and load > threshold):
                 continue
             figures[REST], figures[SPARE] = rest - weight[row, v], spare
-            room = spare + capacity[row, k] - time_price[row, k] * least - memory_price[row, k] * figures[SIZE]
+            room = (
+                spare + capacity[row, k] - time_price[row, k] * least - memory_price[row, k] * figures[SIZE]
+            )
             if figures[REST] > room + SLACK * (rest + spare):
                 continue
             begun = 0
@@ -128,7 +130,9 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
             mixed = (mixed ^ (mixed >> 31) ^ k) * SPREAD
             mixed ^= mixed >> 31
             _add(before_start, before, after_start, after, sets, v, words)
-            place = _place(held_by, used_by, kind_by, real_by, key_by, sets, uses, k, figures, mixed, slots, count)
+            place = _place(
+                held_by, used_by, kind_by, real_by, key_by, sets, uses, k, figures, mixed, slots, count
+            )
             if place < 0:
                 continue
             count = max(count, place + 1)

@@ -16,7 +16,7 @@ from partitioner.methods.dp.many_kinds.levels import LevelSearch
 from partitioner.methods.dp.pipeline.turned import turned_chain, turned_stages
 from partitioner.methods.dp.search import UNLIMITED, Stopped
 from partitioner.methods.loads import value_of
-from partitioner.methods.method import ROUNDING, Settings, meets
+from partitioner.methods.method import ROUNDING, Settings
 from partitioner.problem.variants import ChainProblem
 
 FIRST_WIDTH, WIDER = 100, 5
@@ -136,8 +136,8 @@ def _plain(problem: ChainProblem) -> ChainProblem:
     return replace(problem, transfer_factor=np.zeros_like(problem.transfer_factor))
 
 
-def improve(linear: LinearSearch[ChainProblem], relaxation: Relaxation, settings: Settings) -> int:
-    """Improve the chain and the bound of `linear`; return how many partial chains were extended."""
+def improve(linear: LinearSearch[ChainProblem], relaxation: Relaxation, settings: Settings) -> None:
+    """Improve the chain and the bound of `linear`; if no chain keeps to the limits, the bound is infinite."""
     search = ManyKindsSearch(linear, relaxation, settings)
     search.run()
-    return search.chains
+    linear.affordable = linear.problem  # this search leaves out no device
