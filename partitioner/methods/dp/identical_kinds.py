@@ -1,4 +1,4 @@
-"""Kinds of devices that differ in their names only, as one kind: the tables and searches have fewer states."""
+"""Kinds of devices that differ in their names only, as one kind: tables and searches have fewer states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partitioner.problem.variants import ChainProblem
 def with_merged_kinds(
     solve: Callable[[ChainProblem, Settings], Outcome], problem: ChainProblem, settings: Settings
 ) -> Outcome:
-    """Return the outcome of a method that is given identical kinds as one, with the parts on the kinds given."""
+    """Return the outcome of a method that is given identical kinds as one, with parts on the given kinds."""
     group = identical_kinds(problem)
     if len(np.unique(group)) == len(group):
         return solve(problem, settings)
@@ -30,7 +30,7 @@ def with_merged_kinds(
 
 
 def identical_kinds(problem: ChainProblem) -> Ints:
-    """Return the number of a class for each kind: times, memory, transfers and permission are equal in a class."""
+    """Return a class for each kind: times, memory, transfers and what may run there are equal in a class."""
     numbers: dict[bytes, int] = {}
     found = []
     for k in range(len(problem.count)):

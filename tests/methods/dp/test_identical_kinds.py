@@ -1,4 +1,4 @@
-"""Kinds that differ in their names only are one kind to the search, and plans are the same as for one kind."""
+"""Kinds that differ in their names only are one kind to the search, and values are those of one kind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def plan_of(graph: Graph, devices: Devices, method: str) -> Plan | None:
 @pytest.mark.parametrize("seeds", [range(20), slow(range(20, 1000))])
 @pytest.mark.parametrize("method", ["dp", "dpl"])
 def test_twins_change_no_value(seeds: range, method: str) -> None:
-    """The value is that of the oracle for dp; the placement has no more nodes on a kind than devices allow."""
+    """The value is that of the oracle for dp, and plans are plans on the kinds as they were given."""
     feasible = 0
     for seed in seeds:
         rng = np.random.default_rng(seed)

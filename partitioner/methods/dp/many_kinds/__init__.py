@@ -1,1 +1,1 @@
-"""The search for chains over devices of many kinds, in which no table has an entry for every set of devices."""
+"""The search for chains over many kinds of devices, where a table of all sets of devices is too large."""

@@ -57,22 +57,34 @@ class Labels(NamedTuple):
         kept: Ints | slice = slice(count)
         if count > most:
             kept = np.argpartition(self.score[:count], most)[:most]
-        return Labels(*(array[kept].copy() for array in self))
+        return Labels._make(array[kept].copy() for array in self)
 
     def grown(self) -> Labels:
         """Return the rows in arrays of twice the room."""
-        return Labels(*(np.concatenate((array, np.empty_like(array))) for array in self))
+        return Labels._make(np.concatenate((array, np.empty_like(array))) for array in self)
 
 
 class Network(NamedTuple):
-    """Supernodes and nets, as the kernel reads them; fields as in ``StageModel`` and ``Problem``."""
+    """Supernodes and nets: most fields are as in ``StageModel`` and ``Problem``.
+
+    Parameters
+    ----------
+    most
+        Shape (K,): how many devices of each kind there are.
+    before_start, before, after_start, after, pin_start, pin
+        Rows over supernodes, what comes before and after each; and rows over nets, the pins of each.
+    growth
+        Shape (K, n): as in ``ChainSearchSpec``.
+    code
+        Shape (n,): random numbers, whose exclusive or is the hash of a set.
+    """
 
     work: Floats
     size: Floats
     memory: Floats
     transfer_factor: Floats
     communication: int
-    count: Ints
+    most: Ints
     before_start: Ints
     before: Ints
     after_start: Ints

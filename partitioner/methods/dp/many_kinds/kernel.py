@@ -1,4 +1,4 @@
-"""The compiled step of the search: partial chains grow by one supernode, in their last stage or in a new one."""
+"""The compiled step of the search: partial chains grow by one supernode, in the open stage or a new one."""
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
 
@@ -37,7 +37,7 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
         The chain of `old` to continue with, and how many there are in `new`. Fewer than `rows` are
         extended if arrays are full.
     """
-    work, sizes, memory, factor, most = net.work, net.size, net.memory, net.transfer_factor, net.count
+    work, sizes, memory, factor, most = net.work, net.size, net.memory, net.transfer_factor, net.most
     communication, growth, code = net.communication, net.growth, net.code
     threshold, weight, capacity = bar.load, bar.weight, bar.capacity
     time_price, memory_price, by_set, costs = bar.time_price, bar.memory_price, bar.rows, bar.cost
@@ -239,7 +239,7 @@ def _add(before_start, before, after_start, after, sets, v, words):
 
 @njit(cache=True)
 def _place(held, used, kind, real, key, sets, uses, k, figures, mixed, slots, count):
-    """Return the row to write a chain to: that of a chain that it dominates, or `count`; -1 if it is dominated.
+    """Return the row to write a chain to: that of a chain that it dominates, or `count`; -1 if dominated.
 
     Chains are compared if they have the same supernodes, devices and kind of the last stage, and if that kind
     pays for transfers, the same last stage. Then the one with less time and memory dominates.

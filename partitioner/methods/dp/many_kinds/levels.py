@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.many_kinds.arrays import (
@@ -22,7 +23,7 @@ from partitioner.methods.dp.many_kinds.prices import Prices, prices_of
 from partitioner.methods.dp.search import Stopped
 from partitioner.methods.dp.table import growth_of
 from partitioner.methods.method import Part, Settings
-from partitioner.problem.arrays import Bools, Ints
+from partitioner.problem.arrays import Bools
 from partitioner.problem.variants import ChainProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
@@ -33,9 +34,9 @@ MOST_CHAINS = 60_000_000  # partial chains that are extended in all searches of 
 class Level(NamedTuple):
     """What is kept of a level to trace chains back: fields as in ``Labels``."""
 
-    parent: Ints
-    node: Ints
-    kind: Ints
+    parent: NDArray[np.int32]
+    node: NDArray[np.int32]
+    kind: NDArray[np.int16]
     opened: Bools
 
 
@@ -165,7 +166,7 @@ def _network(problem: ChainProblem) -> Network:
         memory=np.where(problem.memory >= problem.size.sum(), np.inf, problem.memory),
         transfer_factor=problem.transfer_factor,
         communication=COMMUNICATION_MODELS.index(problem.communication),
-        count=problem.count,
+        most=problem.count,
         before_start=before.start,
         before=before.items,
         after_start=after.start,

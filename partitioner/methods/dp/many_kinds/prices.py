@@ -1,7 +1,7 @@
 """Prices of the devices' time for every set of kinds, which bound the work that a set can still take.
 
-A set of kinds may be all that is left for the rest of a chain. Then a supernode costs the least over these kinds
-alone, and prices that suit these kinds prove more than those for all kinds
+A set of kinds may be all that is left for the rest of a chain. Then a supernode costs the least over these
+kinds alone, and prices that suit these kinds prove more than those for all kinds
 (:mod:`partitioner.methods.bounds.relaxation` says why any prices give a bound).
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import HUGE, Relaxation
-from partitioner.problem.arrays import Bools, Floats
+from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.problem import Problem
 
 MOST_ENTRIES = 400_000  # sets x kinds x supernodes; above that there is one row of prices for all sets
@@ -58,7 +58,7 @@ def prices_of(problem: Problem, relaxation: Relaxation) -> Prices:
     return Prices(time, memory, weight, _bounds(time, weight, problem.count, present))
 
 
-def _improved(time: Floats, work: Floats, count: Floats, present: Bools) -> Floats:
+def _improved(time: Floats, work: Floats, count: Ints, present: Bools) -> Floats:
     """Raise prices of kinds that the cheapest assignment overloads; return the best ones of each set."""
     possible = np.where(np.isfinite(work), work, 0.0)
     size = np.zeros(work.shape[1])
@@ -83,8 +83,8 @@ def _costs(time: Floats, memory: Floats, work: Floats, size: Floats, present: Bo
     return np.where(present[:, :, None] & np.isfinite(work), cost, np.inf)
 
 
-def _bounds(time: Floats, weight: Floats, count: Floats, present: Bools) -> Floats:
+def _bounds(time: Floats, weight: Floats, count: Ints, present: Bools) -> Floats:
     """Return what the prices prove for each set of kinds, without what memory adds."""
     speed = (time * count * present).sum(axis=1)
     need = np.where(np.isfinite(weight), weight, 0.0).sum(axis=1)
-    return np.divide(need, speed, out=np.zeros(len(need)), where=speed > 0)
+    return np.asarray(np.divide(need, speed, out=np.zeros(len(need)), where=speed > 0))
