@@ -19,7 +19,7 @@ from partitioner.methods.dp.many_kinds.arrays import (
     empty_labels,
 )
 from partitioner.methods.dp.many_kinds.kernel import enter, expand
-from partitioner.methods.dp.many_kinds.prices import Prices, prices_of
+from partitioner.methods.dp.many_kinds.prices import Prices, prices_of, prices_within
 from partitioner.methods.dp.search import Stopped
 from partitioner.methods.dp.table import growth_of
 from partitioner.methods.method import Part, Settings
@@ -67,6 +67,7 @@ class LevelSearch:
     chains: int = 0
     prices: Prices = field(init=False)
     network: Network = field(init=False)
+    known: dict[float, Prices] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.prices = prices_of(self.problem, self.relaxation)
@@ -83,24 +84,32 @@ class LevelSearch:
         row = 24 * self.words + 2 * len(self.problem.count) + 120
         return max(1, self.settings.memory_budget // (4 * row + 12 * self.problem.n))
 
-    def find(self, load: float, width: int) -> Answer:
+    def find(self, load: float, width: int, exact: bool = False) -> Answer:
         """Look for a chain in which no load exceeds `load`; each level keeps at most `width` partial chains.
+
+        With `exact` the search ends where a level has more.
 
         Raises
         ------
         Stopped
             If a limit of the settings is reached.
         """
-        bar, n = _threshold(self.problem, self.prices, load), self.problem.n
+        bar, n = self._threshold(load), self.problem.n
         labels, complete = _root(self.problem, bar, self.words), True
         history: list[Level] = []
         for level in range(n):
             labels, all_kept = self._next(bar, labels, width, level == n - 1)
             complete = complete and all_kept
             history.append(Level(labels.parent, labels.node, labels.kind, labels.opened))
-            if not labels.room:
+            if not labels.room or (exact and not complete):
                 return Answer(None, complete)
         return Answer(_stages(history), complete)
+
+    def _threshold(self, load: float) -> Threshold:
+        """Return the arrays of a threshold; its prices know which supernodes no longer fit a kind."""
+        if load not in self.known:
+            self.known[load] = prices_within(self.problem, self.prices, load)
+        return _threshold(self.problem, self.known[load], load)
 
     def _next(self, bar: Threshold, old: Labels, width: int, last: bool) -> tuple[Labels, bool]:
         """Return the partial chains of the next level, and whether these are all."""

@@ -16,7 +16,7 @@ from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.problem import Problem
 
 MOST_ENTRIES = 400_000  # sets x kinds x supernodes; above that there is one row of prices for all sets
-ROUNDS = 150
+ROUNDS, FURTHER_ROUNDS = 150, 40
 FIRST_STEP, LAST_STEP = 0.3, 0.01
 
 
@@ -25,18 +25,18 @@ class Prices(NamedTuple):
 
     Parameters
     ----------
+    present
+        Shape (R, K): whether each kind is in the set.
     time, memory
         Shape (R, K): the prices.
     weight
         Shape (R, n): the least cost of each supernode on any kind of the set, infinity if none may run it.
-    bound
-        Shape (R,): no placement on all devices of these kinds has a smaller largest load.
     """
 
+    present: Bools
     time: Floats
     memory: Floats
     weight: Floats
-    bound: Floats
 
     @property
     def by_set(self) -> bool:
@@ -52,18 +52,33 @@ def prices_of(problem: Problem, relaxation: Relaxation) -> Prices:
         present = (np.arange(1 << kinds)[:, None] >> np.arange(kinds)) & 1 == 1
     time = np.tile(relaxation.time_price, (len(present), 1))
     memory = np.tile(relaxation.memory_price, (len(present), 1))
+    return _priced(problem, work, present, time, memory, ROUNDS)
+
+
+def prices_within(problem: Problem, prices: Prices, load: float) -> Prices:
+    """Return prices for stages of at most this load: kinds on which a supernode takes more do not count."""
+    work = problem.work()
+    fits = np.where(work <= load, work, np.inf)
+    if (fits == work).all():
+        return prices
+    return _priced(problem, fits, prices.present, prices.time, prices.memory, FURTHER_ROUNDS)
+
+
+def _priced(
+    problem: Problem, work: Floats, present: Bools, time: Floats, memory: Floats, rounds: int
+) -> Prices:
+    """Return the prices with the weights that follow, improved where time alone has prices."""
     if len(present) > 1 and not memory.any():
-        time = _improved(time, work, problem.count, present)
-    weight = _costs(time, memory, work, problem.size, present).min(axis=1)
-    return Prices(time, memory, weight, _bounds(time, weight, problem.count, present))
+        time = _improved(time, work, problem.count, present, rounds)
+    return Prices(present, time, memory, _costs(time, memory, work, problem.size, present).min(axis=1))
 
 
-def _improved(time: Floats, work: Floats, count: Ints, present: Bools) -> Floats:
+def _improved(time: Floats, work: Floats, count: Ints, present: Bools, rounds: int) -> Floats:
     """Raise prices of kinds that the cheapest assignment overloads; return the best ones of each set."""
     possible = np.where(np.isfinite(work), work, 0.0)
     size = np.zeros(work.shape[1])
     best, value = time.copy(), np.full(len(time), -np.inf)
-    for step in np.geomspace(FIRST_STEP, LAST_STEP, ROUNDS):
+    for step in np.geomspace(FIRST_STEP, LAST_STEP, rounds):
         cost = _costs(time, np.zeros_like(time), work, size, present)
         found = _bounds(time, cost.min(axis=1), count, present)
         better = found > value
@@ -84,7 +99,7 @@ def _costs(time: Floats, memory: Floats, work: Floats, size: Floats, present: Bo
 
 
 def _bounds(time: Floats, weight: Floats, count: Ints, present: Bools) -> Floats:
-    """Return what the prices prove for each set of kinds, without what memory adds."""
+    """Return a lower bound on the largest load for each set of kinds, of the supernodes that fit there."""
     speed = (time * count * present).sum(axis=1)
     need = np.where(np.isfinite(weight), weight, 0.0).sum(axis=1)
     return np.asarray(np.divide(need, speed, out=np.zeros(len(need)), where=speed > 0))

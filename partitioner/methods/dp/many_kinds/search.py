@@ -12,7 +12,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.linear import LinearSearch
-from partitioner.methods.dp.many_kinds.levels import LevelSearch
+from partitioner.methods.dp.many_kinds.levels import Answer, LevelSearch
 from partitioner.methods.dp.pipeline.turned import turned_chain, turned_stages
 from partitioner.methods.dp.search import UNLIMITED, Stopped
 from partitioner.methods.loads import value_of
@@ -20,8 +20,10 @@ from partitioner.methods.method import ROUNDING, Settings
 from partitioner.problem.variants import ChainProblem
 
 FIRST_WIDTH, WIDER = 100, 5
-NEAR = 0.002  # halve a bracket only while it is wider than this fraction of the value
+FINE = 0.001  # of the value: the least step below it where loads have no unit
+TRIALS = 3  # searches of one width that aim at a better bound
 LARGEST_WHOLE = 2.0**50
+SLACK = 1e-6
 
 
 @dataclass(eq=False)
@@ -47,6 +49,8 @@ class ManyKindsSearch:
     def __post_init__(self) -> None:
         problem = _plain(self.linear.problem)
         self.unit = unit_of(problem)
+        if self.unit and np.isfinite(self.linear.bound):
+            self.linear.bound = float(np.ceil(self.linear.bound / self.unit - SLACK) * self.unit)
         self.ways = [
             LevelSearch(each, self.relaxation, self.settings) for each in (problem, turned_chain(problem))
         ]
@@ -56,67 +60,79 @@ class ManyKindsSearch:
         """Partial chains extended so far."""
         return sum(way.chains for way in self.ways)
 
+    @property
+    def done(self) -> bool:
+        """Whether the bracket is closed, or it is proven that there is no chain."""
+        return self.linear.closed or bool(np.isinf(self.linear.bound))
+
     def run(self) -> None:
         """Search with ever wider levels until the bracket is closed or a limit is reached."""
-        self._prove(float(self.ways[0].prices.bound[-1]))
         width, widest = FIRST_WIDTH, min(way.widest for way in self.ways)
         try:
-            while not self.linear.closed and not np.isinf(self.linear.bound):
-                for backwards in (False, True):
-                    self._narrow(backwards, min(width, widest))
+            while not self.done:
+                for way in self.ways:
+                    self._descend(way, min(width, widest))
+                for way in self.ways:
+                    self._raise(way, min(width, widest))
                 if width >= widest:
                     return
                 width *= WIDER
         except Stopped:
             return
 
-    def _narrow(self, backwards: bool, width: int) -> None:
-        """Halve the bracket by searches of one width until one that aims just below the value fails."""
-        low = self.linear.bound
-        while not self.linear.closed and not np.isinf(self.linear.bound):
-            load = self._between(low)
-            last = np.isinf(load) or load >= self._below_value()
-            answer = self.ways[backwards].find(min(load, UNLIMITED), width)
-            if answer.stages is not None:
-                n = self.linear.problem.n
-                stages = turned_stages(answer.stages, n) if backwards else answer.stages
-                self.linear.stages, self.linear.value = stages, value_of(self.linear.problem, stages)
-            elif answer.complete:
-                self._prove(min(load + self.unit, self.linear.value) if not last else self.linear.value)
-                low = self.linear.bound
-            elif last:
+    def _descend(self, way: LevelSearch, width: int) -> None:
+        """Look for better chains, by larger steps after each success, until the least step fails."""
+        step = 0
+        while not self.done:
+            answer = self._ask(way, self._below(step), width)
+            if answer.stages is None and not answer.complete and step == 0:
                 return
-            else:
-                low = load
-            self._report(width)
+            step = 0 if answer.stages is None else step + 1
 
-    def _between(self, low: float) -> float:
-        """Return the next threshold: in the middle of the bracket; above `low` while there is no chain."""
+    def _raise(self, way: LevelSearch, width: int) -> None:
+        """Look for thresholds that no chain meets, where no level has to leave out a chain to find that."""
+        high = self.linear.value
+        for _ in range(TRIALS):
+            load = self._whole((self.linear.bound + high) / 2)
+            if self.done or np.isinf(high) or load <= self.linear.bound:
+                return
+            answer = self._ask(way, load, width, exact=True)
+            high = self.linear.value if answer.complete else load
+
+    def _ask(self, way: LevelSearch, load: float, width: int, exact: bool = False) -> Answer:
+        """Narrow the bracket by a search for a threshold."""
+        answer = way.find(load, width, exact)
+        if answer.stages is not None:
+            problem, stages = self.linear.problem, answer.stages
+            stages = turned_stages(stages, problem.n) if way is self.ways[1] else stages
+            self.linear.stages, self.linear.value = stages, value_of(problem, stages)
+        elif answer.complete:
+            self._prove(load)
+        value, bound = self.linear.value, self.linear.bound
+        self.settings.report_progress("partial chains", self.chains, 0, value, bound)
+        return answer
+
+    def _below(self, step: int) -> float:
+        """Return a threshold below the value by a step; for 0 the largest one that proves the value."""
         value = self.linear.value
         if np.isinf(value):
-            return 1.3 * low if 0 < low < 100 * self.linear.bound else np.inf
-        if value - low <= max(NEAR * value, 2 * self.unit):
-            return self._below_value()
-        return min(self._whole((low + value) / 2), self._below_value())
-
-    def _below_value(self) -> float:
-        """Return the largest threshold that only better chains meet."""
-        below = self.linear.value * (1 - ROUNDING)
-        return self._whole(self.linear.value - self.unit / 2) if self.unit else below
+            return UNLIMITED
+        if step == 0:
+            return self._whole(value - self.unit / 2) if self.unit else value * (1 - ROUNDING)
+        return max(self._whole(value - max(self.unit, FINE * value) * 2.0**step), self.linear.bound)
 
     def _whole(self, load: float) -> float:
         """Return the largest load up to the given one that stages can have."""
         return float(np.floor(load / self.unit) * self.unit) if self.unit else load
 
-    def _prove(self, bound: float) -> None:
-        """Raise the bound to the least load that stages can have from this one up."""
-        if self.unit and np.isfinite(bound):
-            bound = float(np.ceil(bound / self.unit - 1e-6) * self.unit)
-        self.linear.bound = max(self.linear.bound, min(bound, self.linear.value))
-
-    def _report(self, width: int) -> None:
-        value, bound = self.linear.value, self.linear.bound
-        self.settings.report_progress("partial chains", self.chains, 0, value, bound)
+    def _prove(self, load: float) -> None:
+        """Raise the bound: no chain has a load of at most the given one."""
+        if load == UNLIMITED:
+            self.linear.bound = np.inf
+        elif load >= self._below(0):
+            self.linear.bound = self.linear.value
+        else:
+            self.linear.bound = max(self.linear.bound, load + self.unit)
 
 
 def unit_of(problem: ChainProblem) -> float:
