@@ -9,9 +9,16 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
 from partitioner.methods.dp.many_kinds.arrays import BITS, BUSY, INTO, OUT, REST, SIZE, SPARE, STAY
+from partitioner.methods.dp.many_kinds.hash_kernel import SPREAD, find_place, is_new
+from partitioner.methods.dp.many_kinds.move_kernel import (
+    add_supernode,
+    add_transfers,
+    list_extensions,
+    list_openings,
+    list_ready,
+)
 
 SLACK = 1e-9
-SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits
 
 
 @njit(cache=True, nogil=True)
@@ -57,39 +64,25 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
     for i in range(first, rows):
         if count + len(choice) > full:
             return i, count
-        readies = _list_ready(held, i, words, ready)
-        k, choices, closing = kind[i], 0, True
-        if k >= 0:
-            load, _ = growing_load(
-                real[i, BUSY], real[i, INTO], real[i, OUT], real[i, STAY], factor[k], communication
-            )
-            closing = load <= threshold
-            for r in range(readies):
-                v = ready[r]
-                if real[i, SIZE] + sizes[v] <= memory[k]:
-                    if load + growth[k, v] <= threshold:
-                        closing = False
-                    if real[i, BUSY] + work[k, v] <= threshold and (factor[k] == 0.0 or v > node[i]):
-                        choice[choices, 0], choice[choices, 1] = k, v
-                        choices += 1
-        extensions, row, rest, spare = choices, 0, real[i, REST], real[i, SPARE]
+        readies = list_ready(held, i, words, ready)
+        extensions, closing = list_extensions(
+            work, sizes, memory, factor, communication, growth, threshold,
+            kind[i], node[i], real, i, ready, readies, choice,
+        )  # fmt: skip
+        choices, row, rest, spare = extensions, 0, real[i, REST], real[i, SPARE]
+        open_row, open_rest, open_spare = 0, 0.0, 0.0
         if by_set:
-            row = _row_of(used, most, i, k)
-        if closing and _is_new(held, used, key, i, words, closed):
-            open_row = _row_of(used, most, i, -1) if by_set else 0
-            open_rest, open_spare = 0.0, 0.0
+            row, open_row = _row_of(used, most, i, kind[i]), _row_of(used, most, i, -1)
+        if closing and is_new(held, used, key, i, words, closed):
             for v in range(n):
                 if not (held[i, v // BITS] >> (v % BITS)) & 1:
                     open_rest += weight[open_row, v]
             for k in range(kinds):
                 open_spare += (most[k] - used[i, k]) * capacity[open_row, k]
             if open_rest <= open_spare + SLACK * open_spare:
-                for k in range(kinds):
-                    for r in range(readies):
-                        v = ready[r]
-                        if used[i, k] < most[k] and work[k, v] <= threshold and sizes[v] <= memory[k]:
-                            choice[choices, 0], choice[choices, 1] = k, v
-                            choices += 1
+                choices = list_openings(
+                    work, sizes, memory, threshold, most, used, i, ready, readies, choice, choices
+                )
         for c in range(choices):
             k, v, opened = choice[c, 0], choice[c, 1], c >= extensions
             for each in range(7):
@@ -99,25 +92,28 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
             figures[BUSY] += work[k, v]
             if memory[k] < np.inf:  # else memory does not count in what dominates
                 figures[SIZE] += sizes[v]
-            for word in range(words):
-                sets[word] = held[i, word]
-                sets[words + word] = held[i, words + word]
-                sets[2 * words + word] = held[i, word] if opened else held[i, 2 * words + word]
-                if factor[k] == 0.0:
-                    sets[2 * words + word] = 0
             if factor[k] > 0.0:
-                _transfer(net_start, net_of, pin_start, pin, source, costs, sets, v, words, figures)
+                begun_at = 0 if opened else 2 * words
+                add_transfers(
+                    net_start, net_of, pin_start, pin, source, costs, held, i, begun_at, v, figures
+                )  # fmt: skip
             load, least = growing_load(
                 figures[BUSY], figures[INTO], figures[OUT], figures[STAY], factor[k], communication
             )
-            if least > threshold or (last_level and load > threshold):
-                continue
             figures[REST], figures[SPARE] = rest - weight[row, v], spare
-            room = (
-                spare + capacity[row, k] - time_price[row, k] * least - memory_price[row, k] * figures[SIZE]
-            )
-            if figures[REST] > room + SLACK * (rest + spare):
+            room = spare + capacity[row, k] - time_price[row, k] * least
+            room -= memory_price[row, k] * figures[SIZE]
+            over = least > threshold or (last_level and load > threshold)
+            if over or figures[REST] > room + SLACK * (rest + spare):
                 continue
+            for word in range(words):
+                sets[word], sets[words + word], sets[2 * words + word] = (
+                    held[i, word],
+                    held[i, words + word],
+                    0,
+                )
+                if factor[k] > 0.0:
+                    sets[2 * words + word] = held[i, word] if opened else held[i, 2 * words + word]
             begun = 0
             if factor[k] > 0.0:
                 begun = key[i, 0] if opened else key[i, 1]
@@ -129,10 +125,10 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
                 mixed = (mixed ^ (mixed >> 29) ^ uses[other]) * SPREAD
             mixed = (mixed ^ (mixed >> 31) ^ k) * SPREAD
             mixed ^= mixed >> 31
-            _add(before_start, before, after_start, after, sets, v, words)
-            place = _place(
+            add_supernode(before_start, before, after_start, after, sets, v, words)
+            place = find_place(
                 held_by, used_by, kind_by, real_by, key_by, sets, uses, k, figures, mixed, slots, count
-            )
+            )  # fmt: skip
             if place < 0:
                 continue
             count = max(count, place + 1)
@@ -149,21 +145,6 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
 
 
 @njit(cache=True)
-def _list_ready(held, i, words, ready):
-    """List the supernodes that can follow chain `i`; return how many there are."""
-    found = 0
-    for word in range(words):
-        left, v = held[i, words + word], word * BITS
-        while left:
-            if left & 1:
-                ready[found] = v
-                found += 1
-            left >>= 1
-            v += 1
-    return found
-
-
-@njit(cache=True)
 def _row_of(used, most, i, k):
     """Return the set of kinds with devices that chain `i` does not use, and kind `k`, in bits."""
     row = 0 if k < 0 else 1 << k
@@ -171,105 +152,3 @@ def _row_of(used, most, i, k):
         if used[i, other] < most[other]:
             row |= 1 << other
     return row
-
-
-@njit(cache=True)
-def _is_new(held, used, key, i, words, closed):
-    """Whether no chain of the same supernodes and devices is in table `closed`; chain `i` is entered then."""
-    mask = len(closed) - 1
-    mixed = key[i, 0] * SPREAD
-    for other in range(used.shape[1]):
-        mixed = (mixed ^ (mixed >> 29) ^ used[i, other]) * SPREAD
-    slot = (mixed ^ (mixed >> 31)) & mask
-    while closed[slot] >= 0:
-        j = closed[slot]
-        same = key[j, 0] == key[i, 0]
-        for other in range(used.shape[1]):
-            same = same and used[j, other] == used[i, other]
-        for word in range(words):
-            same = same and held[j, word] == held[i, word]
-        if same:
-            return False
-        slot = (slot + 1) & mask
-    closed[slot] = i
-    return True
-
-
-@njit(cache=True)
-def _transfer(net_start, net_of, pin_start, pin, source, costs, sets, v, words, figures):
-    """Add the nets of `v` to the transfers of a stage that holds `sets` without those of closed stages."""
-    for e in range(net_start[v], net_start[v + 1]):
-        each = net_of[e]
-        inside, before, pins = 0, 0, pin_start[each + 1] - pin_start[each]
-        for p in range(pin_start[each], pin_start[each + 1]):
-            word, bit = pin[p] // BITS, pin[p] % BITS
-            if (sets[2 * words + word] >> bit) & 1:
-                before += 1
-            elif (sets[word] >> bit) & 1:
-                inside += 1
-        if inside == 0:
-            if source[each] == v:
-                figures[OUT] += costs[each]
-            else:
-                figures[INTO] += costs[each]
-            if before > 0:
-                figures[STAY] += costs[each]
-        elif source[each] == v:
-            figures[INTO] -= costs[each]
-            figures[OUT] += costs[each]
-        if inside + 1 == pins:
-            figures[OUT] -= costs[each]
-
-
-@njit(cache=True)
-def _add(before_start, before, after_start, after, sets, v, words):
-    """Add `v` to a chain, and to those that can follow the supernodes that wait for no other."""
-    sets[v // BITS] |= 1 << (v % BITS)
-    sets[words + v // BITS] &= ~(1 << (v % BITS))
-    for e in range(after_start[v], after_start[v + 1]):
-        w = after[e]
-        free = True
-        for b in range(before_start[w], before_start[w + 1]):
-            if not (sets[before[b] // BITS] >> (before[b] % BITS)) & 1:
-                free = False
-                break
-        if free:
-            sets[words + w // BITS] |= 1 << (w % BITS)
-
-
-@njit(cache=True)
-def _place(held, used, kind, real, key, sets, uses, k, figures, mixed, slots, count):
-    """Return the row to write a chain to: that of a chain that it dominates, or `count`; -1 if dominated.
-
-    Chains are compared if they have the same supernodes, devices and kind of the last stage, and if that kind
-    pays for transfers, the same last stage. Then the one with less time and memory dominates.
-    """
-    mask = len(slots) - 1
-    slot = mixed & mask
-    while slots[slot] >= 0:
-        j = slots[slot]
-        slot = (slot + 1) & mask
-        same = key[j, 2] == mixed and kind[j] == k
-        if same:
-            for each in range(len(sets)):
-                same = same and held[j, each] == sets[each]
-            for other in range(len(uses)):
-                same = same and used[j, other] == uses[other]
-        if same:
-            if real[j, BUSY] <= figures[BUSY] and real[j, SIZE] <= figures[SIZE]:
-                return -1
-            if real[j, BUSY] >= figures[BUSY] and real[j, SIZE] >= figures[SIZE]:
-                return j
-    slots[slot] = count
-    return count
-
-
-@njit(cache=True, nogil=True)
-def enter(key, count, slots):
-    """Enter rows 0 to `count` - 1 of labels in an empty hash table."""
-    mask = len(slots) - 1
-    for j in range(count):
-        slot = key[j, 2] & mask
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = j

@@ -18,7 +18,8 @@ from partitioner.methods.dp.many_kinds.arrays import (
     Threshold,
     empty_labels,
 )
-from partitioner.methods.dp.many_kinds.kernel import enter, expand
+from partitioner.methods.dp.many_kinds.hash_kernel import enter
+from partitioner.methods.dp.many_kinds.kernel import expand
 from partitioner.methods.dp.many_kinds.prices import Prices, prices_of, prices_within
 from partitioner.methods.dp.search import Stopped
 from partitioner.methods.dp.table import growth_of

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import HUGE, Relaxation
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.methods.dp.many_kinds.price_kernel import improve_prices
+from partitioner.problem.arrays import Bools, Floats
 from partitioner.problem.problem import Problem
 
 MOST_ENTRIES = 400_000  # sets x kinds x supernodes; above that there is one row of prices for all sets
@@ -69,26 +70,10 @@ def _priced(
 ) -> Prices:
     """Return the prices with the weights that follow, improved where time alone has prices."""
     if len(present) > 1 and not memory.any():
-        time = _improved(time, work, problem.count, present, rounds)
+        best, steps = time.copy(), np.geomspace(FIRST_STEP, LAST_STEP, rounds)
+        improve_prices(time.copy(), best, np.ascontiguousarray(work), problem.count, present, steps)
+        time = best
     return Prices(present, time, memory, _costs(time, memory, work, problem.size, present).min(axis=1))
-
-
-def _improved(time: Floats, work: Floats, count: Ints, present: Bools, rounds: int) -> Floats:
-    """Raise prices of kinds that the cheapest assignment overloads; return the best ones of each set."""
-    possible = np.where(np.isfinite(work), work, 0.0)
-    size = np.zeros(work.shape[1])
-    best, value = time.copy(), np.full(len(time), -np.inf)
-    for step in np.geomspace(FIRST_STEP, LAST_STEP, rounds):
-        cost = _costs(time, np.zeros_like(time), work, size, present)
-        found = _bounds(time, cost.min(axis=1), count, present)
-        better = found > value
-        best[better], value[better] = time[better], found[better]
-        chosen = cost.argmin(axis=1)
-        load = np.stack([((chosen == k) * possible[k]).sum(axis=1) for k in range(len(work))], axis=1)
-        load = load * present / np.maximum(count, 1)
-        mean = np.maximum(load.sum(axis=1) / np.maximum(present.sum(axis=1), 1), 1e-300)
-        time = time * np.exp(step * (np.minimum(load / mean[:, None], 4.0) - 1))
-    return best
 
 
 def _costs(time: Floats, memory: Floats, work: Floats, size: Floats, present: Bools) -> Floats:
@@ -96,10 +81,3 @@ def _costs(time: Floats, memory: Floats, work: Floats, size: Floats, present: Bo
     with np.errstate(invalid="ignore", over="ignore"):
         cost = np.minimum(time[:, :, None] * work, HUGE) + memory[:, :, None] * size
     return np.where(present[:, :, None] & np.isfinite(work), cost, np.inf)
-
-
-def _bounds(time: Floats, weight: Floats, count: Ints, present: Bools) -> Floats:
-    """Return a lower bound on the largest load for each set of kinds, of the supernodes that fit there."""
-    speed = (time * count * present).sum(axis=1)
-    need = np.where(np.isfinite(weight), weight, 0.0).sum(axis=1)
-    return np.asarray(np.divide(need, speed, out=np.zeros(len(need)), where=speed > 0))
