@@ -14,7 +14,7 @@ PLANNERS = (
         ("throughput",),
         ("chain",),
         ("numba",),
-        "optimal if the ideals fit in memory, else as dpl",
+        "optimal if the ideals fit in memory, else as dpl; many kinds of devices are searched level by level",
     ),
     MethodInfo(
         "ip",

@@ -12,6 +12,7 @@ from partitioner import (
     Devices,
     Graph,
     InfeasibleError,
+    NoPlanFound,
     Plan,
     WorkloadError,
     evaluate,
@@ -38,7 +39,8 @@ def with_twins(rng: np.random.Generator, devices: Devices) -> Devices:
 def plan_of(graph: Graph, devices: Devices, method: str) -> Plan | None:
     try:
         return solve(graph, devices, method=method)
-    except (WorkloadError, InfeasibleError):
+    except (WorkloadError, InfeasibleError, NoPlanFound) as error:
+        assert method == "dpl" or not isinstance(error, NoPlanFound)
         return None
 
 

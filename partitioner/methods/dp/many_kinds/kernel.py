@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.methods.dp.many_kinds.arrays import BITS, BUSY, INTO, OUT, REST, SIZE, SPARE, STAY
 from partitioner.methods.dp.many_kinds.hash_kernel import SPREAD, find_place, is_new
 from partitioner.methods.dp.many_kinds.move_kernel import (
@@ -72,7 +72,7 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
         choices, row, rest, spare = extensions, 0, real[i, REST], real[i, SPARE]
         open_row, open_rest, open_spare = 0, 0.0, 0.0
         if by_set:
-            row, open_row = _row_of(used, most, i, kind[i]), _row_of(used, most, i, -1)
+            row, open_row = _row_of(used, most, i, int(kind[i])), _row_of(used, most, i, -1)
         if closing and is_new(held, used, key, i, words, closed):
             for v in range(n):
                 if not (held[i, v // BITS] >> (v % BITS)) & 1:
@@ -101,7 +101,8 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
                 figures[BUSY], figures[INTO], figures[OUT], figures[STAY], factor[k], communication
             )
             figures[REST], figures[SPARE] = rest - weight[row, v], spare
-            room = spare + capacity[row, k] - time_price[row, k] * least
+            spent = least if communication == SEQUENTIAL else figures[BUSY]
+            room = spare + capacity[row, k] - time_price[row, k] * spent
             room -= memory_price[row, k] * figures[SIZE]
             over = least > threshold or (last_level and load > threshold)
             if over or figures[REST] > room + SLACK * (rest + spare):
