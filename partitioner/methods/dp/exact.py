@@ -10,8 +10,8 @@ from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel, LinearSearch, best_linear
-from partitioner.methods.dp.many_kinds.search import improve
-from partitioner.methods.dp.search import Bracket
+from partitioner.methods.dp.many_kinds.search import improve, pays_for_nets
+from partitioner.methods.dp.search import UNLIMITED, Bracket
 from partitioner.methods.dp.table import ChainTables, state_bytes, state_count
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem
@@ -20,6 +20,7 @@ COVERS_PER_IDEAL = 12
 IDEALS_PER_SECOND = 1_000_000
 NEAR = 1.15
 MANY_KINDS, FEW_IDEALS, SMALL_TABLE = 3, 2_000, 200_000
+QUICK_ORDERS = 2  # of the first chains where the search over many kinds of devices follows
 
 
 def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
@@ -36,25 +37,30 @@ def _solve_kinds(problem: ChainProblem, settings: Settings) -> Outcome:
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
-    linear = best_linear(problem, relaxation, settings)
+    many, paid = has_many_kinds(problem, settings), pays_for_nets(problem)
+    quick = replace(settings, orders=min(settings.orders, QUICK_ORDERS))
+    linear = best_linear(problem, relaxation, quick if many and not paid else settings)
     if linear.closed or settings.expired:
         return linear.outcome()
-    many = has_many_kinds(problem, settings)
-    if many:
-        improve(linear, relaxation, settings)
-        relaxation = replace(relaxation, bound=linear.bound)
-        if np.isinf(linear.bound):
-            return no_split(problem)
-        if linear.closed or settings.expired:
-            return linear.outcome()
+    if many and not paid and _ended_by_levels(linear, relaxation, settings):
+        return no_split(problem) if np.isinf(linear.bound) else linear.outcome()
     lattice = lattice_within(problem, settings)
     if lattice is not None:
-        return _search(problem, relaxation, lattice, linear, settings)
-    if problem.coarser is not None and not many:
+        return _search(problem, replace(relaxation, bound=linear.bound), lattice, linear, settings)
+    if problem.coarser is not None:
         coarse = _solve_kinds(problem.coarser, replace(settings, incumbent=None))
-        if coarse.parts is not None or coarse.infeasible:
+        if coarse.infeasible or coarse.value <= min(linear.value, UNLIMITED):
             return coarse
+        linear.bound = max(linear.bound, coarse.bound)
+    if many and paid and _ended_by_levels(linear, relaxation, settings):
+        return no_split(problem) if np.isinf(linear.bound) else linear.outcome()
     return linear.outcome(too_many(problem, settings))
+
+
+def _ended_by_levels(linear: LinearSearch[ChainProblem], relaxation: Relaxation, settings: Settings) -> bool:
+    """Search over many kinds of devices; return whether that ends the run."""
+    improve(linear, relaxation, settings)
+    return linear.closed or bool(np.isinf(linear.bound)) or settings.expired
 
 
 def _search(

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 BITS = 60  # supernodes in each word of a set
-BUSY, SIZE, INTO, OUT, STAY, REST, SPARE = range(7)  # columns of `Labels.real`
+BUSY, SIZE, INTO, OUT, STAY, REST, SPARE = range(7)  # columns of `PartialChains.real`
 
 
-class Labels(NamedTuple):
+class PartialChains(NamedTuple):
     """Partial chains of equally many supernodes, one a row: K kinds, sets in W words of 60 bits.
 
     A partial chain ends in a stage that may still grow, the open one.
@@ -52,16 +52,16 @@ class Labels(NamedTuple):
         """How many partial chains the arrays hold."""
         return len(self.kind)
 
-    def best(self, count: int, most: int) -> Labels:
+    def best(self, count: int, most: int) -> PartialChains:
         """Return copies of the first `count` rows, or of the `most` ones of least score among these."""
         kept: Ints | slice = slice(count)
         if count > most:
             kept = np.argpartition(self.score[:count], most)[:most]
-        return Labels._make(array[kept].copy() for array in self)
+        return PartialChains._make(array[kept].copy() for array in self)
 
-    def grown(self) -> Labels:
+    def grown(self) -> PartialChains:
         """Return the rows in arrays of twice the room."""
-        return Labels._make(np.concatenate((array, np.empty_like(array))) for array in self)
+        return PartialChains._make(np.concatenate((array, np.empty_like(array))) for array in self)
 
 
 class Network(NamedTuple):
@@ -124,9 +124,9 @@ class Threshold(NamedTuple):
     weight: Floats
 
 
-def empty_labels(room: int, words: int, kinds: int) -> Labels:
+def empty_chains(room: int, words: int, kinds: int) -> PartialChains:
     """Return arrays for `room` partial chains, not filled."""
-    return Labels(
+    return PartialChains(
         held=np.empty((room, 3 * words), np.int64),
         used=np.empty((room, kinds), np.int16),
         kind=np.empty(room, np.int16),

@@ -141,7 +141,8 @@ def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
                 real_by[place, each] = figures[each]
             kind_by[place], node_of[place], parent_of[place], opened_of[place] = k, v, i, opened
             key_by[place, 0], key_by[place, 1], key_by[place, 2] = key[i, 0] ^ code[v], begun, mixed
-            score_of[place] = figures[REST] / max(room, 1e-300)
+            guess = room + time_price[row, k] * (spent - load)  # what is cut now is likely to stay cut
+            score_of[place] = figures[REST] / guess if guess > 0.0 else np.inf
     return rows, count
 
 

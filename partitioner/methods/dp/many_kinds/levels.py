@@ -13,14 +13,14 @@ from partitioner.methods.dp.many_kinds.arrays import (
     BITS,
     REST,
     SPARE,
-    Labels,
     Network,
+    PartialChains,
     Threshold,
-    empty_labels,
+    empty_chains,
 )
 from partitioner.methods.dp.many_kinds.hash_kernel import enter
 from partitioner.methods.dp.many_kinds.kernel import expand
-from partitioner.methods.dp.many_kinds.prices import Prices, prices_of, prices_within
+from partitioner.methods.dp.many_kinds.prices import SetPrices, prices_of, prices_within
 from partitioner.methods.dp.search import Stopped
 from partitioner.methods.dp.table import growth_of
 from partitioner.methods.method import Part, Settings
@@ -28,12 +28,13 @@ from partitioner.problem.arrays import Bools
 from partitioner.problem.variants import ChainProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
-SLICE = 20_000  # partial chains that are extended between two readings of the clock
+SLICE = 2_000_000  # extensions that may be made between two readings of the clock
+MOST_KNOWN = 8  # thresholds whose prices are kept
 MOST_CHAINS = 60_000_000  # partial chains that are extended in all searches of a run
 
 
-class Level(NamedTuple):
-    """What is kept of a level to trace chains back: fields as in ``Labels``."""
+class LevelTrace(NamedTuple):
+    """What is kept of a level to trace chains back: fields as in ``PartialChains``."""
 
     parent: NDArray[np.int32]
     node: NDArray[np.int32]
@@ -41,7 +42,7 @@ class Level(NamedTuple):
     opened: Bools
 
 
-class Answer(NamedTuple):
+class LevelAnswer(NamedTuple):
     """A chain within the threshold, None if none was found; and whether none was left out of the search."""
 
     stages: list[Part] | None
@@ -66,9 +67,9 @@ class LevelSearch:
     relaxation: Relaxation
     settings: Settings
     chains: int = 0
-    prices: Prices = field(init=False)
+    prices: SetPrices = field(init=False)
     network: Network = field(init=False)
-    known: dict[float, Prices] = field(init=False, default_factory=dict)
+    known: dict[float, SetPrices] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.prices = prices_of(self.problem, self.relaxation)
@@ -85,7 +86,7 @@ class LevelSearch:
         row = 24 * self.words + 2 * len(self.problem.count) + 120
         return max(1, self.settings.memory_budget // (4 * row + 12 * self.problem.n))
 
-    def find(self, load: float, width: int, exact: bool = False) -> Answer:
+    def find(self, load: float, width: int, exact: bool = False) -> LevelAnswer:
         """Look for a chain in which no load exceeds `load`; each level keeps at most `width` partial chains.
 
         With `exact` the search ends where a level has more.
@@ -97,32 +98,34 @@ class LevelSearch:
         """
         bar, n = self._threshold(load), self.problem.n
         labels, complete = _root(self.problem, bar, self.words), True
-        history: list[Level] = []
+        history: list[LevelTrace] = []
         for level in range(n):
             labels, all_kept = self._next(bar, labels, width, level == n - 1)
             complete = complete and all_kept
-            history.append(Level(labels.parent, labels.node, labels.kind, labels.opened))
+            history.append(LevelTrace(labels.parent, labels.node, labels.kind, labels.opened))
             if not labels.room or (exact and not complete):
-                return Answer(None, complete)
-        return Answer(_stages(history), complete)
+                return LevelAnswer(None, complete)
+        return LevelAnswer(_stages(history), complete)
 
     def _threshold(self, load: float) -> Threshold:
         """Return the arrays of a threshold; its prices know which supernodes no longer fit a kind."""
         if load not in self.known:
+            if len(self.known) == MOST_KNOWN:
+                self.known.clear()
             self.known[load] = prices_within(self.problem, self.prices, load)
         return _threshold(self.problem, self.known[load], load)
 
-    def _next(self, bar: Threshold, old: Labels, width: int, last: bool) -> tuple[Labels, bool]:
+    def _next(self, bar: Threshold, old: PartialChains, width: int, last: bool) -> tuple[PartialChains, bool]:
         """Return the partial chains of the next level, and whether these are all."""
         closed, complete = np.full(_table_size(old.room), -1, np.int32), True
         least = self.problem.n * (len(self.problem.count) + 1)
-        new = empty_labels(2 * (old.room + least), self.words, len(self.problem.count))
+        new = empty_chains(2 * (old.room + least), self.words, len(self.problem.count))
         slots = np.full(_table_size(new.room), -1, np.int32)
         at = count = 0
         while at < old.room:
             if self.settings.expired or self.chains > MOST_CHAINS:
                 raise Stopped
-            end = min(at + SLICE, old.room)
+            end = min(at + SLICE // least + 1, old.room)
             reached, count = expand(self.network, bar, old, at, end, new, count, slots, closed, last)
             self.chains += reached - at
             at = reached
@@ -140,9 +143,9 @@ def _table_size(rows: int) -> int:
     return 1 << int(2 * rows).bit_length()
 
 
-def _root(problem: ChainProblem, bar: Threshold, words: int) -> Labels:
+def _root(problem: ChainProblem, bar: Threshold, words: int) -> PartialChains:
     """Return the empty chain as the only row."""
-    root = empty_labels(1, words, len(problem.count))
+    root = empty_chains(1, words, len(problem.count))
     for array in root:
         array[:] = 0
     root.kind[:] = root.node[:] = -1
@@ -154,7 +157,7 @@ def _root(problem: ChainProblem, bar: Threshold, words: int) -> Labels:
     return root
 
 
-def _stages(history: list[Level]) -> list[Part]:
+def _stages(history: list[LevelTrace]) -> list[Part]:
     """Return the stages of the first chain of the last level."""
     found: list[tuple[int, list[int]]] = []
     row, nodes = 0, []
@@ -191,7 +194,7 @@ def _network(problem: ChainProblem) -> Network:
     )
 
 
-def _threshold(problem: ChainProblem, prices: Prices, load: float) -> Threshold:
+def _threshold(problem: ChainProblem, prices: SetPrices, load: float) -> Threshold:
     """Return the arrays of a threshold; the kinds that are not in a set are not counted there."""
     priced = prices.memory > 0
     room = np.where(priced, problem.memory, 0.0) * prices.memory

@@ -21,7 +21,7 @@ ROUNDS, FURTHER_ROUNDS = 150, 40
 FIRST_STEP, LAST_STEP = 0.3, 0.01
 
 
-class Prices(NamedTuple):
+class SetPrices(NamedTuple):
     """The prices for each set of kinds, the set of kinds in bits: R sets, or one row for every set.
 
     Parameters
@@ -45,7 +45,7 @@ class Prices(NamedTuple):
         return len(self.time) > 1
 
 
-def prices_of(problem: Problem, relaxation: Relaxation) -> Prices:
+def prices_of(problem: Problem, relaxation: Relaxation) -> SetPrices:
     """Return prices for every set of kinds; one row, those of the relaxation, if the sets are too many."""
     kinds, work = len(problem.count), problem.work()
     present = np.ones((1, kinds), dtype=bool)
@@ -56,7 +56,7 @@ def prices_of(problem: Problem, relaxation: Relaxation) -> Prices:
     return _priced(problem, work, present, time, memory, ROUNDS)
 
 
-def prices_within(problem: Problem, prices: Prices, load: float) -> Prices:
+def prices_within(problem: Problem, prices: SetPrices, load: float) -> SetPrices:
     """Return prices for stages of at most this load: kinds on which a supernode takes more do not count."""
     work = problem.work()
     fits = np.where(work <= load, work, np.inf)
@@ -67,13 +67,13 @@ def prices_within(problem: Problem, prices: Prices, load: float) -> Prices:
 
 def _priced(
     problem: Problem, work: Floats, present: Bools, time: Floats, memory: Floats, rounds: int
-) -> Prices:
+) -> SetPrices:
     """Return the prices with the weights that follow, improved where time alone has prices."""
     if len(present) > 1 and not memory.any():
         best, steps = time.copy(), np.geomspace(FIRST_STEP, LAST_STEP, rounds)
         improve_prices(time.copy(), best, np.ascontiguousarray(work), problem.count, present, steps)
         time = best
-    return Prices(present, time, memory, _costs(time, memory, work, problem.size, present).min(axis=1))
+    return SetPrices(present, time, memory, _costs(time, memory, work, problem.size, present).min(axis=1))
 
 
 def _costs(time: Floats, memory: Floats, work: Floats, size: Floats, present: Bools) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.linear import LinearSearch
-from partitioner.methods.dp.many_kinds.levels import Answer, LevelSearch
+from partitioner.methods.dp.many_kinds.levels import LevelAnswer, LevelSearch
 from partitioner.methods.dp.pipeline.turned import turned_chain, turned_stages
 from partitioner.methods.dp.search import UNLIMITED, Stopped
 from partitioner.methods.loads import value_of
@@ -99,7 +99,7 @@ class ManyKindsSearch:
             answer = self._ask(way, load, width, exact=True)
             high = self.linear.value if answer.complete else load
 
-    def _ask(self, way: LevelSearch, load: float, width: int, exact: bool = False) -> Answer:
+    def _ask(self, way: LevelSearch, load: float, width: int, exact: bool = False) -> LevelAnswer:
         """Narrow the bracket by a search for a threshold."""
         answer = way.find(load, width, exact)
         if answer.stages is not None:
@@ -145,15 +145,24 @@ def unit_of(problem: ChainProblem) -> float:
     return float(np.gcd.reduce(each.astype(np.int64)))
 
 
+def pays_for_nets(problem: ChainProblem) -> bool:
+    """Return whether some present kind pays for transfers, and some net has a cost."""
+    return bool(problem.pays[problem.count > 0].any() and problem.nets.cost.any())
+
+
 def _plain(problem: ChainProblem) -> ChainProblem:
-    """Return the problem without transfer factors if no present kind pays or no net has a cost."""
-    if problem.pays[problem.count > 0].any() and problem.nets.cost.any():
-        return problem
-    return replace(problem, transfer_factor=np.zeros_like(problem.transfer_factor))
+    """Return the problem without transfer factors if no stage pays."""
+    free = np.zeros_like(problem.transfer_factor)
+    return problem if pays_for_nets(problem) else replace(problem, transfer_factor=free)
 
 
 def improve(linear: LinearSearch[ChainProblem], relaxation: Relaxation, settings: Settings) -> None:
-    """Improve the chain and the bound of `linear`; if no chain keeps to the limits, the bound is infinite."""
-    search = ManyKindsSearch(linear, relaxation, settings)
-    search.run()
+    """Improve the chain and the bound of `linear`; an infinite bound says that there is no chain.
+
+    The bound stays as it is if free nodes were merged at the risk of losing the optimum.
+    """
+    known = linear.bound
+    ManyKindsSearch(linear, relaxation, settings).run()
     linear.affordable = linear.problem  # this search leaves out no device
+    if not linear.problem.lossless:
+        linear.bound = known
