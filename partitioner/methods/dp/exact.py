@@ -46,15 +46,27 @@ def _solve_kinds(problem: ChainProblem, settings: Settings) -> Outcome:
         return no_split(problem) if np.isinf(linear.bound) else linear.outcome()
     lattice = lattice_within(problem, settings)
     if lattice is not None:
-        return _search(problem, replace(relaxation, bound=linear.bound), lattice, linear, settings)
-    if problem.coarser is not None:
+        relaxation = replace(relaxation, bound=linear.bound)
+        if not (many and paid):
+            return _search(problem, relaxation, lattice, linear, settings)
+        outcome = _search(problem, relaxation, lattice, linear, _half(settings))
+        if outcome.infeasible or outcome.stop_reason in ("optimal", "gap") or settings.expired:
+            return outcome
+        linear.stages, linear.value, linear.bound = outcome.parts, outcome.value, outcome.bound
+    if lattice is None and problem.coarser is not None:
         coarse = _solve_kinds(problem.coarser, replace(settings, incumbent=None))
         if coarse.infeasible or coarse.value <= min(linear.value, UNLIMITED):
             return coarse
         linear.bound = max(linear.bound, coarse.bound)
     if many and paid and _ended_by_levels(linear, relaxation, settings):
         return no_split(problem) if np.isinf(linear.bound) else linear.outcome()
-    return linear.outcome(too_many(problem, settings))
+    return linear.outcome(too_many(problem, settings) if lattice is None else "")
+
+
+def _half(settings: Settings) -> Settings:
+    """Return the settings with half of the time that is left."""
+    left = settings.seconds_left
+    return settings if left is None else settings.within(left / 2)
 
 
 def _ended_by_levels(linear: LinearSearch[ChainProblem], relaxation: Relaxation, settings: Settings) -> bool:

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.bounds.relaxation import HUGE
 
 STEEPEST = 4.0  # times the mean load, above which a load raises its price no faster
 
@@ -59,3 +60,17 @@ def improve_prices(price, best, work, count, present, steps):
                 excess = min(load[k] * members / mean, STEEPEST) - 1.0
                 if present[row, k]:
                     price[row, k] *= math.exp(steps[e] * excess)
+
+
+@njit(cache=True, nogil=True)
+def fill_weights(price, memory_price, work, size, present, weight):
+    """Write the least cost of each supernode on any kind of each set, infinity if none may run it."""
+    kinds, n = work.shape
+    for row in range(len(price)):
+        for v in range(n):
+            least = np.inf
+            for k in range(kinds):
+                if present[row, k] and work[k, v] < np.inf:
+                    cost = min(work[k, v] * price[row, k], HUGE) + memory_price[row, k] * size[v]
+                    least = min(least, cost)
+            weight[row, v] = least

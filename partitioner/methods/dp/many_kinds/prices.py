@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import HUGE, Relaxation
-from partitioner.methods.dp.many_kinds.price_kernel import improve_prices
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.many_kinds.price_kernel import fill_weights, improve_prices
 from partitioner.problem.arrays import Bools, Floats
 from partitioner.problem.problem import Problem
 
-MOST_ENTRIES = 400_000  # sets x kinds x supernodes; above that there is one row of prices for all sets
+MOST_ENTRIES = 20_000_000  # sets x kinds x supernodes; above that there is one row of prices for all sets
 ROUNDS, FURTHER_ROUNDS = 150, 40
+EFFORT, FURTHER_EFFORT = 60_000_000, 16_000_000  # entries x rounds
 FIRST_STEP, LAST_STEP = 0.3, 0.01
 
 
@@ -53,7 +54,8 @@ def prices_of(problem: Problem, relaxation: Relaxation) -> SetPrices:
         present = (np.arange(1 << kinds)[:, None] >> np.arange(kinds)) & 1 == 1
     time = np.tile(relaxation.time_price, (len(present), 1))
     memory = np.tile(relaxation.memory_price, (len(present), 1))
-    return _priced(problem, work, present, time, memory, ROUNDS)
+    rounds = min(ROUNDS, EFFORT // (len(present) * work.size))
+    return _priced(problem, work, present, time, memory, rounds)
 
 
 def prices_within(problem: Problem, prices: SetPrices, load: float) -> SetPrices:
@@ -62,22 +64,19 @@ def prices_within(problem: Problem, prices: SetPrices, load: float) -> SetPrices
     fits = np.where(work <= load, work, np.inf)
     if (fits == work).all():
         return prices
-    return _priced(problem, fits, prices.present, prices.time, prices.memory, FURTHER_ROUNDS)
+    rounds = min(FURTHER_ROUNDS, FURTHER_EFFORT // (len(prices.present) * work.size))
+    return _priced(problem, fits, prices.present, prices.time, prices.memory, rounds)
 
 
 def _priced(
     problem: Problem, work: Floats, present: Bools, time: Floats, memory: Floats, rounds: int
 ) -> SetPrices:
     """Return the prices with the weights that follow, improved where time alone has prices."""
+    work = np.ascontiguousarray(work)
     if len(present) > 1 and not memory.any():
         best, steps = time.copy(), np.geomspace(FIRST_STEP, LAST_STEP, rounds)
-        improve_prices(time.copy(), best, np.ascontiguousarray(work), problem.count, present, steps)
+        improve_prices(time.copy(), best, work, problem.count, present, steps)
         time = best
-    return SetPrices(present, time, memory, _costs(time, memory, work, problem.size, present).min(axis=1))
-
-
-def _costs(time: Floats, memory: Floats, work: Floats, size: Floats, present: Bools) -> Floats:
-    """Return the cost of each supernode on each kind of each set, shape (R, K, n)."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        cost = np.minimum(time[:, :, None] * work, HUGE) + memory[:, :, None] * size
-    return np.where(present[:, :, None] & np.isfinite(work), cost, np.inf)
+    weight = np.empty((len(present), problem.n))
+    fill_weights(time, memory, work, problem.size, present, weight)
+    return SetPrices(present, time, memory, weight)

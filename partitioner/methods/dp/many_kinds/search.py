@@ -21,6 +21,8 @@ from partitioner.problem.variants import ChainProblem
 
 FIRST_WIDTH, WIDER = 100, 5
 FINE = 0.001  # of the value: the least step below it where loads have no unit
+WIDE = 0.02  # of the value: intervals that are halved
+LATER = 0.1  # of the value: how far below it searches look after the first ones
 TRIALS = 3  # searches of one width that aim at a better bound
 LARGEST_WHOLE = 2.0**50
 SLACK = 1e-6
@@ -81,13 +83,23 @@ class ManyKindsSearch:
             return
 
     def _descend(self, way: LevelSearch, width: int) -> None:
-        """Look for better chains, by larger steps after each success, until the least step fails."""
-        step = 0
+        """Look for better chains until a search that aims just below the value fails.
+
+        While the interval from the largest threshold that failed up to the value is wide, it is halved.
+        """
+        step, low = 0, self.linear.bound
+        if width > FIRST_WIDTH:
+            low = max(low, (1 - LATER) * self.linear.value)
         while not self.done:
-            answer = self._ask(way, self._below(step), width)
-            if answer.stages is None and not answer.complete and step == 0:
+            value, last = self.linear.value, self._below(0)
+            halved = WIDE * value < value - low < np.inf and (step or width == FIRST_WIDTH)
+            load = self._whole((low + value) / 2) if halved else self._below(step)
+            load = load if load > low else last
+            answer = self._ask(way, load, width)
+            if answer.stages is None and not answer.complete and load >= last:
                 return
             step = 0 if answer.stages is None else step + 1
+            low = self.linear.bound if answer.complete else low if answer.stages else load
 
     def _raise(self, way: LevelSearch, width: int) -> None:
         """Look for thresholds that no chain meets, where no level has to leave out a chain to find that."""
@@ -105,6 +117,8 @@ class ManyKindsSearch:
         if answer.stages is not None:
             problem, stages = self.linear.problem, answer.stages
             stages = turned_stages(stages, problem.n) if way is self.ways[1] else stages
+            if value_of(problem, stages) >= self.linear.value:  # by rounding
+                return LevelAnswer(None, False)
             self.linear.stages, self.linear.value = stages, value_of(problem, stages)
         elif answer.complete:
             self._prove(load)
