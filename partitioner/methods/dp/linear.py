@@ -27,7 +27,7 @@ from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
 
 STEP_BUDGET = 600_000_000
-MOST_SINGLE_KINDS = 12
+MOST_SINGLE_KINDS = 10
 Chain = TypeVar("Chain", bound=ChainProblem)
 Judged = TypeVar("Judged", bound=ChainProblem, contravariant=True)
 

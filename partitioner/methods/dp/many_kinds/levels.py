@@ -30,7 +30,7 @@ from partitioner.workload.devices import COMMUNICATION_MODELS
 
 SLICE = 2_000_000  # extensions that may be made between two readings of the clock
 MOST_KNOWN = 8  # thresholds whose prices are kept
-MOST_CHAINS = 60_000_000  # partial chains that are extended in all searches of a run
+MOST_CHAINS = 6_000_000  # partial chains that are extended in all searches of a run without a time limit
 
 
 class LevelTrace(NamedTuple):
@@ -107,6 +107,12 @@ class LevelSearch:
                 return LevelAnswer(None, complete)
         return LevelAnswer(_stages(history), complete)
 
+    @property
+    def _exhausted(self) -> bool:
+        """Whether the chains are too many for a run that counts them."""
+        counted = self.settings.deadline is None or self.settings.deterministic
+        return counted and self.chains > MOST_CHAINS
+
     def _threshold(self, load: float) -> Threshold:
         """Return the arrays of a threshold; its prices know which supernodes no longer fit a kind."""
         if load not in self.known:
@@ -123,7 +129,7 @@ class LevelSearch:
         slots = np.full(_table_size(new.room), -1, np.int32)
         at = count = 0
         while at < old.room:
-            if self.settings.expired or self.chains > MOST_CHAINS:
+            if self.settings.expired or self._exhausted:
                 raise Stopped
             end = min(at + SLICE // least + 1, old.room)
             reached, count = expand(self.network, bar, old, at, end, new, count, slots, closed, last)

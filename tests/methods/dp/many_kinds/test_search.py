@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from partitioner import DeviceKind, Devices, Graph, WorkloadError, solve
+from partitioner import Devices, Graph, WorkloadError
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.many_kinds import levels, search
@@ -111,17 +111,6 @@ def test_a_tiny_memory_budget_keeps_bounds_true(seeds: range) -> None:
         many.run()
         assert many.linear.bound <= best * (1 + 1e-9) + 1e-12, seed
         assert many.linear.value >= best * (1 - 1e-9), seed
-
-
-def test_a_kind_for_every_device_needs_no_table_of_all_sets() -> None:
-    """Forty kinds of one device on forty nodes in a row: 2**40 sets of devices."""
-    rng = np.random.default_rng(3)
-    names = [f"kind {k}" for k in range(40)]
-    times = {name: rng.integers(1, 9, 40).astype(float) for name in names}
-    graph = Graph.from_arrays(times, [(v, v + 2) for v in range(38)])
-    devices = Devices(tuple(DeviceKind(name, 1) for name in names))
-    plan = solve(graph, devices, time_limit=2, memory_budget=2**28)
-    assert plan.value <= 3
 
 
 @pytest.mark.parametrize(
