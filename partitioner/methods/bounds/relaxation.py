@@ -23,6 +23,7 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem
 
 ROUNDS = 3
+MOST_MOVES = 36  # multipliers x rounds: fewer rounds where there are many kinds
 HUGE = 1e300
 STEPS = [
     np.concatenate(([0.0], base ** np.arange(-reach, reach + 1.0)))
@@ -87,7 +88,8 @@ def relax(problem: Problem) -> Relaxation:
     price = np.concatenate((np.ones(kinds), np.zeros(kinds)))
     best = _dual(problem, each, price, scale)
     movable = _movable(problem)
-    for _ in range(ROUNDS if len(movable) > 1 else 0):
+    rounds = min(ROUNDS, max(1, MOST_MOVES // max(len(movable), 1)))
+    for _ in range(rounds if len(movable) > 1 else 0):
         for steps in STEPS:
             for k in movable:
                 best, price = _best_step(problem, each, price, scale, k, steps, best)

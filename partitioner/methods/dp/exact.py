@@ -9,15 +9,19 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.anytime.search import patient, solve_beyond
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
+from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel, LinearSearch, best_linear
-from partitioner.methods.dp.search import Bracket
-from partitioner.methods.dp.table import ChainTables, state_bytes
+from partitioner.methods.dp.many_kinds.search import improve, pays_for_nets
+from partitioner.methods.dp.search import UNLIMITED, Bracket
+from partitioner.methods.dp.table import ChainTables, state_bytes, state_count
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem
 
 COVERS_PER_IDEAL = 12
 IDEALS_PER_SECOND = 1_000_000
 NEAR = 1.15
+MANY_KINDS, FEW_IDEALS, SMALL_TABLE = 3, 2_000, 200_000
+QUICK_ORDERS = 2  # of the first chains where the search over many kinds of devices follows
 
 
 def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
@@ -25,24 +29,76 @@ def solve_exact(problem: ChainProblem, settings: Settings) -> Outcome:
 
     Else the best linear chain (:mod:`partitioner.methods.dp.linear`) is where the anytime search
     (:mod:`partitioner.methods.dp.anytime`) starts, which goes on until the time limit.
+    With many kinds of devices the search of :mod:`partitioner.methods.dp.many_kinds` comes first.
     """
+    return with_merged_kinds(_solve_kinds, problem, settings)
+
+
+def _solve_kinds(problem: ChainProblem, settings: Settings) -> Outcome:
+    """Return the best chain where no two kinds are identical."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
-    linear = best_linear(problem, relaxation, settings)
+    many, paid = has_many_kinds(problem, settings), pays_for_nets(problem)
+    quick = replace(settings, orders=min(settings.orders, QUICK_ORDERS))
+    linear = best_linear(problem, relaxation, quick if many and not paid else settings)
     if linear.closed or settings.expired:
         return linear.outcome()
+    if many and not paid:
+        improve(linear, relaxation, settings)
+        if _decided(linear) or settings.expired:
+            return _outcome(linear)
     lattice = lattice_within(problem, settings)
-    if lattice is not None:
+    if lattice is None:
+        return _without_lattice(problem, relaxation, linear, settings, many and paid)
+    relaxation = replace(relaxation, bound=linear.bound)
+    if not (many and paid):
         return _search(problem, relaxation, lattice, linear, settings)
+    outcome = _search(problem, relaxation, lattice, linear, _half(settings))
+    if outcome.infeasible or outcome.stop_reason in ("optimal", "gap") or settings.expired:
+        return outcome
+    linear.stages, linear.value, linear.bound = outcome.parts, outcome.value, outcome.bound
+    improve(linear, relaxation, settings)
+    return _outcome(linear)
+
+
+def _without_lattice(
+    problem: ChainProblem,
+    relaxation: Relaxation,
+    linear: LinearSearch[ChainProblem],
+    settings: Settings,
+    by_levels: bool,
+) -> Outcome:
+    """Return the best chain found where the ideals do not fit; `by_levels` where kinds are many."""
     note = too_many(problem, settings)
     settings, coarse = patient(settings), None
     if problem.coarser is not None:
-        coarse = solve_exact(problem.coarser, replace(settings, incumbent=None))
+        coarse = _solve_kinds(problem.coarser, replace(settings, incumbent=None))
         if coarse.infeasible or meets(coarse.bound, coarse.value, settings.gap):
             return coarse
+        linear.bound = max(linear.bound, coarse.bound)
+    if by_levels:
+        improve(linear, relaxation, _half(settings))
+        if _decided(linear):
+            return _outcome(linear)
     fine = solve_beyond(problem, relaxation, linear, settings, note)
     return fine if coarse is None or fine.value <= coarse.value else replace(coarse, bound=fine.bound)
+
+
+def _decided(linear: LinearSearch[ChainProblem]) -> bool:
+    """Whether the gap is closed, or it is proven that there is no chain."""
+    return linear.closed or bool(np.isinf(linear.bound))
+
+
+def _outcome(linear: LinearSearch[ChainProblem]) -> Outcome:
+    """Return the outcome of a search that ends here."""
+    return no_split(linear.problem) if np.isinf(linear.bound) else linear.outcome()
+
+
+def _half(settings: Settings) -> Settings:
+    """Return the settings with half of the time that is left."""
+    left = settings.seconds_left
+    return settings if left is None else settings.within(left / 2)
 
 
 def _search(
@@ -78,6 +134,14 @@ def _search(
             "linear_value": linear.value,
         },
     )
+
+
+def has_many_kinds(problem: ChainProblem, settings: Settings) -> bool:
+    """Whether there are three kinds of devices or more, and a table over all ideals is not small."""
+    if (problem.count > 0).sum() < MANY_KINDS:
+        return False
+    limit = min(FEW_IDEALS, SMALL_TABLE // state_count(problem))
+    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired) is None
 
 
 def _stop_reason(proven: bool, bracket: Bracket) -> str:

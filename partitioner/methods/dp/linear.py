@@ -17,6 +17,7 @@ from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp import table
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
 from partitioner.methods.dp.ideals import Lattice, chain_lattice
+from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.search import Bracket, ChainSearch
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
@@ -26,6 +27,7 @@ from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
 
 STEP_BUDGET = 600_000_000
+MOST_SINGLE_KINDS = 10
 Chain = TypeVar("Chain", bound=ChainProblem)
 Judged = TypeVar("Judged", bound=ChainProblem, contravariant=True)
 
@@ -66,6 +68,11 @@ PLAIN: ChainModel[ChainProblem] = ChainModel(
 
 def solve_linear(problem: ChainProblem, settings: Settings) -> Outcome:
     """Find the best chain over linear orders, with a bound that holds for every split: method ``dpl``."""
+    return with_merged_kinds(_solve_kinds, problem, settings)
+
+
+def _solve_kinds(problem: ChainProblem, settings: Settings) -> Outcome:
+    """Return the best chain over linear orders where no two kinds are identical."""
     relaxation = relax(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
@@ -142,7 +149,7 @@ class LinearSearch(Generic[Chain]):
         notes = [note] if note else []
         if not np.array_equal(used, self.problem.count):
             counts = ", ".join(map(str, used))
-            notes.append(f"at most {counts} devices of each kind were considered, to fit the memory budget")
+            notes.append(f"at most {counts} devices of each kind were considered, to keep the table small")
         statistics = {"orders": self.orders, "steps": self.steps}
         return Outcome(
             self.problem, self.stages, self.value, bound, stop,
@@ -200,6 +207,7 @@ def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) 
 def _affordable(problem: Chain, relaxation: Relaxation, budget: int, model: ChainModel[Chain]) -> Chain:
     """Return the problem with fewer devices, so that a table over one order fits the memory budget.
 
+    Of kinds with one device at most :data:`MOST_SINGLE_KINDS` are kept, because they double the table each.
     Slow devices are left out first; none is left out if every device must be used.
     """
     if problem.limits.all_devices:
@@ -207,4 +215,6 @@ def _affordable(problem: Chain, relaxation: Relaxation, budget: int, model: Chai
     count = problem.count.copy()
     while model.state_bytes(replace(problem, count=count)) * (problem.n + 1) > budget and count.max() > 1:
         count[np.where(count > 1, relaxation.time_price, np.inf).argmin()] //= 2
+    while (count == 1).sum() > MOST_SINGLE_KINDS:
+        count[np.where(count == 1, relaxation.time_price, np.inf).argmin()] = 0
     return replace(problem, count=count)

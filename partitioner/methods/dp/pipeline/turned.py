@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,10 +12,21 @@ from partitioner.methods.method import Part
 from partitioner.problem.arrays import Ints, Rows, rows_of
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.problem import Nets
-from partitioner.problem.variants import PipelineProblem
+from partitioner.problem.variants import ChainProblem, PipelineProblem
+
+AnyChain = TypeVar("AnyChain", bound=ChainProblem)
 
 
 def turned(problem: PipelineProblem) -> PipelineProblem:
+    """Return the problem with every edge of precedence reversed, as :func:`turned_chain` does."""
+    return replace(
+        turned_chain(problem),
+        pipeline=_turned_pipeline(problem.pipeline),
+        relaxed_pipeline=problem.relaxed_pipeline and _turned_pipeline(problem.relaxed_pipeline),
+    )
+
+
+def turned_chain(problem: AnyChain) -> AnyChain:
     """Return the problem with every edge of precedence reversed; supernode v becomes n - 1 - v.
 
     Its chains are those of the problem with the last stage first. Its `coarser` is None.
@@ -33,8 +45,6 @@ def turned(problem: PipelineProblem) -> PipelineProblem:
         relaxed_allowed=problem.relaxed_allowed[:, ::-1].copy(),
         coarser=None,
         output=problem.output[::-1].copy(),
-        pipeline=_turned_pipeline(problem.pipeline),
-        relaxed_pipeline=problem.relaxed_pipeline and _turned_pipeline(problem.relaxed_pipeline),
     )
 
 
