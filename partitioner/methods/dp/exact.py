@@ -12,7 +12,7 @@ from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.many_kinds.search import improve, pays_for_nets
-from partitioner.methods.dp.search import UNLIMITED, Bracket
+from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import ChainTables, state_bytes, state_count
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem

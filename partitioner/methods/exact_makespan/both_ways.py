@@ -15,7 +15,7 @@ from partitioner.methods.exact_makespan.steps import list_steps
 from partitioner.methods.exact_makespan.store import new_store
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.timing import makespan
-from partitioner.methods.list_scheduling.unit import unit_of
+from partitioner.methods.list_scheduling.unit import time_unit
 from partitioner.methods.method import ROUNDING, Settings, meets
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes
@@ -44,7 +44,7 @@ class SearchBothWays:
         self.tasks, self.settings = problem.tasks, settings
         self.best: Found | None = None
         self.best_value = self.value = np.inf
-        self.bound, self.unit = bound, unit_of(self.tasks)
+        self.bound, self.unit = bound, time_unit(self.tasks)
         self.steps, self.ended = 0, False
         self.most = _longest(self.tasks)
         memory = min(settings.memory_budget // 2, MOST_MEMORY)

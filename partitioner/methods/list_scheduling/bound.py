@@ -8,8 +8,9 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.path import best_times
 from partitioner.methods.list_scheduling.cuts import cut_bound
 from partitioner.methods.list_scheduling.ranks import bottom_level, top_level
-from partitioner.methods.list_scheduling.unit import rounded_up, unit_of
+from partitioner.methods.list_scheduling.unit import time_unit
 from partitioner.methods.list_scheduling.windows import windows
+from partitioner.methods.units import rounded_up
 from partitioner.problem.arrays import Floats
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes
@@ -43,7 +44,7 @@ def makespan_bound(problem: OperatorNodes) -> float:
     path = float((head + least + tail).max(initial=0.0))
     cut = cut_bound(tasks, least, head, tail) if tasks.n <= LARGEST else 0.0
     return rounded_up(
-        max(relaxation.bound, max(swept, path, cut, _grouped(tasks, head, tail)) * ROUNDING), unit_of(tasks)
+        max(relaxation.bound, max(swept, path, cut, _grouped(tasks, head, tail)) * ROUNDING), time_unit(tasks)
     )
 
 

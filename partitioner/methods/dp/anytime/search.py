@@ -16,12 +16,12 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.anytime.decide import Decider, Effort
-from partitioner.methods.dp.anytime.unit import rounded_up, unit_of
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.search import UNLIMITED
 from partitioner.methods.dp.table import state_count
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Outcome, Settings, meets
+from partitioner.methods.units import load_unit, rounded_up
 from partitioner.problem.variants import ChainProblem
 
 FIRST = Effort(steps=300_000, steps_each=300, stages_each=30)
@@ -105,7 +105,7 @@ class AnytimeSearch:
         settings: Settings,
     ) -> None:
         self.problem, self.settings = problem, settings
-        self.unit = unit_of(problem.relaxed())
+        self.unit = load_unit(problem.relaxed())
         self.bound = rounded_up(linear.bound, self.unit)
         self.value, self.stages = linear.value, linear.stages
         self.steps = self.attempts = 0

@@ -17,6 +17,7 @@ from partitioner.methods.dp.pipeline.turned import turned_chain, turned_stages
 from partitioner.methods.dp.search import UNLIMITED, Stopped
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Settings
+from partitioner.methods.units import load_unit
 from partitioner.problem.variants import ChainProblem
 
 FIRST_WIDTH, WIDER = 100, 5
@@ -24,7 +25,6 @@ FINE = 0.001  # of the value: the least step below it where loads have no unit
 WIDE = 0.02  # of the value: intervals that are halved
 LATER = 0.1  # of the value: how far below it searches look after the first ones
 TRIALS = 3  # searches of one width that aim at a better bound
-LARGEST_WHOLE = 2.0**50
 SLACK = 1e-6
 
 
@@ -50,7 +50,8 @@ class ManyKindsSearch:
 
     def __post_init__(self) -> None:
         problem = _plain(self.linear.problem)
-        self.unit = unit_of(problem)
+        unit = load_unit(problem)
+        self.unit = unit if unit.is_integer() else 0.0  # sums of whole numbers are exact
         if self.unit and np.isfinite(self.linear.bound):
             self.linear.bound = float(np.ceil(self.linear.bound / self.unit - SLACK) * self.unit)
         self.ways = [
@@ -147,16 +148,6 @@ class ManyKindsSearch:
             self.linear.bound = self.linear.value
         else:
             self.linear.bound = max(self.linear.bound, load + self.unit)
-
-
-def unit_of(problem: ChainProblem) -> float:
-    """Return a number of which all loads are multiples; 0 if times and transfers are not all integers."""
-    work = problem.work()
-    paid = np.multiply.outer(problem.transfer_factor[problem.pays], problem.nets.cost)
-    each = np.concatenate((work[np.isfinite(work)], paid.ravel()))
-    if not len(each) or (each != np.rint(each)).any() or each.sum() > LARGEST_WHOLE:
-        return 0.0
-    return float(np.gcd.reduce(each.astype(np.int64)))
 
 
 def pays_for_nets(problem: ChainProblem) -> bool:

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from partitioner import Devices, Graph, WorkloadError
+from partitioner import WorkloadError
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.many_kinds import levels, search
-from partitioner.methods.dp.many_kinds.search import ManyKindsSearch, unit_of
+from partitioner.methods.dp.many_kinds.search import ManyKindsSearch
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Settings
 from partitioner.methods.rules import obeys
@@ -111,13 +111,3 @@ def test_a_tiny_memory_budget_keeps_bounds_true(seeds: range) -> None:
         many.run()
         assert many.linear.bound <= best * (1 + 1e-9) + 1e-12, seed
         assert many.linear.value >= best * (1 - 1e-9), seed
-
-
-@pytest.mark.parametrize(
-    ("times", "cost", "unit"), [([4, 6, 10], 0, 2), ([4, 6, 10], 3, 1), ([4, 6.5, 2], 0, 0)]
-)
-def test_the_unit_divides_every_load(times: list[float], cost: float, unit: float) -> None:
-    graph = Graph.from_arrays({"accelerator": times}, [(0, 1)], cost=cost)
-    problem = contract(graph, Devices.accelerated(2))
-    assert isinstance(problem, ChainProblem)
-    assert unit_of(problem) == unit

@@ -8,18 +8,24 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph
-from partitioner.methods.dp.anytime.unit import rounded_up, unit_of
+from partitioner.methods.units import load_unit, rounded_up
 from partitioner.problem.variants import ChainProblem
 from tests.contracted import contract_to
 
 
 @pytest.mark.parametrize(
     ("times", "cost", "unit"),
-    [([6.0, 9.0], 0.0, 3.0), ([0.25, 1.5], 0.0, 0.25), ([6.0, 9.0], 0.5, 0.5), ([1 / 3, 1.0], 0.0, 0.0)],
+    [
+        ([6.0, 9.0], 0.0, 3.0),
+        ([0.25, 1.5], 0.0, 0.25),
+        ([6.0, 9.0], 0.5, 0.5),
+        ([1 / 3, 1.0], 0.0, 0.0),
+        ([4.0, 6.5, 2.0], 3.0, 0.5),
+    ],
 )
 def test_units(times: list[float], cost: float, unit: float) -> None:
     graph = Graph.from_arrays({"accelerator": times}, [(0, 1)], cost)
-    assert unit_of(contract_to(ChainProblem, graph, Devices.accelerated(2))) == pytest.approx(unit)
+    assert load_unit(contract_to(ChainProblem, graph, Devices.accelerated(2))) == pytest.approx(unit)
 
 
 def test_multiples_stay_as_they_are() -> None:
