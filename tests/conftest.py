@@ -27,6 +27,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
     return ByFolder(config, log)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the doctests slow whose kernels compile for long."""
+    for item in items:
+        if item.name in SLOW_DOCTESTS:
+            item.add_marker(pytest.mark.slow)
+
+
+SLOW_DOCTESTS = ("partitioner.planning.splitting.operations.split_operations",)
 SHARED = Path(__file__).parents[2] / "shared" / "workloads"
 
 

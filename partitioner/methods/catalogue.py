@@ -14,7 +14,7 @@ PLANNERS = (
         ("throughput", "gpipe"),
         ("chain",),
         ("numba",),
-        "optimal if the ideals fit in memory, else searches until the time limit, with a lower bound",
+        "optimal if the ideals fit in memory, else the best chain found in the time, with a lower bound",
         ("limits",),
         features_for=("gpipe",),
     ),

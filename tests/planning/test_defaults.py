@@ -33,7 +33,7 @@ def test_every_objective_alone_chooses_a_method(objective: Objective) -> None:
         ("gpipe", {}, "dp"),
         ("latency", {}, "latency_ip"),
         ("batch", {"microbatches": 4}, "pipeline"),
-        ("makespan", {}, "portfolio"),
+        ("makespan", {}, "exact"),
         ("makespan", {"schedule": "inference", "microbatches": 4}, "simulated"),
     ],
 )

@@ -73,6 +73,11 @@ def test_makespans_count_both_passes_one_after_the_other() -> None:
     again = evaluate(graph, devices, plan.placement, "makespan", execution_order=plan.execution_order)
     assert (again.value, again.notes) == (15.0, (ADDED,))
     assert evaluate(graph, devices, plan.placement, "makespan").value == 15.0
+
+
+@pytest.mark.slow
+def test_split_operations_adds_the_passes_too() -> None:
+    graph, devices = two_layers(), Devices.accelerated(2)
     assert split_operations(graph, devices, {}, data_parallel=False).plan.value == 15.0
 
 

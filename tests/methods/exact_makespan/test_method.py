@@ -43,6 +43,7 @@ def on_one_device(problem: OperatorNodes, settings: Settings) -> Outcome:
     return timed(problem, settings, found, 0.0)
 
 
+@pytest.mark.slow
 def test_it_proves_what_the_portfolio_leaves_open() -> None:
     graph, devices = forked(12), Devices.accelerated(3)
     before = solve(graph, devices, "makespan", method="portfolio", transfers=SLOPE)

@@ -26,6 +26,8 @@ from partitioner import (
 )
 from tests.methods.list_scheduling.fastt.plain_splits import random_model, search
 
+pytestmark = pytest.mark.slow  # the kernels compile for 30 s
+
 BATCH = Dimension("batch")
 
 

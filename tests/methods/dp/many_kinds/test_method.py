@@ -27,6 +27,8 @@ from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value
 from tests.random_workloads import uneven_workload
 
+pytestmark = pytest.mark.slow
+
 WORKERS = Path(FOLDER, "alwabp")
 
 
