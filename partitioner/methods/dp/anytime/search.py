@@ -8,9 +8,7 @@ decide is left behind in its round only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
-from itertools import count
 
 import numpy as np
 
@@ -26,10 +24,11 @@ from partitioner.problem.variants import ChainProblem
 
 FIRST = Effort(steps=300_000, steps_each=300, stages_each=30)
 GROWTH = Effort(steps=3, steps_each=2, stages_each=2)
+HIGHEST = Effort(steps=10**15, steps_each=10**9, stages_each=100_000)
 CLOSE = 1e-4  # a narrower bracket is not halved again in the same round
 PATIENCE = 60.0  # seconds of a run without a time limit
 MOST, VECTORS = 20_000, 1_000_000  # supernodes, and vectors of used devices, of problems that are searched
-ROUNDS = 5  # of a run whose work must not depend on the clock
+ROUNDS, MOST_ROUNDS = 5, 24  # of a run whose work must not depend on the clock, and of any run
 
 
 def solve_beyond(
@@ -52,7 +51,7 @@ def solve_beyond(
     """
     search = AnytimeSearch(problem, relaxation, linear, settings)
     if problem.n <= MOST and state_count(problem) <= VECTORS:
-        search.run(range(ROUNDS) if settings.deterministic else count())
+        search.run(ROUNDS if settings.deterministic else MOST_ROUNDS)
     proven = meets(search.bound, search.value)
     return Outcome(
         problem,
@@ -122,14 +121,15 @@ class AnytimeSearch:
         """Whether the gap is closed or a limit is reached."""
         return self.closed or self.settings.expired or self.steps > self.settings.step_limit
 
-    def run(self, rounds: Iterable[int]) -> None:
+    def run(self, rounds: int) -> None:
         """Search until the gap is closed, nothing better can be found, or the run must end."""
         effort = FIRST
-        for number in rounds:
+        for number in range(rounds):
             self._round(number, effort)
             if self.over or self._finish(number, effort):
                 return
-            effort = Effort(*(one * other for one, other in zip(effort, GROWTH, strict=True)))
+            grown = (one * other for one, other in zip(effort, GROWTH, strict=True))
+            effort = Effort(*map(min, grown, HIGHEST))
 
     def _round(self, number: int, effort: Effort) -> None:
         """Halve the bracket, whose lower end is the highest threshold at which this round found nothing."""
