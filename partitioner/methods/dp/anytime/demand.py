@@ -37,7 +37,7 @@ class DemandSource:
         capacity = self.relaxation.capacity(threshold, self.left, self.problem.memory)
         capacity += SLACK * (self.relaxation.weight.sum() + capacity)
         shares = device_shares(self.problem, threshold)
-        devices = self.left.sum(axis=1) * (1 + SLACK)
+        devices = self.left.sum(axis=1) + SLACK * (self.problem.n + self.problem.count.sum())
         return Demand(
             threshold=threshold,
             weight=np.vstack((self.relaxation.weight, shares)),
