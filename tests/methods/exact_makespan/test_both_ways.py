@@ -18,7 +18,7 @@ from tests.oracle_paper_makespan import paper_makespan
 from tests.random_tasks import task_cases
 
 CLOSE = 1e-9
-SLOW = [pytest.param(first, 250, marks=pytest.mark.slow) for first in range(1_000, 4_000, 250)]
+SLOW = [pytest.param(first, 250, marks=pytest.mark.slow) for first in range(1_000, 3_000, 250)]
 
 
 def searched(graph: Graph, devices: Devices, transfers: Transfers) -> SearchBothWays:

@@ -22,7 +22,7 @@ from tests.methods.slow_parameters import slow
 from tests.oracle import best_chain_value
 from tests.random_workloads import fitted, uneven_workload
 
-SLICES = (40, 600, 1200, 1800, 2400, 3120)
+SLICES = (40, 600, 1200, 1800)
 NOTHING = Settings()
 
 
@@ -64,7 +64,7 @@ def test_equals_exhaustive_search(seeds: range) -> None:
     assert len(seeds) // 2 < feasible
 
 
-@pytest.mark.parametrize("seeds", [range(5000, 5025), slow(range(5025, 6500))])
+@pytest.mark.parametrize("seeds", [range(5000, 5025), slow(range(5025, 5600))])
 def test_each_direction_alone_decides_about_thresholds(seeds: range) -> None:
     """At the optimum a chain is found, just below it none, forwards and backwards."""
     for seed in seeds:
@@ -78,7 +78,7 @@ def test_each_direction_alone_decides_about_thresholds(seeds: range) -> None:
             assert below.stages is None and below.complete, seed
 
 
-@pytest.mark.parametrize("seeds", [range(8000, 8025), slow(range(8025, 9500))])
+@pytest.mark.parametrize("seeds", [range(8000, 8025), slow(range(8025, 8600))])
 def test_narrow_levels_keep_bounds_true(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one or three chains a level and few in all: never below the oracle, the bound never above."""
     monkeypatch.setattr(search, "FIRST_WIDTH", 1)

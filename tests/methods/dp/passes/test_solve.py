@@ -16,7 +16,7 @@ from tests.random_limits import FIELDS, random_constraints, with_layers
 from tests.random_problems import cases
 from tests.random_workloads import uneven_workload
 
-BORDERS = (25, *range(400, 4001, 400))
+BORDERS = (25, *range(400, 3201, 400))
 
 
 def workload(seed: int, most_nodes: int, most_devices: int) -> tuple[Graph, Devices] | None:
