@@ -64,6 +64,7 @@ def test_the_cache_is_in_a_temporary_folder_then(unwritable: Path, tmp_path: Pat
     assert str(temporary) in first[2]
 
 
+@pytest.mark.slow
 def test_without_such_a_folder_there_is_no_cache(unwritable: Path, tmp_path: Path) -> None:
     """One that others may write to is refused: code is loaded from it."""
     temporary = tmp_path / "temporary"
@@ -96,13 +97,8 @@ print(twice({name}(2.0)), sum(twice.stats.cache_hits.values()))
 """
 
 
-@pytest.mark.parametrize(
-    ("names", "hits"),
-    [
-        (["Old", "New"], "00"),
-        pytest.param(["Old", "Old", "New", "New"], "0101", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("names", "hits"), [(["Old", "New"], "00"), (["Old", "Old", "New", "New"], "0101")])
 def test_a_cache_that_names_a_class_of_an_earlier_version_is_ignored(
     names: list[str], hits: str, tmp_path: Path
 ) -> None:

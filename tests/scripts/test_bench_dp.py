@@ -70,6 +70,7 @@ def test_a_reference_program_that_cannot_be_run(chain_file: Path) -> None:
     assert "PermissionError" in run_reference(chain_file, chain_file, 60).failure
 
 
+@pytest.mark.slow
 def test_ours_and_theirs_are_run_in_turn(tmp_path: Path, chain_file: Path) -> None:
     result = measure(chain_file, "dp", 2, Reference(answering(tmp_path, BEST), 60))
     assert result.value == BEST and result.proven and result.good

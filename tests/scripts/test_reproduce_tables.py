@@ -232,11 +232,13 @@ def test_text_has_a_line_for_the_paper_only_where_there_is_one(
     assert "layer graphs, training" in out.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "seconds", "gap_below"),
     [
         (FLAT, 2, 1.0),
-        *(pytest.param(layout, 20, 0.01 + 1e-9, marks=pytest.mark.slow) for layout in (FLAT, PUBLIC)),
+        (FLAT, 20, 0.01 + 1e-9),
+        (PUBLIC, 20, 0.01 + 1e-9),
     ],
     indirect=["folder"],
 )
@@ -264,7 +266,8 @@ def test_table_1_goes_on_with_integer_programs(
     assert isinstance(found["free by"][0], str)
 
 
-@pytest.mark.parametrize("folder", [FLAT, pytest.param(PUBLIC, marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", [FLAT, PUBLIC], indirect=True)
 def test_objectives_are_compared_on_training_workloads(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -351,6 +354,7 @@ def test_the_published_tables_are_reproduced(published: Path) -> None:
     assert max(map(len, as_text(tables, 80).splitlines())) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", ["latency/bert3_inference.json", "latency-inputs/OperatorGraphs/bert_l-3_inference.json"]
 )

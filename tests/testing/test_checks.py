@@ -172,6 +172,7 @@ def test_a_method_that_does_not_look_at_the_clock_ends_late() -> None:
         check_endings(named(place, may_miss=True))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_method_that_looks_at_the_deadline_alone_does_not_heed_the_event() -> None:
     def place(problem: Problem, settings: Settings) -> Outcome:

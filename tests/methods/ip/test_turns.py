@@ -46,7 +46,7 @@ def test_every_backend_ends_by_the_gap(backend: str) -> None:
     [
         slow("gpipe", {"split": "free", "gap": 0.1}),
         slow("throughput", {"split": "convex", "gap": 0.1, "workers": 2}),
-        ("latency", {"gap": 0.3}),
+        slow("latency", {"gap": 0.3}),
         slow("makespan", {"gap": 0.1}),
     ],
 )

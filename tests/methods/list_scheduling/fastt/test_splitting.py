@@ -40,7 +40,8 @@ def content(tasks: Tasks) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 120), pytest.param(1000, 2000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "count"), [(0, 120), (1000, 2000)])
 def test_arrays_are_the_tasks_of_the_rewritten_graph(first: int, count: int) -> None:
     """And of the graph that comes out, on graphs with kinds, factors, classes, passes and split twice."""
     channel = Dimension("channel", divides_input=False, divides_parameters=True)
