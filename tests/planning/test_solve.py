@@ -351,7 +351,12 @@ def test_every_split_of_a_method_can_be_asked_for_with_gpipe(split: str) -> None
     assert solve(graph, Devices.accelerated(2), "gpipe", method="single_device", split=split).value == 3.0
 
 
-def test_memory_is_added_up_before_any_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("objective", "options"), [("throughput", {}), ("makespan", {"schedule": "1f1b", "microbatches": 2})]
+)
+def test_memory_is_added_up_before_any_other_work(
+    objective: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A workload too large for all devices together is not contracted, with and without a schedule."""
 
     def contracted(request: Request) -> None:
@@ -359,6 +364,5 @@ def test_memory_is_added_up_before_any_other_work(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Request, "problem", contracted)
     instance = too_large()
-    for objective, options in (("throughput", {}), ("makespan", {"schedule": "1f1b", "microbatches": 2})):
-        with pytest.raises(InfeasibleError, match="the nodes take 9 together"):
-            solve(instance.graph, instance.devices, objective, **options)
+    with pytest.raises(InfeasibleError, match="the nodes take 9 together"):
+        solve(instance.graph, instance.devices, objective, **options)
