@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.placed import Placed, is_device
-from partitioner.evaluation.solution import REPLICAS_RULE
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Ints
 
@@ -37,16 +35,14 @@ class Replicas:
         return np.asarray(self.lead != np.arange(len(self.lead)))
 
 
-def replica_names(devices: Devices, replicas: Mapping[Any, Any]) -> tuple[str, ...]:
+def replica_names(devices: Devices, replicas: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the names of the further devices of all stages.
 
     Raises
     ------
     WorkloadError
-        If a value is not a sequence of names of devices.
+        If a value holds anything but names of devices.
     """
-    if not all(map(_is_list, replicas.values())):
-        raise WorkloadError([Flaw("replicas", "", shown(replicas), REPLICAS_RULE)])
     found = tuple(name for names in replicas.values() for name in names)
     wrong = [name for name in found if not is_device(devices, name)]
     if wrong:
@@ -82,7 +78,3 @@ def read_replicas(placed: Placed, replicas: Mapping[str, Sequence[str]]) -> Repl
     if flaws:
         raise WorkloadError(flaws)
     return Replicas(lead, np.bincount(lead, minlength=len(lead))[lead])
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from partitioner.base.argument_types import require_mapping
-from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.workload import workload_hash
@@ -36,7 +35,7 @@ class Solution:
     Raises
     ------
     WorkloadError
-        If `replicas` is not a mapping.
+        If `replicas` is not a mapping to sequences.
 
     Examples
     --------
@@ -51,7 +50,13 @@ class Solution:
     execution_order: tuple[NodeId, ...] | None = None
 
     def __post_init__(self) -> None:
-        require_mapping("replicas", self.replicas, REPLICAS_RULE)
+        found = self.replicas
+        if not isinstance(found, Mapping) or not all(map(_is_sequence, found.values())):
+            raise WorkloadError([Flaw("replicas", "", shown(found), REPLICAS_RULE)])
+
+
+def _is_sequence(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 @dataclass(frozen=True)

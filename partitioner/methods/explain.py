@@ -17,6 +17,7 @@ from partitioner.workload.pipeline_settings import Regime
 
 SECONDS = 10.0  # for all attempts together
 LEAST = 0.1  # seconds for one attempt
+ROUNDING = 1 + 1e-9  # of sums that are compared with limits
 
 
 def why_infeasible(
@@ -36,10 +37,9 @@ def why_infeasible(
     what = "no chain of stages" if problem.ordered else f"no {problem.split} split"
     if conflicting_constraints:
         return f"{what} obeys the limits; without {' or without '.join(conflicting_constraints)} there is one"
-    limit = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
-    total = float(graph.size.sum())
-    if total > limit:
-        return f"memory: the nodes take {total:,.6g} together, all devices hold {limit:,.6g}"
+    together = memory_conflict(graph, devices)
+    if together:
+        return together
     for kind in devices.kinds:
         only = _only_on(graph, devices, kind.name)
         need = float(graph.size[only].sum())
@@ -55,6 +55,24 @@ def why_infeasible(
         f"{what} obeys the limits: each device takes nodes that it may run within its memory, "
         "and a colour class stays together"
     )
+
+
+def memory_conflict(graph: Graph, devices: Devices) -> str:
+    """Return why the nodes exceed the memory of all devices together; empty if they do not.
+
+    Sizes are the same or larger without a constraint or a schedule, so leaving one out cannot help.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"accelerator": [1.0, 1.0]}, size=3.0)
+    >>> memory_conflict(graph, Devices.accelerated(1, memory=4.0))
+    'memory: the nodes take 6 together, all devices hold 4'
+    """
+    limit = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
+    total = float(graph.size.sum())
+    if total <= limit * ROUNDING:
+        return ""
+    return f"memory: the nodes take {total:,.6g} together, all devices hold {limit:,.6g}"
 
 
 def conflicting_constraints_of(

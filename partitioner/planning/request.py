@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from partitioner.base.clock import Clock
+from partitioner.base.errors import InfeasibleError
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.terms import Terms
 from partitioner.methods.expand import Placement
-from partitioner.methods.explain import conflicting_constraints_of
+from partitioner.methods.explain import conflicting_constraints_of, memory_conflict
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placer
@@ -63,10 +64,23 @@ class Request:
         """The constraints, resolved for each node."""
         return demands_of(self.workload.graph, self.workload.devices, self.options.regime.constraints)
 
+    @cached_property
     def fitted(self) -> Graph:
         """Return the graph with the times, sizes and limits that hold on the devices."""
         by_schedule = self.options.regime.schedule is not None
         return fit(self.workload.graph, self.workload.devices, self.demands, by_schedule)
+
+    def check_memory(self) -> None:
+        """Refuse a workload whose nodes exceed the memory of all devices together, before any other work.
+
+        Raises
+        ------
+        InfeasibleError
+            If they do.
+        """
+        conflict = memory_conflict(self.fitted, self.workload.devices)
+        if conflict:
+            raise InfeasibleError(conflict)
 
     def problem(self) -> Problem:
         """Return the problem for the method: the fitted graph, contracted as far as an optimum is kept."""
@@ -82,7 +96,7 @@ class Request:
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
         )
-        return self.objective.contract(self.fitted(), devices, goal)
+        return self.objective.contract(self.fitted, devices, goal)
 
     def evaluated(self, placement: Placement, subgraphs: Mapping[Any, int] | None) -> Evaluation:
         """Return the evaluation of a placement."""

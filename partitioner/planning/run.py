@@ -65,6 +65,7 @@ def find_plan(
     cores, capped = cores_for(workers)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     request = Request(workload, objective, split, info, options, layer)
+    request.check_memory()
     problem = request.problem()
     incumbent, subgraph = start_from(problem, graph, devices, warm_start, options.regime)
     if has_effect("warm_start", warm_start, requested):
@@ -86,7 +87,7 @@ def find_plan(
     if placement is None:
         by_keyboard = settings.interruption.by_keyboard
         raise no_plan(
-            request.fitted(), devices, outcome, request.conflicting_constraints(settings), by_keyboard
+            request.fitted, devices, outcome, request.conflicting_constraints(settings), by_keyboard
         )
     subgraphs = expand_subgraphs(graph, outcome)
     evaluation = evaluation_of(request, placement, subgraphs, known)

@@ -77,7 +77,7 @@ def test_a_tensor_leaves_once_at_the_speed_of_its_slowest_link() -> None:
 @pytest.mark.parametrize(
     ("replicas", "text"),
     [
-        ([], "replicas: list: must be a mapping from device name"),
+        ([], "replicas: []: must be a mapping from device name"),
         ({"gpu0": "gpu2"}, "must be a mapping from device name"),
         ({"gpu0": ["tpu1"]}, "replicas: device = 'tpu1': must be a kind (gpu, cpu) and a number"),
         ({"gpu0": [2]}, "replicas: device = 2: must be a kind"),

@@ -30,6 +30,7 @@ from partitioner import (
     to_networkx,
 )
 from partitioner.base.errors import Flaw
+from partitioner.planning.request import Request
 from partitioner.workload.workload import Workload
 from tests.instances import (
     INFEASIBLE,
@@ -348,3 +349,20 @@ def test_a_plan_that_no_linear_order_has_is_written_and_read(method: str, tmp_pa
 def test_every_split_of_a_method_can_be_asked_for_with_gpipe(split: str) -> None:
     graph = Graph.from_arrays({"accelerator": [1.0, 2.0]}, [(0, 1)], backward=[False, True])
     assert solve(graph, Devices.accelerated(2), "gpipe", method="single_device", split=split).value == 3.0
+
+
+@pytest.mark.parametrize(
+    ("objective", "options"), [("throughput", {}), ("makespan", {"schedule": "1f1b", "microbatches": 2})]
+)
+def test_memory_is_added_up_before_any_other_work(
+    objective: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workload too large for all devices together is not contracted, with and without a schedule."""
+
+    def contracted(request: Request) -> None:
+        raise AssertionError("the workload was contracted")
+
+    monkeypatch.setattr(Request, "problem", contracted)
+    instance = too_large()
+    with pytest.raises(InfeasibleError, match="the nodes take 9 together"):
+        solve(instance.graph, instance.devices, objective, **options)

@@ -214,7 +214,7 @@ def _covers_of_child(  # type: ignore[no-untyped-def]
     return end
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def first_later_cover(start, node, rank, ideal, v):  # type: ignore[no-untyped-def]
     """Return the position of the first cover of `ideal` whose supernode is ranked after `v`.
 

@@ -72,6 +72,7 @@ def solve_makespan(
     ranking = Ranking(graph, devices, options, settings)
     workload = Workload(graph, devices)
     request = Request(workload, THROUGHPUT, split, METHODS[THROUGHPUT.extended_method], options, layer)
+    request.check_memory()
     shared = {"gap": gap, "seed": seed, "workers": workers, "on_progress": on_progress, "stop": interruption}
     with interruption, METER.watched(settings.on_compile):
         noted += _start(ranking, warm_start)

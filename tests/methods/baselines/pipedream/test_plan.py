@@ -16,6 +16,7 @@ from partitioner.methods.baselines.pipedream.plan import plan
 from partitioner.methods.baselines.pipedream.result import PipeDreamPlan
 from tests.methods.baselines.pipedream.oracle import Ask, exhaustive_time
 from tests.methods.baselines.pipedream.random_layers import ask, chain, residual
+from tests.methods.slow_parameters import slow
 
 ALMOST = 1 + 1e-12
 CHAIN = Layers([4.0, 1.0, 3.0], [8.0, 8.0, 8.0], [0.0, 0.0, 90.0], [(0, 1), (1, 2)])  # type: ignore[arg-type]
@@ -57,12 +58,14 @@ def check_stages(layers: Layers, question: Ask, found: PipeDreamPlan) -> None:
         assert compute <= found.time * ALMOST
 
 
-def test_one_level_equals_exhaustive_search() -> None:
-    check_against_exhaustive_search(seed=1, cases=700, levels=1, machines=5, size=5)
+@pytest.mark.parametrize("cases", [700, slow(2000)])
+def test_one_level_equals_exhaustive_search(cases: int) -> None:
+    check_against_exhaustive_search(seed=1, cases=cases, levels=1, machines=5, size=5)
 
 
-def test_two_levels_equal_exhaustive_search() -> None:
-    check_against_exhaustive_search(seed=2, cases=500, levels=2, machines=3, size=5)
+@pytest.mark.parametrize("cases", [500, slow(1500)])
+def test_two_levels_equal_exhaustive_search(cases: int) -> None:
+    check_against_exhaustive_search(seed=2, cases=cases, levels=2, machines=3, size=5)
 
 
 def test_three_levels_equal_exhaustive_search() -> None:

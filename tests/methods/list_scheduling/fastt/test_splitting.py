@@ -19,8 +19,6 @@ from partitioner.workload.topological import topological
 from tests.methods.list_scheduling.fastt.plain_splits import split
 from tests.random_workloads import uneven_workload
 
-pytestmark = pytest.mark.slow  # the kernels compile for 30 s
-
 
 def first_seen(labels: Ints) -> list[int]:
     """Labels numbered as they turn up."""
@@ -42,6 +40,7 @@ def content(tasks: Tasks) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "count"), [(0, 120), (1000, 2000)])
 def test_arrays_are_the_tasks_of_the_rewritten_graph(first: int, count: int) -> None:
     """And of the graph that comes out, on graphs with kinds, factors, classes, passes and split twice."""
