@@ -22,9 +22,9 @@ class ByFolder(LoadScopeScheduling):  # type: ignore[misc]
         return nodeid.partition("::")[0].rpartition("/")[0]
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder:
-    """Return what hands tests out to the processes of ``-n``."""
-    return ByFolder(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder | None:
+    """Return what hands tests out to the processes of ``-n``, unless another way is asked for with ``--dist``."""
+    return ByFolder(config, log) if config.getoption("dist") == "load" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

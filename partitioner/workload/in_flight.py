@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from partitioner.base.argument_types import MANY, is_count, is_one_of
-from partitioner.base.errors import OptionError, one_of, shown
+from partitioner.base.argument_types import MANY, check_word, is_count
+from partitioner.base.errors import OptionError, shown
 from partitioner.workload.devices import MAX_COUNT
 
 SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")
@@ -134,8 +134,7 @@ def check_schedule(schedule: object, microbatches: object = None, known: Sequenc
     OptionError
         Naming the option, its value and what it may be.
     """
-    sound = schedule is not None and is_one_of(schedule, known)
-    _require("schedule", schedule, sound, f"must be {one_of(schedule, known)}")
+    check_word("schedule", schedule, known)
     if microbatches is None:
         _require("microbatches", None, schedule not in HOLD_A_BATCH, f"schedule {schedule!r} needs it")
     else:
