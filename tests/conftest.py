@@ -23,7 +23,7 @@ class ByFolder(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder | None:
-    """Return what hands tests out to the processes of ``-n``, unless another way is asked for with ``--dist``."""
+    """Return what hands tests out to the processes of ``-n``; None where ``--dist`` asks for another way."""
     return ByFolder(config, log) if config.getoption("dist") == "load" else None
 
 
