@@ -8,6 +8,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.local_search.layouts import PartLayout
 from partitioner.methods.local_search.method import outcome_of
 from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_violation
@@ -24,9 +25,9 @@ def solve_baseline(problem: PartsProblem, settings: Settings) -> Outcome:
     bound = relax(problem).bound
     if np.isinf(bound):
         return no_split(problem)
-    search = LocalSearch(problem, settings.seed)
+    search = LocalSearch(PartLayout(problem), settings.seed)
     for number in range(RESTARTS):
-        search.state.place[:] = search.fresh_place()
+        search.state.place[:] = search.layout.random_place(search.random)
         settings.report_progress("local search", number, RESTARTS, search.value, bound)
         while not settings.expired and not descend(search.model, search.state, TRIALS):
             pass

@@ -10,15 +10,14 @@ from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.anytime.search import patient, solve_beyond
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
-from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel, LinearSearch, best_linear
+from partitioner.methods.dp.lattice_limits import COVERS_PER_IDEAL, lattice_within, too_many
+from partitioner.methods.dp.linear import LinearSearch, best_linear
 from partitioner.methods.dp.many_kinds.search import improve, pays_for_nets
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import ChainTables, state_bytes, state_count
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem
 
-COVERS_PER_IDEAL = 12
-IDEALS_PER_SECOND = 1_000_000
 NEAR = 1.15
 MANY_KINDS, FEW_IDEALS, SMALL_TABLE = 3, 2_000, 200_000
 QUICK_ORDERS = 2  # of the first chains where the search over many kinds of devices follows
@@ -157,28 +156,3 @@ def _notes(problem: ChainProblem, bracket: Bracket, bound: float) -> tuple[str, 
     if not problem.lossless and not meets(bound, bracket.value):
         notes.append("free nodes were merged, which keeps the ideals few but may lose the optimum")
     return tuple(notes)
-
-
-def lattice_within(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> Lattice | None:
-    """Return the lattice of all ideals; None if it does not fit the memory budget."""
-    limit = _max_ideals(problem, settings, model)
-    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
-
-
-def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> str:
-    """Return a note that the lattice does not fit the memory budget, or that the run ended before."""
-    if settings.expired:
-        return "the run ended before all ideals were enumerated: only linear orders were searched"
-    return (
-        f"more than {_max_ideals(problem, settings, model):,} ideals, which is what the memory budget of "
-        f"{settings.memory_budget / 2**30:.3g} GiB holds: the search was not exhaustive"
-    )
-
-
-def _max_ideals(problem: Chain, settings: Settings, model: ChainModel[Chain]) -> int:
-    """Return how many ideals the budget holds: each takes its states, its covers and 50 more bytes."""
-    each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
-    limit = settings.memory_budget // each
-    if settings.deadline is not None:
-        limit = min(limit, int(settings.clock.left * IDEALS_PER_SECOND))
-    return max(0, min(limit, (2**31 - 1) // COVERS_PER_IDEAL))

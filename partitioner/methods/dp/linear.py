@@ -122,19 +122,46 @@ class LinearSearch(Generic[Chain]):
     def attempt(self, order: Ints, cuts: Sequence[int] = ()) -> bool:
         """Solve one linear order, in which a known chain has its `cuts`; return whether the best improves."""
         block = blocks_of(self.problem, order, cuts, late=self.settings.expired)
+        self.orders += 1
+        lattice = chain_lattice(order if block is None else np.arange(int(block.max()) + 1))
+        return bool(self.search(block, lambda _: lattice))
+
+    def search(self, block: Ints | None, lattice_of: Callable[[Chain], Lattice | None]) -> bool | None:
+        """Find the best chain in a lattice of blocks of supernodes.
+
+        Parameters
+        ----------
+        block
+            Shape (n,): the block of each supernode; None if each is a block of its own.
+        lattice_of
+            Function that returns the lattice of the problem in which blocks are merged; None to give up.
+
+        Returns
+        -------
+        bool or None
+            Whether the best chain so far has improved; None without a lattice.
+        """
         problem, relaxation = self.affordable, self.relaxation
         if block is not None:
-            problem, order = merged(problem, block), np.arange(int(block.max()) + 1)
-            relaxation = relaxation.merged(block)
-        tables = self.model.tables(problem, relaxation, chain_lattice(order))
+            problem, relaxation = merged(problem, block), relaxation.merged(block)
+        lattice = lattice_of(problem)
+        if lattice is None:
+            return None
+        tables = self.model.tables(problem, relaxation, lattice)
         bracket = self.model.bracket(tables, self.settings, self.bound, self.value)
         bracket.narrow(from_top=np.isfinite(self.value))
-        self.orders += 1
         self.steps += bracket.steps
-        if bracket.stages is None or bracket.value >= self.value:
+        if bracket.stages is None:
             return False
-        self.value = bracket.value
-        self.stages = bracket.stages if block is None else split_blocks(bracket.stages, block)
+        return self.offer(
+            bracket.value, bracket.stages if block is None else split_blocks(bracket.stages, block)
+        )
+
+    def offer(self, value: float, stages: Sequence[Part]) -> bool:
+        """Keep a chain if it is better than the best so far, and return whether it is."""
+        if value >= self.value:
+            return False
+        self.value, self.stages = value, stages
         self.settings.report_progress("orders", self.orders, 0, self.value, self.bound)
         return True
 

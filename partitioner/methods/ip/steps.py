@@ -8,6 +8,7 @@ from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.ip.tighten import PROGRESS
+from partitioner.methods.local_search.layouts import PartLayout
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch
 
 STEPS = 40  # of the covering bound in a turn
@@ -19,7 +20,7 @@ def tighten_in_turns(search: SplitSearch, relaxation: Relaxation) -> None:
     """Improve parts and bound in turn until they meet, or neither has improved for some turns."""
     problem = search.problem
     covering = Covering(problem, relaxation)
-    annealing = LocalSearch(problem, search.settings.seed)
+    annealing = LocalSearch(PartLayout(problem), search.settings.seed)
     if search.best is not None:
         annealing.offer(search.best)
     idle = 0

@@ -12,6 +12,7 @@ from partitioner.base.interruption import CompilationStopped
 from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.ip.splits import SplitSearch
+from partitioner.methods.local_search.layouts import PartLayout
 from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
@@ -128,7 +129,7 @@ class Descent:
         found = improve(problem, self.parts, settings, seconds, settings.seed, floor=self._floor)
         if found is not None:
             self._keep(*found)
-        annealing = LocalSearch(problem, settings.seed)
+        annealing = LocalSearch(PartLayout(problem), settings.seed)
         annealing.run(lambda: self._goes_on(annealing))
         self._keep(annealing.value, annealing.parts)
 

@@ -42,6 +42,9 @@ class PlacementModel(NamedTuple):
     owner, before_start, before
         Of the regions' nodes in a topological order: their supernodes, shape (m,); and rows of their direct
         predecessors.
+    ahead_start, ahead, behind_start, behind
+        Rows over supernodes: their successors and predecessors if the devices are the stages of a chain, in
+        their order; no row at all for other splits.
     communication, passes
         The number of the communication model, and how many passes have loads of their own.
     """
@@ -62,6 +65,10 @@ class PlacementModel(NamedTuple):
     owner: Ints
     before_start: Ints
     before: Ints
+    ahead_start: Ints
+    ahead: Ints
+    behind_start: Ints
+    behind: Ints
     communication: int
     passes: int
 

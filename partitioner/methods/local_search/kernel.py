@@ -8,6 +8,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.local_search.contiguity import leaves_and_returns
+from partitioner.methods.local_search.precedence import MOST, follow, turns_back
 from partitioner.methods.local_search.proposals import draw_unit, propose
 from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_violation
 
@@ -46,6 +47,10 @@ def anneal(model, state, control, mix, rng, best, budget):
     net_start, net, pin_start, pin = model.net_start, model.net, model.pin_start, model.pin
     cost, made, communication, passes = model.cost, model.made, model.communication, model.passes
     contiguous, owner, before_start, before = model.contiguous, model.owner, model.before_start, model.before
+    ahead_start, ahead, behind_start, behind = (
+        model.ahead_start, model.ahead, model.behind_start, model.behind
+    )  # fmt: skip
+    ordered = len(ahead_start) > 1
     place, inside, ledger = state.place, state.inside, state.ledger
     strict, tie, doublings = control.strict, control.tie, control.doublings
     temperature = control.temperature * scale
@@ -63,6 +68,11 @@ def anneal(model, state, control, mix, rng, best, budget):
             n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach,
             front, who, where,
         )  # fmt: skip
+        if ordered and moves == 1:
+            moves = follow(who, where, place, ahead_start, ahead, behind_start, behind, stamp, mark)
+            if moves == 0:
+                shifts += MOST // 2
+                continue
         target, kept = np.inf, moves
         for i in range(moves):
             v, b = who[i], where[i]
@@ -86,12 +96,17 @@ def anneal(model, state, control, mix, rng, best, budget):
                 v, b = who[i], where[i]
                 shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger)
             last = first
-            if not accepted or len(owner) == 0:
+            if not accepted:
                 break
-            shifts += len(owner) // 8
-            if not leaves_and_returns(stamp, touched, contiguous, place, owner, before_start, before, away):
+            if ordered:
+                accepted = not turns_back(who, last, place, ahead_start, ahead, behind_start, behind)
+            elif len(owner) > 0:
+                shifts += len(owner) // 8
+                accepted = not leaves_and_returns(
+                    stamp, touched, contiguous, place, owner, before_start, before, away
+                )
+            if accepted:
                 break
-            accepted = False
         if last < moves:
             for d in range(devices):
                 if touched[d] == stamp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.local_search.layouts import PartLayout
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import PartsProblem
@@ -17,7 +18,7 @@ def solve_local_search(problem: PartsProblem, settings: Settings) -> Outcome:
     bound = relax(problem).bound
     if np.isinf(bound):
         return no_split(problem)
-    search = LocalSearch(problem, settings.seed)
+    search = LocalSearch(PartLayout(problem), settings.seed)
     if settings.incumbent is not None:
         search.offer(settings.incumbent)
     limit = ROUNDS * SHIFTS_PER_NODE * problem.n if settings.deadline is None else None

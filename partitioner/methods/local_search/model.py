@@ -6,19 +6,33 @@ import networkx as nx
 import numpy as np
 
 from partitioner.methods.local_search.arrays import COLUMNS, PlacementModel, PlacementState
-from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.problem import Problem, Region
 from partitioner.problem.variants import PartsProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
 
+NO_ROWS = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
 LARGEST_COST = 1e3  # in units of the time of all supernodes on their slowest kinds
 
 
-def model_of(problem: PartsProblem) -> PlacementModel:
-    """Return the arrays of a problem for the compiled search."""
-    kind, nets = device_kinds(problem), problem.nets
+def model_of(problem: Problem, kind: Ints) -> PlacementModel:
+    """Return the arrays of a problem for the compiled search.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    kind
+        Shape (D,): the kind of each device. Where a chain is asked for, device d runs stage d.
+    """
+    nets = problem.nets
     by_pin = np.argsort(nets.pins.items, kind="stable")
-    owner, before_start, before = _ordered_regions(problem)
+    regions: tuple[Region, ...] = ()
+    contiguous = np.zeros(len(kind), dtype=bool)
+    if isinstance(problem, PartsProblem):
+        regions, contiguous = problem.regions, problem.contiguous[kind]
+    owner, before_start, before = _ordered_regions(regions)
+    ahead, behind = (problem.successors, problem.predecessors) if problem.ordered else (NO_ROWS, NO_ROWS)
     time = _times(problem)
     return PlacementModel(
         time=np.ascontiguousarray(time[kind].transpose(2, 0, 1)),
@@ -27,7 +41,7 @@ def model_of(problem: PartsProblem) -> PlacementModel:
         allowed=np.ascontiguousarray(problem.allowed[kind].T),
         room=problem.memory[kind],
         transfer_factor=problem.transfer_factor[kind],
-        contiguous=problem.contiguous[kind],
+        contiguous=contiguous,
         net_start=nets.of_node.start,
         net=np.stack((nets.pins.owners()[by_pin], nets.read[by_pin]), axis=1),
         pin_start=nets.pins.start,
@@ -37,6 +51,10 @@ def model_of(problem: PartsProblem) -> PlacementModel:
         owner=owner,
         before_start=before_start,
         before=before,
+        ahead_start=ahead.start,
+        ahead=ahead.items,
+        behind_start=behind.start,
+        behind=behind.items,
         communication=COMMUNICATION_MODELS.index(problem.communication),
         passes=problem.measure.passes,
     )
@@ -52,7 +70,7 @@ def new_state(model: PlacementModel) -> PlacementState:
     )
 
 
-def _times(problem: PartsProblem) -> Floats:
+def _times(problem: Problem) -> Floats:
     """Return times by pass, shape (K, 2, n); where a supernode may not run, its best time elsewhere."""
     time = problem.time
     if problem.measure.passes == 1:
@@ -62,19 +80,19 @@ def _times(problem: PartsProblem) -> Floats:
     return np.asarray(np.where(allowed, time, np.where(np.isfinite(elsewhere), elsewhere, 0.0)))
 
 
-def _clipped(cost: Floats, time: Floats, problem: PartsProblem) -> Floats:
+def _clipped(cost: Floats, time: Floats, problem: Problem) -> Floats:
     """Return the costs clipped, as rounding errors of very large ones would hide all smaller loads."""
     most = float(time.max(axis=0).sum()) / problem.transfer_factor[problem.pays].min(initial=1.0)
     return np.minimum(cost, LARGEST_COST * most) if most > 0 else cost
 
 
-def _ordered_regions(problem: PartsProblem) -> tuple[Ints, Ints, Ints]:
+def _ordered_regions(regions: tuple[Region, ...]) -> tuple[Ints, Ints, Ints]:
     """Return all regions as one: owners in a topological order, and rows of predecessors."""
-    owner = np.concatenate([np.zeros(0, dtype=np.int64), *(region.owner for region in problem.regions)])
+    owner = np.concatenate([np.zeros(0, dtype=np.int64), *(region.owner for region in regions)])
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(owner)))
     first = 0
-    for region in problem.regions:
+    for region in regions:
         graph.add_edges_from((region.edges + first).tolist())
         first += len(region.owner)
     order = np.array(list(nx.topological_sort(graph)), dtype=np.int64)

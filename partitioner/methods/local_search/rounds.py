@@ -9,15 +9,14 @@ import numpy as np
 
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import VIOLATION, AnnealingControl
-from partitioner.methods.local_search.contiguity import leaves_and_returns
 from partitioner.methods.local_search.kernel import anneal
+from partitioner.methods.local_search.layouts import Layout
 from partitioner.methods.local_search.lengths import Length
-from partitioner.methods.local_search.model import model_of, new_state
+from partitioner.methods.local_search.model import new_state
 from partitioner.methods.method import Part
-from partitioner.methods.places import parts_at, places_of
+from partitioner.methods.places import parts_on
 from partitioner.methods.rules import obeys
 from partitioner.problem.arrays import Ints
-from partitioner.problem.variants import PartsProblem
 
 SHIFTS_PER_NODE = 10_000
 CHUNKS = 50
@@ -39,8 +38,8 @@ class LocalSearch:
 
     Parameters
     ----------
-    problem
-        A problem for a free or a convex split.
+    layout
+        The problem, and what its devices stand for.
     seed
         Seed of everything random.
 
@@ -52,9 +51,10 @@ class LocalSearch:
         The number of moves of one supernode, and of rounds, so far.
     """
 
-    def __init__(self, problem: PartsProblem, seed: int) -> None:
-        self.problem, self.random = problem, np.random.default_rng(seed)
-        self.model = model_of(problem)
+    def __init__(self, layout: Layout, seed: int) -> None:
+        problem = layout.problem
+        self.layout, self.problem, self.random = layout, problem, np.random.default_rng(seed)
+        self.model = layout.model
         self.state = new_state(self.model)
         self.bits = self.random.integers(1, 2**63, 1, dtype=np.uint64)
         self.value: float = np.inf
@@ -71,9 +71,9 @@ class LocalSearch:
         kinds = np.bincount([part.kind for part in parts], minlength=len(self.problem.count))
         if (kinds > self.problem.count).any():
             return
-        place = places_of(self.problem, parts)
+        place = self.layout.place_of(parts)
         self.keep(place)
-        if self._is_contiguous(place):
+        if self.layout.has_shape(place):
             self.start = place
 
     def run(self, go_on: Callable[[], bool], limit: int | None = None) -> None:
@@ -97,7 +97,7 @@ class LocalSearch:
         again = self.start if self.parts is None else self._best[:-1]
         fresh = self.rounds % 2 == 0 if self.start is None else self.rounds % 3 == 2
         again = None if fresh else again
-        self.state.place[:] = self.fresh_place() if again is None else again
+        self.state.place[:] = self.layout.random_place(self.random) if again is None else again
         self.keep(self.state.place)
         return again is None
 
@@ -123,30 +123,9 @@ class LocalSearch:
 
     def keep(self, place: Ints) -> None:
         """Keep a placement, shape (n,), if it obeys the limits and is better than the best one."""
-        parts = parts_at(self.problem, place)
+        parts = parts_on(self.layout.kind, place)
         value = value_of(self.problem, parts)
         if value < self.value and obeys(self.problem, parts):
             self.value, self.parts = value, parts
             self._best[:-1] = place
         self._best[-1] = self.value
-
-    def fresh_place(self) -> Ints:
-        """Return random devices, (n,); for a convex split runs of a topological order, or a single device."""
-        devices = len(self.model.room)
-        if not self.problem.regions:
-            lots = self.random.random((devices, self.problem.n))
-            return np.asarray((lots * self.model.allowed.T).argmax(axis=0))
-        chain = self.problem.chain
-        rank = np.full(self.problem.n, chain.n)
-        np.minimum.at(rank, self.problem.member, chain.member)
-        cuts = np.sort(self.random.integers(0, chain.n + 1, devices - 1))
-        place = self.random.permutation(devices)[np.searchsorted(cuts, rank, side="right")]
-        return place if self._is_contiguous(place) else np.full_like(place, self.random.integers(devices))
-
-    def _is_contiguous(self, place: Ints) -> bool:
-        devices = len(self.model.room)
-        away = np.zeros(len(self.model.owner), dtype=bool)
-        return not leaves_and_returns(
-            0, np.zeros(devices, dtype=np.int64), self.model.contiguous, place, self.model.owner,
-            self.model.before_start, self.model.before, away,
-        )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from partitioner.base.clock import Clock
+from partitioner.methods.local_search.layouts import PartLayout
 from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.variants import PartsProblem
@@ -45,7 +46,7 @@ def improve(
         The value and the parts, never worse than a feasible `start`; None if no parts were found that obey
         the limits.
     """
-    search = LocalSearch(problem, seed)
+    search = LocalSearch(PartLayout(problem), seed)
     if start is not None:
         search.offer(start)
     clock = Clock(seconds)

@@ -12,7 +12,8 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import SCORE, AnnealingControl
 from partitioner.methods.local_search.kernel import anneal
-from partitioner.methods.local_search.model import model_of, new_state
+from partitioner.methods.local_search.layouts import PartLayout
+from partitioner.methods.local_search.model import new_state
 from partitioner.methods.local_search.rounds import MIXES
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.local_search.tracking import refresh
@@ -56,7 +57,7 @@ def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
     """After thousands of moves the loads are those computed anew, and the best is worth what is said."""
     found = 0
     for seed, problem in problems(0, 40, Goal(MEASURES[objective], split)):
-        model = model_of(problem)
+        model = PartLayout(problem).model
         state = new_state(model)
         best = np.full(problem.n + 1, np.inf)
         bits = np.array([seed + 1], dtype=np.uint64)

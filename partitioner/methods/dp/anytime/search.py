@@ -14,6 +14,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.anytime.decide import Decider, Effort
+from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.search import UNLIMITED
 from partitioner.methods.dp.table import state_count
@@ -49,21 +50,22 @@ def solve_beyond(
     note
         Says why not all ideals were searched.
     """
+    linear.settings = settings
     search = AnytimeSearch(problem, relaxation, linear, settings)
     if problem.n <= MOST and state_count(problem) <= VECTORS:
         search.run(ROUNDS if settings.deterministic else MOST_ROUNDS)
-    proven = meets(search.bound, search.value)
+    proven = meets(linear.bound, linear.value)
     return Outcome(
         problem,
-        search.stages,
-        search.value,
-        min(search.bound, search.value),
-        "optimal" if proven else settings.ended(search.bound, search.value),
-        infeasible=proven and search.stages is None,
+        linear.stages,
+        linear.value,
+        min(linear.bound, linear.value),
+        "optimal" if proven else settings.ended(linear.bound, linear.value),
+        infeasible=proven and linear.stages is None,
         notes=() if proven else (note,),
         statistics={
             "orders": linear.orders,
-            "linear_value": linear.value,
+            "linear_value": search.linear_value,
             "attempts": search.attempts,
             "steps": linear.steps + search.steps,
         },
@@ -90,8 +92,8 @@ class AnytimeSearch:
 
     Attributes
     ----------
-    bound, value, stages
-        A lower bound; the best chain and its value, None and infinity if none is known.
+    linear
+        The search over linear orders, which holds the bound, the best chain and its value.
     steps, attempts
         How much was searched.
     """
@@ -105,8 +107,9 @@ class AnytimeSearch:
     ) -> None:
         self.problem, self.settings = problem, settings
         self.unit = load_unit(problem.relaxed())
-        self.bound = rounded_up(linear.bound, self.unit)
-        self.value, self.stages = linear.value, linear.stages
+        self.linear, self.linear_value = linear, linear.value
+        linear.bound = rounded_up(linear.bound, self.unit)
+        self.improvement = ChainImprovement(linear)
         self.steps = self.attempts = 0
         self._relaxed = cache(lambda: Decider(problem.relaxed(), relaxation, backwards=False))
         self._decider = cache(lambda backwards: Decider(problem, relaxation, backwards))
@@ -114,7 +117,7 @@ class AnytimeSearch:
     @property
     def closed(self) -> bool:
         """Whether the bound meets the value within the requested gap, or there is no chain."""
-        return np.isinf(self.bound) or meets(self.bound, self.value, self.settings.gap)
+        return np.isinf(self.linear.bound) or meets(self.linear.bound, self.linear.value, self.settings.gap)
 
     @property
     def over(self) -> bool:
@@ -125,6 +128,7 @@ class AnytimeSearch:
         """Search until the gap is closed, nothing better can be found, or the run must end."""
         effort = FIRST
         for number in range(rounds):
+            self.improvement.run(number)
             self._round(number, effort)
             if self.over or self._finish(number, effort):
                 return
@@ -133,37 +137,37 @@ class AnytimeSearch:
 
     def _round(self, number: int, effort: Effort) -> None:
         """Halve the bracket, whose lower end is the highest threshold at which this round found nothing."""
-        low = threshold = self.bound
-        while not self.over and threshold < self.value:
+        low = threshold = self.linear.bound
+        while not self.over and threshold < self.linear.value:
             if not self._attempt(threshold, effort, number):
                 low = threshold
-            low = max(low, self.bound)
-            if low == UNLIMITED or self.value < low + max(1.5 * self.unit, CLOSE * low):
+            low = max(low, self.linear.bound)
+            if low == UNLIMITED or self.linear.value < low + max(1.5 * self.unit, CLOSE * low):
                 return
             threshold = self._between(low)
 
     def _between(self, low: float) -> float:
         """Return a threshold between `low` and the value."""
-        if np.isinf(self.value):
+        if np.isinf(self.linear.value):
             return UNLIMITED
-        middle = (low + self.value) / 2
-        return middle if self.unit == 0 else min(rounded_up(middle, self.unit), self.value - self.unit)
+        middle = (low + self.linear.value) / 2
+        return middle if self.unit == 0 else min(rounded_up(middle, self.unit), self.linear.value - self.unit)
 
     def _finish(self, number: int, effort: Effort) -> bool:
         """Look for anything better; return whether it is known that there is none."""
         refuted = False
-        while not refuted and not self.over and np.isfinite(self.value):
-            before = self.value
-            refuted = self._ask(self.value * (1 - 4 * ROUNDING), effort, number)
-            if self.value >= before:
+        while not refuted and not self.over and np.isfinite(self.linear.value):
+            before = self.linear.value
+            refuted = self._ask(self.linear.value * (1 - 4 * ROUNDING), effort, number)
+            if self.linear.value >= before:
                 break
         return refuted
 
     def _attempt(self, threshold: float, effort: Effort, number: int) -> bool:
         """Ask for a chain; return whether a better one was found."""
-        before = self.value
+        before = self.linear.value
         self._ask(threshold, effort, number)
-        return self.value < before
+        return self.linear.value < before
 
     def _ask(self, threshold: float, effort: Effort, number: int) -> bool:
         """Narrow the bracket by one attempt; return whether it proved that there is no such chain."""
@@ -171,11 +175,11 @@ class AnytimeSearch:
         verdict = decider.decide(threshold, effort, self.settings, number)
         self.attempts += 1
         self.steps += verdict.steps
-        if verdict.stages is not None and (value := value_of(self.problem, verdict.stages)) < self.value:
-            self.value, self.stages = value, verdict.stages
+        if verdict.stages is not None:
+            self.linear.offer(value_of(self.problem, verdict.stages), verdict.stages)
         if verdict.refuted and self._holds_for_the_graph(threshold, effort):
-            self.bound = max(self.bound, self._above(threshold))
-        self.settings.report_progress("attempts", self.attempts, 0, self.value, self.bound)
+            self.linear.bound = max(self.linear.bound, self._above(threshold))
+        self.settings.report_progress("attempts", self.attempts, 0, self.linear.value, self.linear.bound)
         return verdict.refuted
 
     def _holds_for_the_graph(self, threshold: float, effort: Effort) -> bool:
@@ -189,4 +193,4 @@ class AnytimeSearch:
         if threshold >= UNLIMITED:
             return np.inf
         above = rounded_up(threshold * (1 + 4 * ROUNDING), self.unit)
-        return self.value if meets(above, self.value) else above
+        return self.linear.value if meets(above, self.linear.value) else above

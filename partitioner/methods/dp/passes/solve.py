@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.dp.exact import lattice_within, too_many
 from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.improvement import ChainImprovement
+from partitioner.methods.dp.lattice_limits import lattice_within, too_many
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.passes.bounds import relax_by_pass
 from partitioner.methods.dp.passes.search import PassSearch
@@ -28,7 +29,10 @@ BY_PASS: ChainModel[ChainProblem] = ChainModel(
 
 
 def solve_passes(problem: ChainProblem, settings: Settings) -> Outcome:
-    """Find the best chain by the exact dynamic program if the ideals fit in memory, else as DPL."""
+    """Find the best chain by the exact dynamic program if the ideals fit in memory.
+
+    Else the best chain over linear orders is improved (:mod:`partitioner.methods.dp.improvement`).
+    """
     linear = _linear(problem, settings)
     if linear is None:
         return no_split(problem)
@@ -41,7 +45,9 @@ def solve_passes(problem: ChainProblem, settings: Settings) -> Outcome:
         coarse = solve_passes(problem.coarser, replace(settings, incumbent=None))
         if coarse.parts is not None or coarse.infeasible:
             return coarse
-    return linear.outcome(too_many(problem, settings, BY_PASS))
+    note = too_many(problem, settings, BY_PASS)
+    ChainImprovement(linear).run_on()
+    return linear.outcome(note)
 
 
 def solve_passes_linear(problem: ChainProblem, settings: Settings) -> Outcome:

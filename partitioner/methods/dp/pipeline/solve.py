@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.dp.exact import lattice_within, too_many
 from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.improvement import ChainImprovement
+from partitioner.methods.dp.lattice_limits import lattice_within, too_many
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.pipeline.batch import BatchBracket
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
@@ -32,24 +33,28 @@ MERGED = "free nodes were merged, which keeps the ideals few but may lose the op
 def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
     """Find the best pipeline by the dynamic program if the ideals fit in memory: method ``pipeline``.
 
-    Else the result is the best pipeline over linear orders, with a bound that holds for every pipeline. The
-    problem with all free nodes merged is solved first, as its ideals are few: often its best pipeline meets
-    the bound that holds without the merging.
+    Else the result is the best pipeline over linear orders, whose borders are moved
+    (:mod:`partitioner.methods.dp.borders`), with a bound that holds for every pipeline. The problem with all
+    free nodes merged is solved first, as its ideals are few: often its best pipeline meets the bound that
+    holds without the merging.
     """
     return among(_coarse_first(problem, settings))
 
 
-def _coarse_first(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """Return the best pipeline of the problem contracted further, and if need be of the problem itself."""
+def _coarse_first(problem: PipelineProblem, settings: Settings, goes_on: bool = True) -> Outcome:
+    """Return the best pipeline of the problem contracted further, and if need be of the problem itself.
+
+    Where ideals do not fit in memory, pipelines are improved until the time limit only if `goes_on`.
+    """
     if problem.coarser is None:
-        return _solved(problem, settings)
-    coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None))
+        return _solved(problem, settings, goes_on)
+    coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None), goes_on=False)
     if coarse.infeasible or coarse.stop_reason != "heuristic":
         return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
     starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
     known = [start for start in starts if start is not None]
     start = min(known, key=lambda parts: pipeline_value(problem, parts), default=None)
-    fine = _solved(problem, replace(settings, incumbent=start))
+    fine = _solved(problem, replace(settings, incumbent=start), goes_on)
     bound = min(max(coarse.bound, fine.bound), fine.value)
     if fine.stop_reason == "heuristic":
         fine = replace(fine, stop_reason=settings.ended(bound, fine.value))
@@ -66,17 +71,17 @@ def _refined(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
     return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
 
 
-def _solved(problem: PipelineProblem, settings: Settings) -> Outcome:
+def _solved(problem: PipelineProblem, settings: Settings, goes_on: bool) -> Outcome:
     """Return the best pipeline of the given problem, which is turned if memory depends on devices behind."""
     if not behind_matters(problem):
-        return _walked(problem, settings)
+        return _walked(problem, settings, goes_on)
     start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
-    outcome = _walked(turned(problem), replace(settings, incumbent=start))
+    outcome = _walked(turned(problem), replace(settings, incumbent=start), goes_on)
     parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
     return replace(outcome, problem=problem, parts=parts)
 
 
-def _walked(problem: PipelineProblem, settings: Settings) -> Outcome:
+def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool) -> Outcome:
     """Return the best pipeline over linear orders and then over all ideals."""
     model = model_for(problem)
     relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
@@ -87,7 +92,10 @@ def _walked(problem: PipelineProblem, settings: Settings) -> Outcome:
         return _from_orders(linear)
     lattice = lattice_within(problem, settings, model)
     if lattice is None:
-        return _from_orders(linear, too_many(problem, settings, model))
+        note = too_many(problem, settings, model)
+        if goes_on:
+            ChainImprovement(linear).run_on()
+        return _from_orders(linear, note)
     return _search(linear, lattice)
 
 

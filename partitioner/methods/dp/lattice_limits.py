@@ -1,0 +1,35 @@
+"""The lattice of all ideals, if it fits the memory budget and the time."""
+
+from __future__ import annotations
+
+from partitioner.methods.dp.ideals import Lattice, ideal_lattice
+from partitioner.methods.dp.linear import PLAIN, Chain, ChainModel
+from partitioner.methods.method import Settings
+
+COVERS_PER_IDEAL = 12
+IDEALS_PER_SECOND = 1_000_000
+
+
+def lattice_within(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> Lattice | None:
+    """Return the lattice of all ideals; None if it does not fit the memory budget."""
+    limit = _max_ideals(problem, settings, model)
+    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
+
+
+def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> str:
+    """Return a note that the lattice does not fit the memory budget, or that the run ended before."""
+    if settings.expired:
+        return "the run ended before all ideals were enumerated: only linear orders were searched"
+    return (
+        f"more than {_max_ideals(problem, settings, model):,} ideals, which is what the memory budget of "
+        f"{settings.memory_budget / 2**30:.3g} GiB holds: the search was not exhaustive"
+    )
+
+
+def _max_ideals(problem: Chain, settings: Settings, model: ChainModel[Chain]) -> int:
+    """Return how many ideals the budget holds: each takes its states, its covers and 50 more bytes."""
+    each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
+    limit = settings.memory_budget // each
+    if settings.deadline is not None:
+        limit = min(limit, int(settings.clock.left * IDEALS_PER_SECOND))
+    return max(0, min(limit, (2**31 - 1) // COVERS_PER_IDEAL))

@@ -1,0 +1,90 @@
+"""Where the ideals do not fit, improved chains are true, and bounds stay below the optimum."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partitioner import Devices, Graph, solve
+from partitioner.methods.dp.passes import solve as passes
+from partitioner.methods.dp.pipeline import solve as pipelines
+from partitioner.methods.method import Settings
+from tests.methods.dp.passes.test_solve import compared
+from tests.methods.dp.pipeline.test_solve import attempt
+from tests.methods.slow_parameters import slow
+
+EXTENDED = ("replicas", "memory", "replicas batch", "kinds replicas")
+
+
+def wide_branching(branches: int, length: int) -> Graph:
+    """Branches between a source and a sink, with random times and tensors."""
+    rng, edges = np.random.default_rng(0), []
+    n = branches * length + 2
+    for branch in range(branches):
+        nodes = [0, *range(1 + branch * length, 1 + (branch + 1) * length), n - 1]
+        edges += list(pairwise(nodes))
+    times = {"accelerator": rng.uniform(1.0, 10.0, n), "cpu": np.full(n, 1e3)}
+    return Graph.from_arrays(times, edges, rng.uniform(0.1, 3.0, len(edges)))
+
+
+@pytest.fixture
+def _without_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (passes, pipelines):
+        monkeypatch.setattr(module, "lattice_within", lambda *_: None)
+
+
+@pytest.mark.usefixtures("_without_lattice")
+@pytest.mark.parametrize("seeds", [range(20), slow(range(20, 220))])
+def test_chains_of_two_passes(seeds: range) -> None:
+    """Values, bounds and verdicts are compared with the oracle; most chains of small graphs are optimal."""
+    found = compared(seeds, 7, 3, orders=1)
+    optimal = sum(plan.value <= best * (1 + 1e-9) for plan, best in found)
+    assert len(found) > len(seeds) // 3 and optimal > 0.9 * len(found)
+
+
+@pytest.mark.usefixtures("_without_lattice")
+@pytest.mark.parametrize(
+    ("features", "seeds"),
+    [
+        ("replicas", range(30)),
+        *(
+            slow(features, range(30, 110))
+            for features in ("replicas", "memory", "replicas batch", "kinds replicas")
+        ),
+    ],
+)
+def test_pipelines(features: str, seeds: range) -> None:
+    """Never below the oracle, the bound never above it, and most pipelines of small graphs are optimal."""
+    optimal = feasible = 0
+    for seed in seeds:
+        found = attempt(seed, features, Settings(orders=1))
+        if found is None or found[1] is None or found[0].parts is None:
+            continue
+        outcome, best = found
+        assert best is not None and outcome.value >= best * (1 - 1e-9), seed
+        assert outcome.bound <= best * (1 + 1e-9), seed
+        feasible += 1
+        optimal += outcome.value <= best * (1 + 1e-9)
+    assert feasible > len(seeds) // 3 and optimal > 0.8 * feasible
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"replicas": 2}, {"objective": "gpipe"}, {"schedule": "1f1b", "microbatches": 4}]
+)
+@pytest.mark.slow
+def test_the_time_limit_is_used_and_kept(options: dict[str, Any]) -> None:
+    """On a graph whose ideals fit no memory the search goes on until the limit, and no plan gets worse."""
+    graph, devices = wide_branching(8, 12), Devices.accelerated(4)
+    solve(graph, devices, time_limit=1.0, **options)  # compiles
+    values = []
+    for limit in (1.0, 4.0):
+        began = time.perf_counter()
+        plan = solve(graph, devices, time_limit=limit, **options)
+        seconds = time.perf_counter() - began
+        assert limit - 0.3 < seconds < limit + 1.0 or plan.status == "optimal"
+        values.append(plan.value)
+    assert values[1] <= values[0] * 1.05
