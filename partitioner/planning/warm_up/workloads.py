@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Graph
@@ -36,13 +35,19 @@ def inference() -> Graph:
     return Graph.from_arrays({"accelerator": time, "cpu": time}, edges, 0.25, size=1.0)
 
 
-def devices(**changes: Any) -> Devices:
-    """Return two accelerators and a CPU, with other fields of `Devices` as given."""
+def unrelated() -> Graph:
+    """Return nodes without edges, of times that no two devices share evenly, so that searches go on."""
+    time = [3.0, 3.1, 3.3, 3.7, 4.2]
+    return Graph.from_arrays({"accelerator": time, "cpu": time}, [], [], size=1.0)
+
+
+def devices() -> Devices:
+    """Return two accelerators and a CPU."""
     kinds = (
         DeviceKind("accelerator", 2, memory=MEMORY, bandwidth=50.0),
         DeviceKind("cpu", 1, pays_communication=False),
     )
-    return Devices(kinds, **changes)
+    return Devices(kinds)
 
 
 def servers() -> Devices:
@@ -60,3 +65,9 @@ def different_devices(count: int) -> tuple[Graph, Devices]:
     }
     graph = Graph.from_arrays(time, [(v, v + 2) for v in range(n - 2)])
     return graph, Devices(tuple(DeviceKind(name, 1) for name in names))
+
+
+def halves(graph: Graph) -> dict[int | str, str]:
+    """Return a placement of the two halves of each pass on two accelerators."""
+    n = len(graph)
+    return {graph.ids[v]: f"accelerator{int(n // 4 <= v < n - n // 4)}" for v in range(n)}
