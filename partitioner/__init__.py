@@ -26,6 +26,7 @@ from partitioner.planning.solve import solve
 from partitioner.planning.splitting.data_parallel import data_parallel
 from partitioner.planning.splitting.dimension import Dimension
 from partitioner.planning.splitting.operations import SplitPlan, split_operations
+from partitioner.planning.warm_up.run import WarmUp, warm_up
 from partitioner.results.certificate import Certificate
 from partitioner.results.plan import Plan
 from partitioner.workload.constraints import Constraints
@@ -61,6 +62,7 @@ __all__ = [
     "Solution",
     "SplitPlan",
     "Transfers",
+    "WarmUp",
     "Workload",
     "WorkloadError",
     "certify",
@@ -77,4 +79,5 @@ __all__ = [
     "solve",
     "split_operations",
     "to_networkx",
+    "warm_up",
 ]

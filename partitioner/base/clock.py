@@ -19,12 +19,17 @@ class CompileMeter:
 
     Numba holds a lock, so that only one thread compiles at a time. Other threads that need a kernel wait
     for this lock. Therefore the seconds count for every run.
+
+    Attributes
+    ----------
+    kernels
+        How many kernels were compiled so far, those of numba's library not counted.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._spent, self._since = 0.0, math.inf
-        self._depth = self._runs = 0
+        self._depth = self._runs = self.kernels = 0
         self._attach, self._detach = _nothing, _nothing
         self._of_thread = threading.local()
 
@@ -64,6 +69,7 @@ class CompileMeter:
     def begin(self) -> None:
         """Note that the compilation of a kernel begins; it may be nested in that of another kernel."""
         self._depth += 1
+        self.kernels += 1
         if self._depth > 1:
             return
         with self._lock:

@@ -27,14 +27,17 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
         Whether to keep the compiled code on disk: in numba's folder if that can be written, else in
         :func:`temporary_folder`. If neither can be written, it is not kept.
     **options
-        Options of ``numba.njit``.
+        Options of ``numba.njit``. No kernel gets an entry for C, which would be a fifth of the compiling.
     """
+    options["no_cfunc_wrapper"] = True
 
     def decorate(function: Function) -> Any:
         try:
             kernel = numba.njit(cache=cache, **options)(function)
         except RuntimeError:  # neither the folder of the source nor the user's cache can be written
             kernel = _cached_elsewhere(numba.njit(**options)(function))
+        if cache:
+            _folders.add(kernel._cache.cache_path)
         return _ignoring_stale_cache(kernel)
 
     return decorate
@@ -68,6 +71,15 @@ def cache_note() -> str:
     folder = temporary_folder()
     where = f"are cached in {folder}" if folder else "are compiled in every process"
     return f"the kernels {where}: {why}"
+
+
+def kernel_folder() -> str | None:
+    """Return the folder below which the loaded kernels are kept; None if there are some that are not kept.
+
+    At least one module with kernels must be loaded.
+    """
+    kept = {folder for folder in _folders if folder is not None}
+    return os.path.commonpath(kept) if kept == _folders else None
 
 
 @functools.cache
@@ -109,6 +121,7 @@ METER.connect(
     lambda: event.register("numba:compile", _compilations),  # type: ignore[no-untyped-call]
     lambda: event.unregister("numba:compile", _compilations),  # type: ignore[no-untyped-call]
 )
+_folders: set[str | None] = set()  # where kernels are kept; None if some are not
 _elsewhere: list[str] = []  # names of the kernels for whose cache numba found no folder to write
 
 

@@ -23,6 +23,7 @@ from partitioner.cli.shared_arguments import (
 )
 from partitioner.cli.simulate import SIMULATE
 from partitioner.cli.solve_arguments import compare_sections, solve_sections
+from partitioner.cli.warm_up import WARM_UP
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
 from partitioner.planning.option import PIPELINES
 from partitioner.planning.option_records.table import OPTIONS
@@ -97,7 +98,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     added = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (text, usage, sections) in _commands().items():
-        line = f"partitioner {name} {usage} [OPTION ...]"
+        line = " ".join(filter(None, ("partitioner", name, usage, "[OPTION ...]")))
         one = added.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", usage=line)
         add_sections(one, sections)
         one.set_defaults(run=commands.get(name))
@@ -115,4 +116,5 @@ def _commands() -> dict[str, _Words]:
         ),
         "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),
         "plot": _Words("draw a plan or its schedule into a file", "WORKLOAD PLAN --output FILE", PLOT),
+        "warm-up": _Words("compile all kernels into numba's cache", "", WARM_UP),
     }

@@ -1,4 +1,4 @@
-"""The command line: ``partitioner solve``, ``evaluate``, ``simulate``, ``compare``, ``plot``, ``methods``."""
+"""The command line: ``partitioner solve``, ``evaluate``, ``simulate``, ``compare`` and the other commands."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from partitioner.cli.plot import run_plot
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.solve_arguments import solve_options
+from partitioner.cli.warm_up import compile_all
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.writers import save_plan
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
@@ -52,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = command_parser(COMMANDS).parse_args(arguments)
     try:
         options.run(options)
-    except KeyboardInterrupt:
-        return _fail("interrupted before there was a plan", INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        return _fail(str(interrupt) or "interrupted before there was a plan", INTERRUPTED)
     except InfeasibleError as error:
         return _fail(f"infeasible: {error}", INFEASIBLE)
     except NoPlanFound as error:
@@ -139,6 +140,7 @@ COMMANDS: dict[str, Command] = {
     "compare": compare_all,
     "plot": run_plot,
     "methods": list_methods,
+    "warm-up": compile_all,
 }
 
 

@@ -51,9 +51,9 @@ def progress_text(progress: Progress) -> str:
     >>> progress_text(Progress("compiling", 0, 0, float("inf"), 0.0, 1.0))
     'compiling, once on this machine, 1 s'
     """
-    if progress.phase == "compiling":
-        return f"compiling, once on this machine, {progress.seconds:.0f} s"
     of = f" of {progress.total:,}" if progress.total else ""
     done = f" {progress.done:,}{of}" if progress.done or progress.total else ""
+    if progress.phase == "compiling":
+        return f"compiling{done}, once on this machine, {progress.seconds:.0f} s"
     known = f"value {progress.value:.6g}, bound {progress.bound:.6g}"
     return f"{progress.phase}{done}, {known}, {progress.seconds:.0f} s"

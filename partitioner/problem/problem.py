@@ -139,7 +139,7 @@ class Problem:
 
     def work(self) -> Floats:
         """Return the sum of forward and backward time, shape (K, n); infinity where not allowed."""
-        return np.where(self.allowed, self.time.sum(axis=1), np.inf)
+        return np.ascontiguousarray(np.where(self.allowed, self.time.sum(axis=1), np.inf))
 
     def relaxed(self) -> Self:
         """Return the problem whose optimum is a lower bound of that of the user's graph."""

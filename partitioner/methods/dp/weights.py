@@ -44,7 +44,9 @@ def easiest_followers(lattice: Lattice, growth: Floats) -> Ints32:
 
 @njit(cache=True, nogil=True)
 def _fill_remaining(lattice, weight, remaining):  # type: ignore[no-untyped-def]
-    remaining[0] = weight.sum()
+    remaining[0] = 0.0
+    for each in weight:
+        remaining[0] += each
     for ideal in range(1, len(remaining)):
         remaining[ideal] = remaining[lattice.parent[ideal]] - weight[lattice.added[ideal]]
 
@@ -52,8 +54,8 @@ def _fill_remaining(lattice, weight, remaining):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _add_above(start, after, weight, above):  # type: ignore[no-untyped-def]
     n = len(weight)
-    seen = np.full(n, -1, np.int64)
-    stack = np.empty(n, np.int64)
+    seen, stack = np.empty(n, np.int64), np.empty(n, np.int64)
+    seen[:] = -1
     for root in range(n):
         stack[0], depth = root, 1
         seen[root] = root

@@ -17,6 +17,9 @@ LINKS = 4
 SWAP = 0.1
 BACK = 0.4
 LARGEST_GAIN = 0.05  # the largest share that a single move is assumed to save
+# Not Python ints: numba has other types for these and would compile every kernel once more for them.
+NONE_YET: int = np.int64(0)  # type: ignore[assignment]
+ANYWHERE: int = np.int64(-1)  # type: ignore[assignment]
 
 
 @njit(cache=True, inline="always")
@@ -79,7 +82,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
     excess = violation_of(held, room, violation_scale)
     energy = latest + tie * total + strict * excess
     for stamp in range(1, budget + 1):
-        v, back, moves = draw_below(rng, n), -1, 0
+        v, back, moves = draw_below(rng, n), ANYWHERE, NONE_YET
         a = place[v]
         for _ in range(LINKS):
             end = propose(

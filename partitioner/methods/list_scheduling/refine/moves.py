@@ -10,6 +10,8 @@ from partitioner.methods.list_scheduling.task_arrays import FIRST, NOWHERE, Task
 
 RUN, SWAP, SHIFT, ANY = 0, 1, 2, 3
 TRIES = 8  # attempts to find a group to exchange with
+ONE: int = np.int64(1)  # type: ignore[assignment] # see FIRST
+SETTLED: bool = np.bool_(False)  # type: ignore[assignment] # no group will leave the device
 
 
 @njit(cache=True, nogil=True)
@@ -49,7 +51,7 @@ def _exchange(arrays: TaskArrays, walk: Walk, v: int, here: int, there: int, fir
     for _ in range(TRIES + 1):
         w = np.random.randint(len(walk.order))
         if walk.device[w] == there and arrays.group[w] != arrays.group[v]:
-            other, count = _move(arrays, walk, arrays.group[w], here, 1, False)
+            other, count = _move(arrays, walk, arrays.group[w], here, ONE, SETTLED)
             return min(first, other), count
     return first, 1
 
@@ -59,7 +61,7 @@ def _follow(
     arrays: TaskArrays, walk: Walk, at: int, steps: int, here: int, there: int, first: int
 ) -> tuple[int, int]:
     """Also move the tasks on device `here` that come before on the critical path; see :func:`_exchange`."""
-    count, length = 1, 1
+    count, length = ONE, 1
     while length < ROOM_FOR_MOVES and np.random.random() < 0.5:
         length *= 2
     for step in range(at + 1, min(at + length, steps)):
@@ -67,7 +69,7 @@ def _follow(
         if count == ROOM_FOR_MOVES or walk.device[w] not in (here, there):
             break
         if walk.device[w] == here:
-            other, count = _move(arrays, walk, arrays.group[w], there, count, False)
+            other, count = _move(arrays, walk, arrays.group[w], there, count, SETTLED)
             first = min(first, other)
     return first, count
 

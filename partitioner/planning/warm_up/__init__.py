@@ -1,0 +1,1 @@
+"""The compilation of all kernels at once, into numba's cache."""

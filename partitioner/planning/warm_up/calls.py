@@ -1,0 +1,105 @@
+"""The small calls that together compile all kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from partitioner.methods.catalogue import PLACERS
+from partitioner.planning.solve import solve
+from partitioner.planning.splitting.dimension import Dimension
+from partitioner.planning.splitting.operations import split_operations
+from partitioner.planning.warm_up.workloads import (
+    devices,
+    different_devices,
+    halves,
+    inference,
+    servers,
+    training,
+    unrelated,
+)
+from partitioner.schedule import simulate
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+from partitioner.workload.transfers import Transfers
+
+SmallCall = Callable[[], object]
+Asked = tuple[str, dict[str, Any]]
+ONE_STATE = 1000  # bytes of memory, in which no lattice fits
+TOO_MANY_KINDS = 18  # for a table with all subsets of them
+OPERATORS = "makespan"
+LONG: tuple[Asked, ...] = (  # each compiles for seconds what no other does, the longest ones first
+    (OPERATORS, {"method": "m-sct"}),
+    ("latency", {"method": "latency_search"}),
+    ("throughput", {"split": "convex", "method": "local_search"}),
+    ("latency", {"method": "latency_dp"}),
+    ("throughput", {"memory_budget": ONE_STATE, "method": "dp"}),
+    ("batch", {"microbatches": 2}),
+    (OPERATORS, {"method": "exact"}),
+    ("throughput", {"method": "local_search_baseline", "split": "free"}),
+    ("gpipe", {}),
+    ("throughput", {}),
+    (OPERATORS, {"schedule": "1f1b", "microbatches": 2}),
+    ("throughput", {"split": "convex", "method": "ip"}),
+    ("latency", {"method": "latency_ip"}),
+)
+SHORT: tuple[Asked, ...] = (
+    *((OPERATORS, {"method": info.name}) for info in PLACERS),
+    ("throughput", {"method": "pipedream"}),
+    ("throughput", {"split": "free", "method": "ip"}),
+    ("throughput", {"split": "free", "method": "local_search"}),
+    ("throughput", {"method": "pipedream_path"}),
+    ("throughput", {"method": "dpl"}),
+    ("gpipe", {"method": "dpl"}),
+    ("gpipe", {"split": "convex", "method": "local_search"}),
+    ("batch", {"microbatches": 2, "replicas": 2, "schedule": "1f1b"}),
+    ("latency", {"method": "max_load"}),
+    ("latency", {"method": "heft"}),
+)
+
+
+def small_calls() -> list[SmallCall]:
+    """Return the calls; those that compile for the longest time come first."""
+    graph, machine = training(), devices()
+    return [
+        partial(split_operations, graph, machine, {0: [Dimension("batch")]}),
+        *(_solve(graph, machine, *asked) for asked in LONG[:2]),
+        _solve(unrelated(), machine, OPERATORS, {"method": "portfolio"}),
+        *(_solve(graph, machine, *asked) for asked in LONG[2:]),
+        _solve(*different_devices(TOO_MANY_KINDS), "throughput", {}),
+        *(_solve(graph, machine, *asked) for asked in SHORT),
+        *_others(),
+    ]
+
+
+def _solve(graph: Graph, machine: Devices, objective: str, options: dict[str, Any]) -> SmallCall:
+    """Return a solve that counts its work in steps, so that it always comes to the same kernels."""
+    return partial(solve, graph, machine, objective, deterministic=True, **options)
+
+
+def _others() -> list[SmallCall]:
+    """Return short calls for other devices, transfers and graphs."""
+    graph, machine, levels = training(), devices(), servers()
+    contention = {"transfers": Transfers(contention=True)}
+    return [
+        _solve(graph, levels, "throughput", {"replicas": 4}),
+        _solve(graph, levels, "batch", {"replicas": 4, "microbatches": 2}),
+        _solve(graph, levels, "throughput", {"method": "pipedream", "replicas": 4}),
+        _solve(graph, levels, OPERATORS, {"method": "portfolio"}),
+        _solve(graph, machine, OPERATORS, {"method": "portfolio", **contention}),
+        _solve(unrelated(), machine, OPERATORS, {"method": "exact", **contention}),
+        partial(simulate, graph, machine, halves(graph), "1f1b", microbatches=2),
+        _solve(inference(), machine, "throughput", {}),
+        _follow_nothing,
+    ]
+
+
+def _follow_nothing() -> None:
+    """Compile the kernel of the covering bound that runs only where millions of labels do not suffice."""
+    from partitioner.methods.bounds.cover.labels import follow
+
+    no_ways = np.zeros((1, 2), dtype=np.int64)
+    follow(np.zeros(2, dtype=np.int64), no_ways, np.zeros((1, 2)), np.empty(0), 1.0, np.zeros(1))
