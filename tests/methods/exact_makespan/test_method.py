@@ -86,6 +86,7 @@ def test_an_event_ends_it() -> None:
     assert plan.stop_reason == "interrupted"
 
 
+@pytest.mark.slow
 def test_with_contention_it_says_what_the_bound_leaves_out() -> None:
     shared, devices = Transfers(slope=2.0, contention=True), Devices.accelerated(4)
     plan = solve(forked(8), devices, "makespan", transfers=shared)
