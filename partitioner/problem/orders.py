@@ -95,3 +95,11 @@ def postorder(after: list[list[int]], roots: Iterable[int]) -> list[int]:
                 seen[child] = True
                 stack.append((child, iter(after[child])))
     return left
+
+
+def random_order(successors: Rows, predecessors: Rows, random: np.random.Generator) -> Ints:
+    """Return a random topological order, shape (n,): depth first or a reverse postorder."""
+    priority = random.random(len(successors.start) - 1)
+    if random.random() < 0.5:
+        return reverse_postorder(successors, priority)
+    return depth_first(successors, predecessors, priority)

@@ -9,7 +9,6 @@ import numpy as np
 from partitioner.methods.local_search.layouts import StageLayout
 from partitioner.methods.local_search.rounds import LocalSearch
 from partitioner.methods.method import Part, Settings, meets
-from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import ChainProblem
 
@@ -71,5 +70,4 @@ class ChainAnnealing:
         """Return the kinds of the stages in their order, and those of the unused devices after them."""
         used = np.array([stage.kind for stage in stages], dtype=np.int64)
         left = self.problem.count - np.bincount(used, minlength=len(self.problem.count))
-        every = device_kinds(self.problem)
-        return np.concatenate((used, np.repeat(np.arange(len(left)), left)))[: len(every)]
+        return np.concatenate((used, np.repeat(np.arange(len(left)), left)))

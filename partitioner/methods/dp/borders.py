@@ -12,7 +12,7 @@ from typing import Generic
 import numpy as np
 
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
-from partitioner.methods.dp.lattice_limits import COVERS_PER_IDEAL
+from partitioner.methods.dp.lattice_limits import COVERS_PER_IDEAL, ideal_bytes
 from partitioner.methods.dp.linear import Chain, LinearSearch, refined
 from partitioner.problem.arrays import Ints
 
@@ -40,7 +40,7 @@ class BorderSearch(Generic[Chain]):
     def __init__(self, linear: LinearSearch[Chain], seed: int) -> None:
         self.linear, self.idle = linear, 0
         self._random = np.random.default_rng(seed)
-        each = linear.model.state_bytes(linear.problem) + 8 * COVERS_PER_IDEAL
+        each = ideal_bytes(linear.problem, linear.model)
         self._most = min(IDEALS, min(BYTES, linear.settings.memory_budget) // each)
         self._reach = FIRST_REACH
 

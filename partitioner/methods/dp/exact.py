@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
-from partitioner.methods.dp.anytime.search import patient, solve_beyond
+from partitioner.methods.dp.anytime.search import solve_beyond
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
+from partitioner.methods.dp.improvement import patient
 from partitioner.methods.dp.lattice_limits import COVERS_PER_IDEAL, lattice_within, too_many
 from partitioner.methods.dp.linear import LinearSearch, best_linear
 from partitioner.methods.dp.many_kinds.search import improve, pays_for_nets

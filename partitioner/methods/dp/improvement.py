@@ -8,10 +8,21 @@ from partitioner.methods.dp.annealing import ChainAnnealing
 from partitioner.methods.dp.borders import BorderSearch
 from partitioner.methods.dp.linear import Chain, LinearSearch
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE
+from partitioner.methods.method import Settings
 
 WALKED, IDLE = 2_000, 60  # steps of moving borders for each supernode in the first round; failures in a row
 GROWTH = 3  # of the effort from round to round
 PATIENCE, ROUNDS = 60.0, 4  # seconds and rounds of a run without a time limit
+
+
+def patient(settings: Settings) -> Settings:
+    """Return the settings with a deadline: :data:`PATIENCE` seconds from now if there is none.
+
+    A run whose work must not depend on the clock gets none; it ends after a number of rounds.
+    """
+    if settings.deterministic or settings.deadline is not None:
+        return settings
+    return settings.within(PATIENCE)
 
 
 class ChainImprovement(Generic[Chain]):
@@ -30,22 +41,21 @@ class ChainImprovement(Generic[Chain]):
 
     def run(self, number: int) -> None:
         """Improve the chain in a round of this number, counted from 0, if tensors are transferred."""
-        if self._is_over or self.linear.stages is None or not len(self.linear.problem.nets.cost):
+        linear = self.linear
+        if self._is_over or linear.stages is None or not len(linear.problem.nets.cost):
             return
-        effort = self.linear.problem.n * GROWTH**number
+        effort = linear.problem.n * GROWTH**number
         if self.annealing.is_affordable:
-            moves, linear = SHIFTS_PER_NODE * effort, self.linear
-            found = self.annealing.run(self.linear.stages, linear.bound, moves, linear.settings)
+            moves = SHIFTS_PER_NODE * effort
+            found = self.annealing.run(linear.stages, linear.bound, moves, linear.settings)
             if found is not None:
-                self.linear.offer(*found)
+                linear.offer(*found)
         self.borders.run(WALKED * effort, IDLE)
 
     def run_on(self) -> None:
         """Improve the chain until the gap is closed or the time limit; without one with a default effort."""
         settings, number = self.linear.settings, 0
-        unlimited = settings.deadline is None
-        if unlimited and not settings.deterministic:
-            self.linear.settings = settings.within(PATIENCE)
+        unlimited, self.linear.settings = settings.deadline is None, patient(settings)
         while not self._is_over and self.linear.stages is not None and not (unlimited and number == ROUNDS):
             self.run(number)
             number += 1

@@ -26,10 +26,14 @@ def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAI
     )
 
 
+def ideal_bytes(problem: Chain, model: ChainModel[Chain]) -> int:
+    """Return the bytes of an ideal: each takes its states, its covers and 50 more bytes."""
+    return model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
+
+
 def _max_ideals(problem: Chain, settings: Settings, model: ChainModel[Chain]) -> int:
-    """Return how many ideals the budget holds: each takes its states, its covers and 50 more bytes."""
-    each = model.state_bytes(problem) + 8 * COVERS_PER_IDEAL + 4 * len(problem.count) + 50
-    limit = settings.memory_budget // each
+    """Return how many ideals the budget and the time allow."""
+    limit = settings.memory_budget // ideal_bytes(problem, model)
     if settings.deadline is not None:
         limit = min(limit, int(settings.clock.left * IDEALS_PER_SECOND))
     return max(0, min(limit, (2**31 - 1) // COVERS_PER_IDEAL))

@@ -22,7 +22,7 @@ from partitioner.methods.dp.search import Bracket, ChainSearch
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.problem.arrays import Ints
-from partitioner.problem.orders import depth_first, reverse_postorder
+from partitioner.problem.orders import depth_first, random_order, reverse_postorder
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
 
@@ -223,11 +223,7 @@ def starting_orders(problem: Problem, count: int, rng: np.random.Generator) -> I
 def refined(problem: Problem, stages: Sequence[Part], rng: np.random.Generator) -> Ints:
     """Return a random topological order in which the stages still follow one another."""
     stage = part_numbers(stages, problem.n)
-    priority = rng.random(problem.n)
-    if rng.random() < 0.5:
-        order = reverse_postorder(problem.successors, priority)
-    else:
-        order = depth_first(problem.successors, problem.predecessors, priority)
+    order = random_order(problem.successors, problem.predecessors, rng)
     return order[np.argsort(stage[order], kind="stable")]
 
 

@@ -13,7 +13,7 @@ from partitioner.methods.local_search.model import model_of
 from partitioner.methods.method import Part, part_numbers
 from partitioner.methods.places import device_kinds, places_of
 from partitioner.problem.arrays import Ints
-from partitioner.problem.orders import depth_first, reverse_postorder
+from partitioner.problem.orders import random_order
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem, PartsProblem
 
@@ -91,10 +91,7 @@ class StageLayout:
 
     def random_place(self, random: np.random.Generator) -> Ints:
         """Return the stages of a random linear order, shape (n,), which is cut into equal shares of work."""
-        after, before = self.problem.successors, self.problem.predecessors
-        priority = random.random(self.problem.n)
-        deep = random.random() < 0.5
-        order = depth_first(after, before, priority) if deep else reverse_postorder(after, priority)
+        order = random_order(self.problem.successors, self.problem.predecessors, random)
         time = self.model.time.sum(axis=2)
         speed = 1 / np.maximum(time.mean(axis=0), 1e-300)
         done = np.cumsum(time.min(axis=1)[order])

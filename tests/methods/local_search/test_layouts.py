@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
-from partitioner import WorkloadError
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import SCORE, AnnealingControl
 from partitioner.methods.local_search.kernel import anneal
@@ -21,24 +18,11 @@ from partitioner.problem.contract import Goal
 from partitioner.problem.variants import ChainProblem, PartsProblem
 from tests.contracted import contract_to
 from tests.measures import MEASURES
+from tests.methods.local_search.cases import problems
 from tests.oracle import best_chain_value
 from tests.random_workloads import fitted, uneven_workload
 
 MOVES = 3000
-
-
-def problems(seeds: range, objective: str) -> Iterator[tuple[int, ChainProblem]]:
-    """Random problems for chains on several devices on which every supernode may run, by seed."""
-    for seed in seeds:
-        graph, devices = uneven_workload(np.random.default_rng(seed), 12, 4)
-        try:
-            goal = Goal(MEASURES[objective], "chain")
-            problem = contract_to(ChainProblem, fitted(graph, devices), devices, goal)
-        except WorkloadError:
-            continue
-        runs = (problem.allowed & (problem.count > 0)[:, None]).any(axis=0).all()
-        if problem.count.sum() > 1 and runs:
-            yield seed, problem
 
 
 def shuffled(problem: ChainProblem, seed: int) -> StageLayout:
@@ -50,7 +34,7 @@ def shuffled(problem: ChainProblem, seed: int) -> StageLayout:
 def test_stages_stay_ordered_and_loads_up_to_date(objective: str) -> None:
     """After thousands of moves no edge leads back, the loads are those computed anew, the best is true."""
     found = 0
-    for seed, problem in problems(range(40), objective):
+    for seed, problem in problems(ChainProblem, range(40), Goal(MEASURES[objective], "chain"), 12, 4):
         layout = shuffled(problem, seed)
         state, best = new_state(layout.model), np.full(problem.n + 1, np.inf)
         state.place[:] = layout.random_place(np.random.default_rng(seed))

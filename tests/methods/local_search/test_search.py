@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
-from partitioner import WorkloadError
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.arrays import SCORE, AnnealingControl
@@ -22,26 +19,12 @@ from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys
 from partitioner.problem.contract import Goal
 from partitioner.problem.variants import PartsProblem
-from tests.contracted import contract_to
 from tests.measures import MEASURES
-from tests.random_workloads import fitted, uneven_workload
+from tests.methods.local_search.cases import problems
 
 OBJECTIVES, SPLITS = ("throughput", "gpipe"), ("free", "convex")
 SHAPES = [(objective, split) for objective in OBJECTIVES for split in SPLITS]
 MOVES = 3000
-
-
-def problems(first: int, count: int, goal: Goal, most_nodes: int = 14) -> Iterator[tuple[int, PartsProblem]]:
-    """Random problems with several devices on which every supernode may run, by seed."""
-    for seed in range(first, first + count):
-        graph, devices = uneven_workload(np.random.default_rng(seed), most_nodes, 5)
-        try:
-            problem = contract_to(PartsProblem, fitted(graph, devices), devices, goal)
-        except WorkloadError:
-            continue
-        runs = (problem.allowed & (problem.count > 0)[:, None]).any(axis=0).all()
-        if problem.count.sum() > 1 and runs:
-            yield seed, problem
 
 
 def random_parts(problem: PartsProblem, seed: int) -> list[Part]:
@@ -56,7 +39,7 @@ def random_parts(problem: PartsProblem, seed: int) -> list[Part]:
 def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
     """After thousands of moves the loads are those computed anew, and the best is worth what is said."""
     found = 0
-    for seed, problem in problems(0, 40, Goal(MEASURES[objective], split)):
+    for seed, problem in problems(PartsProblem, range(0, 40), Goal(MEASURES[objective], split)):
         model = PartLayout(problem).model
         state = new_state(model)
         best = np.full(problem.n + 1, np.inf)
@@ -78,7 +61,7 @@ def test_loads_are_kept_up_to_date(objective: str, split: str) -> None:
 def test_never_worse_than_the_start_nor_below_the_bound(objective: str, split: str) -> None:
     """From any parts, feasible or not: what comes out obeys the rules, and the value is its own."""
     feasible = repaired = 0
-    for seed, problem in problems(1000, 25, Goal(MEASURES[objective], split)):
+    for seed, problem in problems(PartsProblem, range(1000, 1025), Goal(MEASURES[objective], split)):
         start = random_parts(problem, seed)
         found = improve(problem, start, Settings(), 60.0, seed, moves=MOVES)
         good = obeys(problem, start)
@@ -97,7 +80,7 @@ def test_never_worse_than_the_start_nor_below_the_bound(objective: str, split: s
 
 def test_same_seed_and_moves_same_parts() -> None:
     """With the limit in moves everything hangs on the seed."""
-    for seed, problem in problems(2000, 15, Goal(split="free")):
+    for seed, problem in problems(PartsProblem, range(2000, 2015), Goal(split="free")):
         runs = [improve(problem, None, Settings(), 60.0, seed, moves=MOVES) for _ in range(2)]
         assert (runs[0] is None) == (runs[1] is None)
         if runs[0] is not None and runs[1] is not None:
@@ -107,7 +90,7 @@ def test_same_seed_and_moves_same_parts() -> None:
 
 def test_the_floor_ends_the_search() -> None:
     """Nothing is done once the start is good enough."""
-    for seed, problem in problems(3000, 15, Goal(split="free")):
+    for seed, problem in problems(PartsProblem, range(3000, 3015), Goal(split="free")):
         start = random_parts(problem, seed)
         if obeys(problem, start):
             value = value_of(problem, start)

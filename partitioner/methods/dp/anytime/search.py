@@ -27,7 +27,6 @@ FIRST = Effort(steps=300_000, steps_each=300, stages_each=30)
 GROWTH = Effort(steps=3, steps_each=2, stages_each=2)
 HIGHEST = Effort(steps=10**15, steps_each=10**9, stages_each=100_000)
 CLOSE = 1e-4  # a narrower bracket is not halved again in the same round
-PATIENCE = 60.0  # seconds of a run without a time limit
 MOST, VECTORS = 20_000, 1_000_000  # supernodes, and vectors of used devices, of problems that are searched
 ROUNDS, MOST_ROUNDS = 5, 24  # of a run whose work must not depend on the clock, and of any run
 
@@ -70,16 +69,6 @@ def solve_beyond(
             "steps": linear.steps + search.steps,
         },
     )
-
-
-def patient(settings: Settings) -> Settings:
-    """Return the settings with a deadline: :data:`PATIENCE` seconds from now if there is none.
-
-    A run whose work must not depend on the clock gets none; it ends after :data:`ROUNDS` rounds.
-    """
-    if settings.deterministic or settings.deadline is not None:
-        return settings
-    return settings.within(PATIENCE)
 
 
 class AnytimeSearch:
