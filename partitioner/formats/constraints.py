@@ -17,9 +17,10 @@ from partitioner.formats.record import (
     listing,
     mapping,
     text,
+    texts,
     whole,
 )
-from partitioner.workload.constraints import NONE, Constraints
+from partitioner.workload.constraints import FORWARD_ONLY, NONE, TRAINING_ONLY, Constraints
 from partitioner.workload.graph import Graph
 
 
@@ -91,6 +92,10 @@ def _range(value: Any) -> tuple[int | None, int | None]:
     return least, most
 
 
+def _neighbours(value: Any) -> bool | str:
+    return value if value in (FORWARD_ONLY, TRAINING_ONLY) else flag(value)
+
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "pin": _targets,
     "forbid": _kinds,
@@ -99,5 +104,9 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "layers_per_stage": _range,
     "stages": whole,
     "use_all_devices": flag,
-    "neighbours_only": flag,
+    "neighbours_only": _neighbours,
+    "whole": texts,
+    "one_kind": flag,
+    "no_replicas": flag,
+    "in_order": flag,
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.base.files import path_name, read_json
+from partitioner.base.files import path_name
 from partitioner.formats.msr_nodes import NAMELESS, Nodes, read_nodes
 from partitioner.formats.record import (
     Record,
@@ -28,7 +28,8 @@ from partitioner.formats.record import (
 )
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Extras, Graph, NodeId
+from partitioner.workload.extras import Extras
+from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.workload import Workload
 
 TOP_FIELDS = ("maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges")
@@ -42,33 +43,24 @@ DEVICE_FIELD = {
 }
 
 
-def load(path: str | os.PathLike[str], communication: str = "sequential") -> Workload:
-    """Return the workload in a file.
+def read_native(content: Any, source: str) -> tuple[Graph, Devices]:
+    """Return graph and devices in the content of a file, each checked, but not whether they fit together.
 
     Parameters
     ----------
-    path
-        The file. Times are in one unit of the user's choice (milliseconds in the published
+    content
+        The parsed JSON. Times are in one unit of the user's choice (milliseconds in the published
         workloads), sizes in bytes.
-    communication
-        The model of communication, see :class:`partitioner.Devices`; the file does not contain it.
+    source
+        The file's name, for messages.
 
     Raises
     ------
     WorkloadError
         Naming the file and every place, field, value and rule that was broken.
     """
-    return workload_of(path, *read(path, communication))
-
-
-def read(path: str | os.PathLike[str], communication: str = "sequential") -> tuple[Graph, Devices]:
-    """Return graph and devices of a workload file, each checked, but not whether they fit together.
-
-    Parameters and errors are those of :func:`load`.
-    """
-    source = path_name(path)
     flaws: list[Flaw] = []
-    top = Record(read_json(path), "file", flaws)
+    top = Record(content, "file", flaws)
     if top.broken:
         raise WorkloadError(flaws, source)
     top_others = top.others(TOP_FIELDS)
@@ -76,11 +68,11 @@ def read(path: str | os.PathLike[str], communication: str = "sequential") -> tup
     memory = top.take("maxSizePerFPGA", number, 0.0)
     nodes = read_nodes(top.take("nodes", listing, []), flaws)
     ids_known = not any(f.field in ("nodes", "id") or f.where.startswith("nodes[") for f in flaws)
-    edges, cost, edge_others = _read_edges(top.take("edges", listing, []), nodes.ids, ids_known, flaws)
+    edges, cost, edge_others = read_edges(top.take("edges", listing, []), nodes.ids, ids_known, flaws)
     extras = Extras(top_others, nodes.others, edge_others)
     graph = devices = None
     try:
-        devices = Devices.accelerated(counts[0], memory=memory, cpus=counts[1], communication=communication)
+        devices = Devices.accelerated(counts[0], memory=memory, cpus=counts[1])
     except WorkloadError as error:
         flaws += [_with_file_names(flaw) for flaw in error.flaws]
     try:
@@ -107,9 +99,10 @@ def workload_of(path: str | os.PathLike[str], graph: Graph, devices: Devices) ->
         raise WorkloadError(list(dict.fromkeys(flaws)), path_name(path)) from error
 
 
-def _read_edges(
+def read_edges(
     records: Sequence[Any], ids: Sequence[NodeId], ids_known: bool, flaws: list[Flaw]
 ) -> tuple[list[tuple[NodeId, NodeId]], list[float], list[dict[str, Any]]]:
+    """Return ends, cost and further fields of every edge; add every flaw to `flaws`."""
     known = set(ids)
     edges, costs, others = [], [], []
     for place, data in enumerate(records):

@@ -106,7 +106,7 @@ def _graph(profile: Profile, given: dict[str, Any]) -> Graph:
         backward=np.arange(len(ids)) >= n,
         color=[*profile.ids] * 2 if training else None,
         names=profile.descriptions * copies,
-        extras=Extras(given, _kept(profile) * copies),
+        extras=Extras({"timeUnit": "ms", **given}, _kept(profile) * copies),
         **_memory(profile, training),
     )
 

@@ -16,6 +16,7 @@ from partitioner.formats.record import (
     RuleBrokenError,
     amount,
     filled,
+    listing,
     mapping,
     pair,
     text,
@@ -24,6 +25,7 @@ from partitioner.formats.record import (
 )
 from partitioner.formats.replicas import read_replicas
 from partitioner.formats.schedule import read_schedule
+from partitioner.results.by_stage import StageLoad
 from partitioner.workload.devices import Devices
 
 DEEPEST = 6
@@ -91,6 +93,25 @@ def _load(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:
     )
 
 
+def read_stages(top: Record) -> tuple[StageLoad, ...]:
+    """Return what the plan says of every stage; nothing if the file does not contain it."""
+    found = top.take("by_stage", listing, [], required=False)
+    return tuple(_stage(data, f"by_stage[{place}]", top.flaws) for place, data in enumerate(found))
+
+
+def _stage(data: Any, where: str, flaws: list[Flaw]) -> StageLoad:
+    record = Record(data, where, flaws)
+    known = {name: record.data.get(name) is not None for name in ("parameters", "bubble")}
+    return StageLoad(
+        devices=record.take("devices", _tuple_of_texts, ()),
+        layers=record.take("layers", _tuple_of_texts, ()),
+        parameters=record.take("parameters", amount, None) if known["parameters"] else None,
+        memory=record.take("memory", amount, 0.0),
+        load=record.take("load", amount, 0.0),
+        bubble=record.take("bubble", amount, None) if known["bubble"] else None,
+    )
+
+
 def _tuple_of_texts(value: Any) -> tuple[str, ...]:
     return tuple(texts(value))
 
@@ -121,4 +142,6 @@ BUILT: dict[str, Callable[[Record], Any]] = {  # of several values, in other fil
     "replicas": read_replicas,
     "execution_order": read_execution_order,
     "hardware": read_hardware,
+    "by_stage": read_stages,
+    "time_unit": lambda top: top.take("time_unit", text, "", required=False),
 }

@@ -120,7 +120,7 @@ def evaluation_arguments(
         found.setdefault("order", record.order)
     constraints = found["constraints"]
     require_constraints(constraints)
-    if constraints is not None and constraints.neighbours_only:
+    if constraints is not None and constraints.for_chains:
         found.setdefault("split", record.split)
     return {name: value for name, value in found.items() if value is not None}
 

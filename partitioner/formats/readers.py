@@ -12,7 +12,7 @@ from partitioner.base.file_types import check_suffixes, entry_for
 from partitioner.base.registry import Registry
 from partitioner.workload.workload import Workload
 
-TAKEN = (".json", ".txt")  # the suffixes of workload files and of PipeDream's profiles
+TAKEN = (".json", ".txt", ".csv", ".onnx")  # of workload files, PipeDream's profiles, tables and ONNX models
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Reader:
     name
         The name of the format, for messages.
     suffixes
-        The suffixes of its files, such as ``(".onnx",)``; ``".json"`` and ``".txt"`` are reserved.
+        The suffixes of its files, such as ``(".lines",)``; ``".json"``, ``".txt"``, ``".csv"`` and
+        ``".onnx"`` are reserved.
     read
         A function of ``(path)`` that returns a :class:`partitioner.Workload`.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from partitioner.base.errors import Flaw, shown
+from partitioner.base.errors import Flaw, plain_name, shown
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -60,15 +60,15 @@ class Record:
 
     def others(self, known: Sequence[str]) -> dict[str, Any]:
         """Return the fields that are not `known`; a different spelling of a known name adds a flaw."""
-        plain = {_plain(name): name for name in known}
+        plain = {plain_name(name): name for name in known}
         for field in self.data:
-            meant = plain.get(_plain(field))
+            meant = plain.get(plain_name(field))
             if field not in known and meant is not None:
                 self.note(field, "", f"is not a field; did you mean {meant}?")
         return {field: value for field, value in self.data.items() if field not in known}
 
     def _advice(self, field: str) -> str:
-        near = [name for name in self.data if _plain(name) == _plain(field)]
+        near = [name for name in self.data if plain_name(name) == plain_name(field)]
         return f" (found {near[0]}; upper and lower case matter)" if near else ""
 
 
@@ -156,7 +156,3 @@ def pair(value: Any) -> tuple[float, float]:
     if not isinstance(value, list) or len(value) != 2:
         raise RuleBrokenError("must be a list of two numbers")
     return amount(value[0]), amount(value[1])
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()

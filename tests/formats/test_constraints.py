@@ -37,8 +37,13 @@ def test_every_field(tmp_path: Path) -> None:
         "layers_per_stage": [1, None],
         "stages": 2,
         "use_all_devices": True,
-        "neighbours_only": True,
+        "neighbours_only": "forward",
+        "whole": ["modules", "ends"],
+        "one_kind": True,
+        "no_replicas": True,
+        "in_order": True,
     }
+    assert set(data) == set(READERS)
     assert read(tmp_path, data) == Constraints(
         pin={7: "gpu", "h*": "gpu0"},
         forbid={"head": ["cpu"]},
@@ -47,7 +52,11 @@ def test_every_field(tmp_path: Path) -> None:
         layers_per_stage=(1, None),
         stages=2,
         use_all_devices=True,
-        neighbours_only=True,
+        neighbours_only="forward",
+        whole=("modules", "ends"),
+        one_kind=True,
+        no_replicas=True,
+        in_order=True,
     )
 
 

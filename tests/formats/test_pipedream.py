@@ -84,7 +84,8 @@ def test_data_loading_can_be_left_out(profile_file: Path) -> None:
 
 def test_parameters_and_bytes_are_kept(profile_file: Path) -> None:
     extras = loaded(profile_file).graph.extras
-    assert extras.top == {"bandwidth": 1e5, "cpuFactor": None, "training": True, "trimmed": False}
+    given = {"bandwidth": 1e5, "cpuFactor": None, "training": True, "trimmed": False}
+    assert extras.top == {"timeUnit": "ms", **given}
     assert extras.nodes[0] == {"activationBytes": 300.0, "parameterBytes": 0.0}
     assert extras.nodes[4] == {"activationBytes": 800.0, "parameterBytes": 50.0, "stageId": 0}
 

@@ -1,0 +1,44 @@
+"""Devices for a graph from a file: those of the file, changed by what a call asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+
+MS_PER_SECOND = 1e3
+COUNTS = ("accelerator", "cpu")
+
+
+def changed(
+    devices: Devices,
+    accelerators: int | None = None,
+    memory: float | None = None,
+    cpus: int | None = None,
+    communication: str | None = None,
+) -> Devices:
+    """Return the devices with other counts, memory of an accelerator, or model of communication.
+
+    What is None stays as it is.
+    """
+    kinds = devices.kinds
+    for name, count in zip(COUNTS, (accelerators, cpus), strict=True):
+        kinds = tuple(replace(k, count=count) if k.name == name and count is not None else k for k in kinds)
+    if memory is not None:
+        kinds = tuple(replace(k, memory=memory) if k.name == COUNTS[0] else k for k in kinds)
+    model = devices.communication if communication is None else communication
+    return replace(devices, kinds=kinds, communication=model)
+
+
+def one_accelerator(graph: Graph, memory: float | None = None) -> Devices:
+    """Return one accelerator and no CPU, the devices of a file that names none.
+
+    Replicas exchange weights with the bandwidth that the graph was made with, if it is for training.
+    """
+    devices = Devices.accelerated(1, memory=memory)
+    given = graph.extras.top.get("bandwidth")
+    if not given or not graph.backward.any():
+        return devices
+    accelerator, cpu = devices.kinds
+    return replace(devices, kinds=(replace(accelerator, bandwidth=given / MS_PER_SECOND), cpu))

@@ -1,0 +1,111 @@
+"""The layers of a language model from its ``config.json``: times by a roofline, memory, cache per token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from partitioner.base.argument_types import is_count
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, one_of, shown
+from partitioner.estimation.named_devices import BYTES, dtype_name, named_device
+from partitioner.estimation.optimizer import optimizer_bytes_of
+from partitioner.formats.devices_in_place import one_accelerator
+from partitioner.formats.llm.config import Config
+from partitioner.formats.llm.decoder import Decoder
+from partitioner.formats.llm.families import FAMILIES
+from partitioner.formats.llm.model import Setting, layers_of
+from partitioner.formats.llm.operators import TokenRun
+from partitioner.workload.devices import Devices
+from partitioner.workload.extras import Extras
+from partitioner.workload.graph import Graph
+
+MOST_LAYERS = 10_000
+
+
+def config_graph(
+    content: Any,
+    source: str,
+    *,
+    sequence: int | None = None,
+    batch: int = 1,
+    device: str | None = None,
+    bandwidth: float | None = None,
+    training: bool = True,
+    dtype: str | None = None,
+    efficiency: float = 1.0,
+    context: int = 0,
+    microbatches: int = 1,
+    optimizer_bytes: float | None = None,
+    predictors: bool | None = None,
+) -> tuple[Graph, Devices]:
+    """Return the layer graph of a config, and one device of the kind named.
+
+    :func:`partitioner.load_config` describes the options.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file, the field, its value and what it may be.
+    OptionError
+        If an option is missing or not in its range.
+    """
+    decoder = decoder_of(content, source)
+    _check_counts(batch=batch, sequence=sequence, context=context)
+    _check_flags(training=training, predictors=training if predictors is None else predictors)
+    figures = named_device(device)  # type: ignore[arg-type]
+    kind = _dtype(content, source) if dtype is None else dtype_name(dtype)
+    run = TokenRun(batch, sequence or 1, context)
+    optimizer = optimizer_bytes_of(optimizer_bytes, BYTES[kind])
+    setting = Setting(run, figures, kind, efficiency, training, optimizer)
+    if not (training if predictors is None else predictors):
+        decoder = replace(decoder, predictors=())
+    layers = layers_of(decoder, setting)
+    graph = Graph.chain(layers, bandwidth=bandwidth, training=training, microbatches=microbatches)
+    given = {"model": content["model_type"], "batch": batch, "sequence": sequence, "context": context}
+    given |= {"device": figures.name, "dtype": kind, "efficiency": efficiency}
+    graph = replace(graph, extras=Extras({**graph.extras.top, **given}, graph.extras.nodes))
+    return graph, one_accelerator(graph, figures.memory)
+
+
+def _check_counts(**counts: object) -> None:
+    for name, value in counts.items():
+        least = 0 if name == "context" else 1
+        if not is_count(value, least):
+            raise OptionError(f"{name} = {shown(value)}: must be an integer of at least {least}")
+
+
+def _check_flags(**flags: object) -> None:
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} = {shown(value)}: must be True or False")
+
+
+def _dtype(content: Mapping[str, Any], source: str) -> str:
+    """Return the type of the numbers in a config: `torch_dtype`, or as later versions call it, `dtype`."""
+    field = "torch_dtype" if content.get("torch_dtype") is not None else "dtype"
+    given = content.get(field)
+    if given is None:
+        return "bfloat16"
+    try:
+        return dtype_name(given)
+    except OptionError:
+        rule = f"must be {one_of(given, BYTES)}; or give the option dtype (--dtype)"
+        raise WorkloadError([Flaw("file", field, shown(given), rule)], source) from None
+
+
+def decoder_of(content: Any, source: str) -> Decoder:
+    """Return the shape of the decoder that a config describes.
+
+    Raises
+    ------
+    WorkloadError
+        If the family is unknown, or a field breaks a rule.
+    """
+    config = Config(content, source)
+    family = config.data.get("model_type")
+    if not isinstance(family, str) or family not in FAMILIES:
+        config.refuse("model_type", family, f"must be {one_of(family, FAMILIES)}")
+    for name in ("num_hidden_layers", "n_layer", "num_nextn_predict_layers"):
+        config.at_most(name, config.number(name, 0), MOST_LAYERS)
+    return FAMILIES[str(family)](config)

@@ -1,0 +1,1 @@
+"""Language models from the sizes in their configs: operators, blocks, families, layers."""

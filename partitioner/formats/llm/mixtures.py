@@ -1,0 +1,79 @@
+"""The families whose feed-forward networks are mixtures of experts."""
+
+from __future__ import annotations
+
+from partitioner.formats.llm.config import Config
+from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Experts, Latent
+from partitioner.formats.llm.shared_fields import attention, decoder
+
+
+def mixtral(config: Config) -> Decoder:
+    """Mixtral: experts in every block."""
+    count, top = config.count("num_local_experts"), config.count("num_experts_per_tok")
+    experts = Experts(
+        count, config.at_most("num_experts_per_tok", top, count), config.count("intermediate_size")
+    )
+    found = attention(config, window=config.optional("sliding_window"))
+    return decoder(config, lambda i: DecoderBlock(found, experts))
+
+
+def qwen2_moe(config: Config) -> Decoder:
+    """Qwen1.5-MoE and Qwen2-MoE: a gated shared expert, biases of queries, keys and values."""
+    shared = config.count("shared_expert_intermediate_size")
+    return _qwen(config, attention(config, input_bias=True), shared)
+
+
+def qwen3_moe(config: Config) -> Decoder:
+    """Qwen3-MoE: norms of queries and keys, no shared expert."""
+    bias = config.flag("attention_bias", False)
+    return _qwen(config, attention(config, input_bias=bias, output_bias=bias, normed=True), 0)
+
+
+def _qwen(config: Config, found: Attention, shared: int) -> Decoder:
+    count, top = config.count("num_experts"), config.count("num_experts_per_tok")
+    top = config.at_most("num_experts_per_tok", top, count)
+    experts = Experts(count, top, config.count("moe_intermediate_size"), shared, bool(shared))
+    dense = Dense(config.count("intermediate_size"))
+    step = config.number("decoder_sparse_step", 1)
+    alone = config.numbers("mlp_only_layers")
+
+    def network(i: int) -> Dense | Experts:
+        return dense if i in alone or (i + 1) % step else experts
+
+    return decoder(config, lambda i: DecoderBlock(found, network(i)))
+
+
+def deepseek(config: Config) -> Decoder:
+    """DeepSeek-V2 and V3: latent attention, shared experts, dense first blocks, predictors."""
+    count, top = config.count("n_routed_experts"), config.count("num_experts_per_tok")
+    width = config.count("moe_intermediate_size")
+    experts = Experts(
+        count,
+        config.at_most("num_experts_per_tok", top, count),
+        width,
+        shared=width * config.number("n_shared_experts", 0),
+        router_bias=config.data.get("topk_method") == "noaux_tc",
+    )
+    dense, found = Dense(config.count("intermediate_size")), _latent_attention(config)
+    first, step = config.number("first_k_dense_replace", 0), config.number("moe_layer_freq", 1)
+
+    def block(i: int) -> DecoderBlock:
+        return DecoderBlock(found, experts if i >= first and i % step == 0 else dense)
+
+    made = decoder(config, block)
+    further = config.number("num_nextn_predict_layers", 0)
+    return made.changed(predictors=tuple(block(len(made.blocks) + i) for i in range(further)))
+
+
+def _latent_attention(config: Config) -> Attention:
+    heads, rope = config.count("num_attention_heads"), config.count("qk_rope_head_dim")
+    bias = config.flag("attention_bias", False)
+    return Attention(
+        heads,
+        heads,
+        config.count("qk_nope_head_dim") + rope,
+        config.count("v_head_dim"),
+        input_bias=bias,
+        output_bias=bias,
+        latent=Latent(config.optional("q_lora_rank"), config.count("kv_lora_rank"), rope),
+    )

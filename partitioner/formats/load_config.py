@@ -1,0 +1,92 @@
+"""Reading of a language model's config as a workload."""
+
+from __future__ import annotations
+
+import os
+
+from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.base.files import path_name
+from partitioner.formats.file_formats import CONFIG, recognised
+from partitioner.formats.load import assembled, checked_sizes
+from partitioner.workload.workload import Workload
+
+
+def load_config(
+    path: str | os.PathLike[str],
+    *,
+    sequence: int,
+    device: str,
+    bandwidth: float,
+    accelerators: int = 1,
+    batch: int = 1,
+    training: bool = True,
+    dtype: str | None = None,
+    efficiency: float = 1.0,
+    context: int = 0,
+    memory: float | str | None = None,
+    microbatches: int = 1,
+    optimizer_bytes: float | None = None,
+    predictors: bool | None = None,
+    communication: str | None = None,
+) -> Workload:
+    """Return the layers of a language model from its ``config.json``, as Hugging Face's libraries write it.
+
+    A sample is a microbatch of `batch` sequences. ``docs/graphs_in.md`` says how times, memory and cache are
+    estimated, and which families are known.
+
+    Parameters
+    ----------
+    path
+        The file.
+    sequence, batch
+        Tokens that a sequence passes at once, and sequences of a sample.
+    device
+        The name of the devices, such as ``"H100"``: see :data:`partitioner.estimation.DEVICES`.
+    bandwidth
+        Bytes per second between a device and host memory.
+    accelerators, memory
+        The number of devices, and the bytes of memory of each; None for those of the named device.
+    training
+        Whether to add backward nodes, gradients and optimizer.
+    dtype
+        The type of the numbers; None for that of the config.
+    efficiency
+        The part of the device's peak and bandwidth that is reached.
+    context
+        Tokens of every sequence that are in the cache already.
+    microbatches
+        The samples of a batch, after which tied weights are exchanged.
+    optimizer_bytes
+        Bytes that the optimizer keeps of a parameter; None for those of Adam: 12 for numbers of two bytes or
+        less, else 8.
+    predictors
+        Whether to include the layers that predict further tokens; None: for training.
+    communication
+        The model of communication, see :class:`partitioner.Devices`.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file, the field, its value and what it may be.
+    OptionError
+        If an option is not in its range.
+    """
+    file_format, content = recognised(path)
+    if file_format is not CONFIG:
+        rule = f"must be a model's config; this is {file_format.name}, which load reads"
+        raise WorkloadError([Flaw("file", "", "", rule)], path_name(path))
+    options = {
+        "sequence": sequence,
+        "batch": batch,
+        "device": device,
+        "bandwidth": bandwidth,
+        "training": training,
+        "dtype": dtype,
+        "efficiency": efficiency,
+        "context": context,
+        "microbatches": microbatches,
+        "optimizer_bytes": optimizer_bytes,
+        "predictors": predictors,
+    }
+    sizes = checked_sizes(accelerators, memory, None)
+    return assembled(path, file_format, content, options, sizes, communication=communication)

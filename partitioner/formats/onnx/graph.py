@@ -1,0 +1,133 @@
+"""The graph of an ONNX model, with times by a roofline or from a profile of ONNX Runtime."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from partitioner.base.argument_types import check_word
+from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.files import path_name
+from partitioner.estimation.named_devices import NamedDevice, dtype_name, named_device
+from partitioner.estimation.roofline import roofline_time
+from partitioner.formats.devices_in_place import one_accelerator
+from partitioner.formats.onnx.costs import OperatorCost, cost_of
+from partitioner.formats.onnx.layers import grouped, layers_of
+from partitioner.formats.onnx.model_file import load_proto, onnx_module
+from partitioner.formats.onnx.operators import node_titles, read_operators
+from partitioner.formats.onnx.profile_times import profile_times
+from partitioner.workload.array_input import classes
+from partitioner.workload.devices import Devices
+from partitioner.workload.extras import Extras
+from partitioner.workload.graph import Graph
+
+GRANULARITIES = ("operator", "layer")
+PLAIN = "float32"  # the speed that operators on indices and truth values are given
+
+
+def graph_of(
+    model: Any,
+    *,
+    bandwidth: float | None = None,
+    device: str | NamedDevice = "H100",
+    dtype: str | None = None,
+    efficiency: float = 1.0,
+    dims: Mapping[str, int] | None = None,
+    times: str | os.PathLike[str] | None = None,
+    granularity: str = "operator",
+) -> Graph:
+    """Return the graph of an ONNX model; ``docs/graphs_in.md`` says how its costs are estimated.
+
+    Parameters
+    ----------
+    model
+        The path of a file, or a model that is loaded already. Weights are not read, only their sizes.
+    bandwidth
+        Bytes per second between a device and host memory; None if nothing is sent.
+    device
+        The name of the devices, or their figures: see :data:`partitioner.estimation.DEVICES`.
+    dtype
+        The type that all floating-point numbers are taken to have; None for those of the model.
+    efficiency
+        The part of the device's peak and bandwidth that is reached.
+    dims
+        The size of each dynamic dimension by name, such as ``{"batch": 8}``.
+    times
+        A profile that ONNX Runtime wrote for the model; None for times by a roofline.
+    granularity
+        ``"operator"``: a node for each operator; ``"layer"``: for each layer, told by the names of modules.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the file, and each dimension without a size, tensor without a shape, or node without a time.
+    OptionError
+        If an option is not in its range.
+    BackendUnavailable
+        If the package onnx is not installed.
+    """
+    check_word("granularity", granularity, GRANULARITIES)
+    kind = None if dtype is None else dtype_name(dtype)
+    figures = device if isinstance(device, NamedDevice) else named_device(device)
+    proto, source = _loaded(model)
+    found = read_operators(proto, source, dims, kind)
+    costs = [cost_of(each, found) for each in found.operators]
+    estimated = _estimated(costs, figures, kind, efficiency)
+    names = [each.name for each in found.operators]
+    if times is not None:
+        estimated = profile_times(times, names, set(node_titles(proto.graph)) - set(names))
+    groups = grouped(found, granularity == "layer", source)
+    try:
+        graph = Graph.chain(layers_of(found, groups, costs, estimated), bandwidth=bandwidth, training=False)
+    except WorkloadError as error:
+        raise WorkloadError(error.flaws, source) from error
+    codes, labels = classes([group.label for group in groups], len(groups), "layer", str)
+    uncounted = Counter(
+        each.operator for each, cost in zip(found.operators, costs, strict=True) if cost.flops is None
+    )
+    given = {
+        "device": figures.name,
+        "dtype": kind,
+        "efficiency": efficiency,
+        "dims": dict(dims or {}),
+        "times": "roofline" if times is None else "profile",
+        "operatorsWithoutFlops": dict(sorted(uncounted.items())),
+    }
+    extras = Extras({**graph.extras.top, **given}, graph.extras.nodes)
+    return replace(graph, layer=codes, layer_labels=labels, extras=extras)
+
+
+def onnx_graph(content: None, source: str, **options: Any) -> tuple[Graph, Devices]:
+    """Return the graph of a file, and one of the named devices; options are those of :func:`graph_of`."""
+    graph = graph_of(source, **options)
+    device = options.get("device", "H100")
+    figures = device if isinstance(device, NamedDevice) else named_device(device)
+    return graph, one_accelerator(graph, figures.memory)
+
+
+def _loaded(model: Any) -> tuple[Any, str]:
+    """Return a model and its file's name."""
+    if isinstance(model, str | os.PathLike):
+        return load_proto(path_name(model)), path_name(model)
+    if not isinstance(model, onnx_module().ModelProto):
+        raise WorkloadError([Flaw("model", "", shown(model), "must be a path or an onnx.ModelProto")])
+    return model, "model"
+
+
+def _estimated(
+    costs: Sequence[OperatorCost], device: NamedDevice, dtype: str | None, efficiency: float
+) -> list[float]:
+    """Return the time in milliseconds of each operator by a roofline, with the speed for its numbers."""
+    kinds = np.array([cost.dtype or dtype or PLAIN for cost in costs])
+    flops = np.array([cost.flops or 0.0 for cost in costs])
+    moved = np.array([cost.read + cost.written for cost in costs])
+    times = np.zeros(len(costs))
+    for kind in np.unique(kinds).tolist():
+        own = kinds == kind
+        times[own] = roofline_time(flops[own], moved[own], device, kind, efficiency=efficiency)
+    return [float(time) for time in times]
