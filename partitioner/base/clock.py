@@ -97,6 +97,9 @@ class Clock:
     ----------
     limit
         Seconds that the run may take, without compilation; infinity for no limit.
+    compiling
+        Seconds of compilation after which no step that a plan can do without compiles more; infinity for no
+        limit.
     started, compiled_before
         Reading of ``time.perf_counter`` at the start of the run, and of `METER.seconds` then.
 
@@ -107,6 +110,7 @@ class Clock:
     """
 
     limit: float = math.inf
+    compiling: float = math.inf
     started: float = field(default_factory=time.perf_counter)
     compiled_before: float = field(default_factory=lambda: METER.seconds)
 
@@ -114,6 +118,11 @@ class Clock:
     def compiled(self) -> float:
         """Seconds that the compilation of kernels has taken since the start of the run."""
         return METER.seconds - self.compiled_before
+
+    @property
+    def may_compile(self) -> bool:
+        """Whether steps that a plan can do without may compile kernels."""
+        return self.compiled <= self.compiling
 
     @property
     def deadline(self) -> float | None:
@@ -133,4 +142,4 @@ class Clock:
 
     def at_most(self, seconds: float) -> Clock:
         """Return a clock that starts now and ends after `seconds`, but not later than this clock."""
-        return Clock(min(seconds, self.left))
+        return Clock(min(seconds, self.left), self.compiling - self.compiled)

@@ -67,6 +67,11 @@ def nearest(value: object, known: Sequence[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def plain_name(name: str) -> str:
+    """Return the name of a field without what two spellings of it may differ in."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
 class PartitionerError(Exception):
     """The base of every error that this package raises on purpose."""
 
