@@ -1,0 +1,98 @@
+"""Stages of models that are a line of numbered layers between an embedding and a head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from partitioner.base.errors import Flaw
+from partitioner.exports.module_stages import Stages
+from partitioner.exports.stages import stages_of
+from partitioner.exports.target import Target
+from partitioner.results.plan import Plan
+from partitioner.workload.module_groups import in_block, shared_parameters
+from partitioner.workload.modules import Modules, modules_of, repeated_block, split_number
+from partitioner.workload.workload import Workload
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The numbered layers of a plan.
+
+    Parameters
+    ----------
+    stages
+        The stages.
+    layers
+        The names of the numbered layers, first to last.
+    counts
+        How many of these each stage has.
+    head
+        The names of the modules after the numbered layers, all in the last stage.
+    """
+
+    stages: Stages
+    layers: tuple[str, ...]
+    counts: tuple[int, ...]
+    head: tuple[str, ...]
+
+
+def blocks_of(workload: Workload, plan: Plan, target: Target) -> Blocks:
+    """Return the numbered layers of a plan, which must be consecutive.
+
+    Raises
+    ------
+    ExportError
+        If there are none, another module is between two of them in the model, the stages have them in another
+        order, the modules before them are not all in the first stage, or those after them not all in the
+        last one, or layers on several devices share parameters.
+    """
+    found = stages_of(workload, plan, target)
+    modules = modules_of(workload.graph)
+    names = modules.names
+    block = repeated_block(names)
+    layers = tuple(names[i] for i in block)
+    target.refuse(list(_not_numbered(layers)), any_plan=True)
+    target.refuse([*_misplaced(found, names, block), *_tied_layers(workload, found, modules)])
+    inside = set(layers)
+    counts = tuple(len(inside.intersection(stage.modules)) for stage in found.stages)
+    return Blocks(found, layers, counts, names[block.stop :])
+
+
+def _not_numbered(layers: tuple[str, ...]) -> Iterator[Flaw]:
+    """Yield a flaw for each module that is not the next layer after the one before it."""
+    if not layers:
+        yield Flaw("modules", "", "", "no name has a number, such as layers.0: there are no layers to count")
+        return
+    prefix, first, suffix = split_number(layers[0])
+    for i, name in enumerate(layers):
+        expected = f"{prefix}{(first or 0) + i}{suffix}"
+        if split_number(name) != split_number(expected):
+            rule = f"must be {expected}: layers are numbered without gaps, and nothing stands between them"
+            yield Flaw(f"module {name}", "", "", rule)
+            return
+
+
+def _misplaced(found: Stages, names: tuple[str, ...], block: range) -> Iterator[Flaw]:
+    last = len(found.stages) - 1
+    stage = {name: i for i, each in enumerate(found.stages) for name in each.modules}
+    for i, name in enumerate(names):
+        before, after = i < block.start, i >= block.stop
+        if before and stage[name] != 0:
+            rule = "what comes before the layers must be in stage 0"
+        elif after and stage[name] != last:
+            rule = f"what comes after the layers must be in stage {last}"
+        elif i - 1 in block and i in block and stage[name] < stage[names[i - 1]]:
+            rule = f"must not be before {names[i - 1]}"
+        else:
+            continue
+        yield Flaw(f"module {name}", "", f"is in stage {stage[name]}", rule)
+
+
+def _tied_layers(workload: Workload, found: Stages, modules: Modules) -> Iterator[Flaw]:
+    """Yield a flaw for each parameter that a numbered layer shares with a module on another device."""
+    for name, nodes in shared_parameters(workload.graph).items():
+        devices = {found.stages[i].device for i in found.of[nodes].tolist()}
+        if len(devices) > 1 and in_block(modules, nodes):
+            rule = "only an embedding and a head may share weights from different devices"
+            yield Flaw(f"parameter {name}", "", f"is on {', '.join(sorted(devices))}", rule)

@@ -1,0 +1,56 @@
+"""Plans as arguments of llama.cpp."""
+
+from __future__ import annotations
+
+import shlex
+
+from partitioner.exports.blocks import blocks_of
+from partitioner.exports.device_map import HOST, numbers
+from partitioner.exports.target import Target
+from partitioner.results.plan import Plan
+from partitioner.workload.workload import Workload
+
+LLAMA_CPP = Target("llama.cpp", ties=True, blocks=True)
+
+
+def llama_cpp(plan: Plan, workload: Workload) -> str:
+    """Return the arguments that put each layer on its device, in a line.
+
+    llama.cpp keeps the embedding on the CPU, counts the head as one more layer, and gives the last
+    ``--n-gpu-layers`` layers to its GPUs in order, to each as many as ``--tensor-split`` says. If the devices
+    stand in another order, ``--override-tensor`` puts the weights of each layer on its device; the cache of
+    keys and values then stays where llama.cpp puts it.
+
+    Raises
+    ------
+    ExportError
+        If the layers are not numbered, or what comes before and after them is not in the first and the last
+        stage.
+    """
+    found = blocks_of(workload, plan, LLAMA_CPP)
+    number = numbers(workload.devices)
+    devices = [number[stage.device] for stage in found.stages.stages]
+    slots = [device for device, count in zip(devices, found.counts, strict=True) for _ in range(count)]
+    slots.append(devices[-1])  # that of the head
+    own = [slot for slot in slots if isinstance(slot, int)]
+    on_host = len(slots) - len(own)
+    in_order = own == sorted(own) and slots[:on_host] == [HOST] * on_host
+    return shlex.join(_shares(own) if in_order else _patterns(slots)) + "\n"
+
+
+def _shares(own: list[int]) -> list[str]:
+    """Return the arguments for GPUs that have consecutive layers, in order."""
+    if not own:
+        return ["--n-gpu-layers", "0"]
+    shares = ",".join(str(own.count(device)) for device in range(max(own) + 1))
+    return ["--n-gpu-layers", str(len(own)), "--split-mode", "layer", "--tensor-split", shares]
+
+
+def _patterns(slots: list[int | str]) -> list[str]:
+    """Return the arguments for any devices; the last slot is that of the head."""
+    found = []
+    for device in dict.fromkeys(slots):
+        layers = [str(i) for i, slot in enumerate(slots[:-1]) if slot == device]
+        names = [rf"blk\.({'|'.join(layers)})\."] * bool(layers) + ["^output"] * (slots[-1] == device)
+        found += [f"{name}={'CPU' if device == HOST else f'CUDA{device}'}" for name in names]
+    return ["--n-gpu-layers", str(len(slots)), "--override-tensor", ",".join(found)]
