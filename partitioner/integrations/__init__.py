@@ -1,0 +1,1 @@
+"""What needs a framework of its own: one package for each, and an extra that installs it."""

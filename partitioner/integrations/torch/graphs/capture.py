@@ -1,0 +1,150 @@
+"""Capture of a model by torch.export, without running it: its operations as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+
+from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.integrations.torch.graphs.flops import FlopCounts
+from partitioner.integrations.torch.graphs.joint import described, is_backward, joint_graph, outputs_of
+from partitioner.integrations.torch.graphs.operation import AtenOperation, Capture, Source
+from partitioner.integrations.torch.graphs.operations import operation_of, uncounted
+from partitioner.integrations.torch.graphs.owners import exported_owners, joined, joint_owners
+from partitioner.integrations.torch.graphs.scored import Scored, path_in_model
+from partitioner.integrations.torch.graphs.values import require_shapes, source_of, tensors_of
+
+INPUTS = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "buffer"}
+
+
+class Seen(NamedTuple):
+    """A graph of torch, the operator of each call, the kind and path of each placeholder, and its outputs.
+
+    `tensors` has the parameters, buffers and constants of the model by the paths that `home` gives.
+    """
+
+    graph: Any
+    tensors: Mapping[str, Any]
+    owner: Mapping[str, str]
+    home: Mapping[str, tuple[str, str]]
+    gradients: Mapping[str, str]
+    updates: frozenset[str]
+
+
+def seen_and_captured(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    training: bool,
+    loss: Callable[..., Any] | None,
+    targets: tuple[Any, ...],
+) -> tuple[Seen, Capture]:
+    """Return the graph of torch that was captured, which can be run, and what it does as plain data."""
+    if loss is None:
+        return _captured(model, args, kwargs, training)
+    seen, capture = _captured(Scored(model, loss, len(args)), (*args, *targets), kwargs, training)
+    return seen, _without_prefix(capture)
+
+
+def _captured(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool
+) -> tuple[Seen, Capture]:
+    exported = torch.export.export(model, args, dict(kwargs), strict=False)
+    require_shapes(exported.graph)
+    owner = exported_owners(exported.graph)
+    tensors = {**exported.constants, **dict(_named(model))}
+    seen = Seen(exported.graph, tensors, owner, _inputs(exported), {}, frozenset())
+    if training:
+        graph = joint_graph(exported, args, dict(kwargs))
+        home = {node.name: described(node) for node in graph.find_nodes(op="placeholder")}
+        seen = Seen(graph, tensors, joint_owners(graph, owner), home, *outputs_of(graph))
+        _require_gradients(model, seen)
+    first = _first_names(model)
+    operations, silent = _operations(seen, training)
+    sources = _sources(seen, first)
+    return seen, Capture(
+        operations=operations,
+        sources=sources,
+        gradients={name: first.get(path, path) for name, path in seen.gradients.items()},
+        updates=seen.updates,
+        joined=tuple((owner[a], owner[b]) for a, b in joined(exported.graph)),
+        modules=tuple(path for path, _ in model.named_modules(remove_duplicate=False) if path),
+        notes=(*silent, *_unread(operations, sources)),
+    )
+
+
+def _require_gradients(model: Any, seen: Seen) -> None:
+    """Raise `WorkloadError` if no parameter gets a gradient although some want one."""
+    if seen.gradients or not any(parameter.requires_grad for parameter in model.parameters()):
+        return
+    rule = (
+        "reaches no parameter; on the device 'meta' torch does not differentiate some functions, such as "
+        "cross_entropy: write the loss with log_softmax and gather, or use another device"
+    )
+    raise WorkloadError([Flaw("model", "backward pass", "", rule)])
+
+
+def _operations(seen: Seen, training: bool) -> tuple[tuple[AtenOperation, ...], list[str]]:
+    """Return the operations, and a note on each operator whose arithmetic is not known."""
+    counts = FlopCounts()
+    called = [node for node in seen.graph.nodes if node.op == "call_function" and tensors_of(node)]
+    found = tuple(
+        operation_of(node, seen.owner[node.name], training and is_backward(node), counts) for node in called
+    )
+    silent = [op.target for node, op in zip(called, found, strict=True) if uncounted(node, op)]
+    names = dict.fromkeys((*counts.unknown, *silent))
+    return found, [f"the floating-point operations of {name} are not known and count as 0" for name in names]
+
+
+def _sources(seen: Seen, first: Mapping[str, str]) -> dict[str, Source]:
+    found = {}
+    for node in seen.graph.find_nodes(op="placeholder"):
+        kind, path = seen.home[node.name]
+        if tensors_of(node):
+            found[node.name] = source_of(node, kind, first.get(path, path))
+    return found
+
+
+def _unread(operations: Iterable[AtenOperation], sources: Mapping[str, Source]) -> list[str]:
+    """Return a note on each parameter that no operation reads."""
+    read = {sources[name].path for op in operations for name in op.reads if name in sources}
+    paths = dict.fromkeys(source.path for source in sources.values() if source.kind == "parameter")
+    return [f"parameter {path} is read by no operation and not counted" for path in paths if path not in read]
+
+
+def _inputs(exported: Any) -> dict[str, tuple[str, str]]:
+    """Return the kind and the path of what each placeholder of an exported program stands for."""
+    specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs}
+    kinds = {name: INPUTS.get(spec.kind.name, "input") for name, spec in specs.items()}
+    return {
+        name: (kind, name if kind == "input" else str(specs[name].target)) for name, kind in kinds.items()
+    }
+
+
+def _first_names(model: Any) -> dict[str, str]:
+    """Return for every name of a parameter or buffer the first name of the same tensor.
+
+    Tensors without data have no address, so that only their identity tells which are the same.
+    """
+    first: dict[int, str] = {}
+    return {name: first.setdefault(id(tensor), name) for name, tensor in _named(model)}
+
+
+def _named(model: Any) -> list[tuple[str, Any]]:
+    return [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+
+
+def _without_prefix(capture: Capture) -> Capture:
+    """Return what was captured of a model with its loss, with the paths that the model alone has."""
+    return replace(
+        capture,
+        operations=tuple(replace(op, module=path_in_model(op.module)) for op in capture.operations),
+        sources={
+            name: replace(source, path=path_in_model(source.path)) for name, source in capture.sources.items()
+        },
+        gradients={name: path_in_model(path) for name, path in capture.gradients.items()},
+        modules=tuple(path for path in map(path_in_model, capture.modules) if path),
+    )

@@ -1,0 +1,85 @@
+"""Floating-point operations of calls on tensors without data, as torch's own counter counts them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import (
+    FlopCounterMode,
+    sdpa_backward_flop_count,
+    sdpa_flop_count,
+)
+
+KNOWN_LIBRARIES = ("aten", "prim", "prims", "_operator")
+
+
+def attention(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    """Return the operations of attention on a CPU, as of that on a GPU; the counter does not know it."""
+    return int(sdpa_flop_count(query, key, value))
+
+
+def attention_backward(gradient: Any, query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    """Return the operations of the backward pass of attention on a CPU."""
+    return int(sdpa_backward_flop_count(gradient, query, key, value))
+
+
+def grouped_product(left: Any, right: Any, *_: Any, **__: Any) -> int:
+    """Return the operations of products of groups of rows with a matrix each, for any sizes of the groups.
+
+    Examples
+    --------
+    >>> grouped_product((10, 3), (4, 3, 5))  # 10 rows in 4 groups
+    300
+    """
+    groups = left[0] if len(left) == len(right) == 3 else 1  # else the groups divide one of the sizes below
+    return int(2 * groups * left[-2] * left[-1] * right[-1])
+
+
+def _formulas() -> dict[Any, Any]:
+    aten = torch.ops.aten
+    found = {
+        aten._scaled_dot_product_flash_attention_for_cpu: attention,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: attention_backward,
+    }
+    if hasattr(aten, "_grouped_mm"):
+        found[aten._grouped_mm] = grouped_product
+    return found
+
+
+class FlopCounts:
+    """Counts the operations of calls; equal calls are counted once."""
+
+    def __init__(self) -> None:
+        self._formulas = _formulas()
+        self._known: dict[Any, int] = {}
+        self.unknown: dict[str, None] = {}
+
+    def of(self, target: Any, args: Any, kwargs: Any, mode: Any) -> int:
+        """Return the operations of a call on fake tensors of a mode."""
+        key = (target, *_plain((args, kwargs)))
+        if key not in self._known:
+            self._known[key] = self._counted(target, args, kwargs, mode)
+        return self._known[key]
+
+    def _counted(self, target: Any, args: Any, kwargs: Any, mode: Any) -> int:
+        library = getattr(target, "namespace", getattr(target, "__module__", ""))
+        try:
+            with mode, FlopCounterMode(display=False, custom_mapping=self._formulas) as counter:
+                target(*args, **kwargs)
+        except Exception:  # what a call without data may raise is not known
+            self.unknown[str(target)] = None
+            return 0
+        found = int(counter.get_total_flops())
+        if not found and library not in KNOWN_LIBRARIES:
+            self.unknown[str(target)] = None
+        return found
+
+
+def _plain(given: Any) -> list[Any]:
+    """Return the arguments of a call as hashable values: of a tensor its shape and type."""
+    leaves, spec = torch.utils._pytree.tree_flatten(given)
+    shapes = [
+        (tuple(leaf.shape), leaf.dtype) if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves
+    ]
+    return [*shapes, str(spec)]

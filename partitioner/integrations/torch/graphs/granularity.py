@@ -1,0 +1,91 @@
+"""The module that each operation is counted to, and the label of the node that it becomes a part of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from partitioner.integrations.torch.graphs.operation import Capture
+
+OPERATOR, MODULE, BLOCK = GRANULARITIES = ("operator", "module", "block")
+
+
+def layers_of(capture: Capture, granularity: str) -> dict[str, str]:
+    """Return the path of the module that each operator is counted to: of its block, or the innermost one.
+
+    What the whole model calls between its modules is counted to the module that made the latest of what it
+    reads; a view of it to the module before it, and it counts as made where the tensor was.
+    """
+    module = {op.operator: op.module for op in reversed(capture.operations) if not op.backward}
+    blocks = BlockLabels(capture.modules) if granularity == BLOCK else None
+    found: dict[str, str] = {}
+    maker = {op.name: op.operator for op in capture.operations}
+    made, latest = _made(capture), ""
+    for op in capture.operations:
+        if op.backward or found.get(op.operator):
+            continue
+        path = module[op.operator]
+        own = path if blocks is None else blocks.of(path)
+        before = [
+            found[maker[name]]
+            for name in sorted(op.reads, key=lambda name: made.get(name, -1))
+            if maker.get(name) in found
+        ]
+        source = next((layer for layer in reversed(before) if layer), "")
+        latest = own or (latest if source and not op.bytes_out else source) or latest
+        found[op.operator] = latest if own or source else ""
+    return _filled(found)
+
+
+def _made(capture: Capture) -> dict[str, int]:
+    """Return for each operation when what it returns was computed, as a position in the program."""
+    made: dict[str, int] = {}
+    written: dict[int, int] = {}
+    for i, op in enumerate(capture.operations):
+        keys = [storage.key for storage in op.outputs]
+        made[op.name] = i if op.bytes_out else max(written.get(key, -1) for key in keys)
+        written |= dict.fromkeys(keys, made[op.name])
+    return made
+
+
+def _filled(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the layers with the next known one for operators that read no module's output."""
+    filled: dict[str, str] = {}
+    following = next((layer for layer in reversed(list(found.values())) if layer), "model")
+    for operator, layer in reversed(list(found.items())):
+        following = layer or following
+        filled[operator] = following
+    return filled
+
+
+class BlockLabels:
+    """The blocks of a model: the outermost members of its lists of modules, and what lies beside these.
+
+    Parameters
+    ----------
+    modules
+        The paths of all modules.
+
+    Examples
+    --------
+    >>> paths = ["model", "model.embedding", "model.layers", "model.layers.3", "model.layers.3.up"]
+    >>> blocks = BlockLabels(paths)
+    >>> [blocks.of(path) for path in ("model.layers.3.up", "model.embedding", "model", "")]
+    ['model.layers.3', 'model.embedding', '', '']
+    """
+
+    def __init__(self, modules: Collection[str]) -> None:
+        self._enclosing = {
+            ".".join(parts[:count])
+            for parts in (path.split(".") for path in modules)
+            for count in range(1, len(parts))
+            if any(part.isdigit() for part in parts[count:])
+        }
+
+    def of(self, path: str) -> str:
+        """Return the block of a module; empty for a module that encloses blocks."""
+        parts = path.split(".")
+        for count, part in enumerate(parts, 1):
+            prefix = ".".join(parts[:count])
+            if part.isdigit() or prefix not in self._enclosing:
+                return prefix
+        return ""

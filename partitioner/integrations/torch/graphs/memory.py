@@ -1,0 +1,61 @@
+"""The memory of nodes: parameters, what is kept for the backward pass, what is needed only for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from partitioner.integrations.torch.graphs.grouping import Classes, OperationGroup
+from partitioner.integrations.torch.graphs.operation import Capture, Source
+
+
+def holders(capture: Capture, groups: Sequence[OperationGroup]) -> dict[str, list[str]]:
+    """Return for each source, by its path, the groups that read it, first reader first."""
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        for op in group.operations:
+            for source in (capture.sources[name] for name in op.reads if name in capture.sources):
+                names = found.setdefault(source.path, [])
+                if group.name not in names:
+                    names.append(group.name)
+    return found
+
+
+def held(capture: Capture, readers: Mapping[str, list[str]], kind: str) -> dict[str, list[Source]]:
+    """Return the parameters or buffers that each group holds: each with its first reader, once."""
+    found: dict[str, list[Source]] = {}
+    for path, source in distinct(capture).items():
+        if source.kind == kind and path in readers:
+            found.setdefault(readers[path][0], []).append(source)
+    return found
+
+
+def distinct(capture: Capture) -> dict[str, Source]:
+    """Return the sources by path, each once."""
+    return {source.path: source for source in capture.sources.values()}
+
+
+def shared(capture: Capture, readers: Mapping[str, list[str]], classes: Classes) -> dict[str, list[str]]:
+    """Return the parameters of each group that a group of another colour class reads, too."""
+    found: dict[str, list[str]] = {}
+    for path, source in distinct(capture).items():
+        names = readers.get(path, [])
+        if source.kind == "parameter" and len({classes[name] for name in names}) > 1:
+            for name in names:
+                found.setdefault(name, []).append(path)
+    return found
+
+
+def parameter_gradients(capture: Capture, groups: Sequence[OperationGroup]) -> dict[str, list[Source]]:
+    """Return the parameters whose gradients each group finishes."""
+    by_path = distinct(capture)
+    return {
+        group.name: [
+            by_path[capture.gradients[op.name]] for op in group.operations if op.name in capture.gradients
+        ]
+        for group in groups
+    }
+
+
+def workspace(group: OperationGroup) -> int:
+    """Return the most bytes that an operation of a group returns in memory of their own."""
+    return max(op.bytes_out for op in group.operations)

@@ -1,0 +1,116 @@
+"""The arguments of a graph from groups of operations: times, memory, classes, edges, further fields."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from partitioner.base.errors import OptionError
+from partitioner.estimation.named_devices import NamedDevice
+from partitioner.estimation.optimizer import optimizer_bytes_of
+from partitioner.integrations.torch.graphs.edges import edges_of
+from partitioner.integrations.torch.graphs.grouping import Classes, OperationGroup, colour_classes
+from partitioner.integrations.torch.graphs.memory import held, holders, parameter_gradients, shared, workspace
+from partitioner.integrations.torch.graphs.operation import Capture, Source
+from partitioner.integrations.torch.graphs.stash import Tensors, stash
+from partitioner.integrations.torch.graphs.times import roofline, with_measured
+from partitioner.workload.extras import SHARED, Extras
+
+
+@dataclass(frozen=True)
+class Costs:
+    """How times and memory are estimated; ``graph_of`` says what each field is."""
+
+    devices: Mapping[str, NamedDevice]
+    dtype: str | None
+    efficiency: float
+    times: Mapping[str, float] | None
+    per_byte: float
+    microbatches: int
+    optimizer_bytes: float | None
+
+
+def graph_arguments(
+    capture: Capture, groups: Sequence[OperationGroup], costs: Costs, training: bool, top: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of :meth:`partitioner.Graph.from_arrays` for groups of operations."""
+    classes = colour_classes(groups, capture.joined)
+    carried = edges_of(capture, groups, classes, costs.microbatches)
+    readers = holders(capture, groups)
+    return {
+        **_memory(capture, groups, readers, classes, costs),
+        "time": _times(groups, costs),
+        "edges": list(carried),
+        "cost": [nbytes * costs.per_byte for nbytes in carried.values()],
+        "ids": [group.name for group in groups],
+        "backward": [group.backward for group in groups],
+        "color": _colours(groups, classes),
+        "layer": [group.layer for group in groups],
+        "names": [group.name for group in groups],
+        "extras": Extras(top, _kept(groups, shared(capture, readers, classes))),
+    }
+
+
+def _times(groups: Sequence[OperationGroup], costs: Costs) -> dict[str, Any]:
+    if costs.times and len(costs.devices) > 1:
+        raise OptionError("times: must be left out for several kinds of devices; replace the graph's `time`")
+    return {
+        kind: with_measured(
+            roofline(groups, device, costs.dtype, costs.efficiency), groups, costs.times or {}
+        )
+        for kind, device in costs.devices.items()
+    }
+
+
+def _memory(
+    capture: Capture,
+    groups: Sequence[OperationGroup],
+    readers: Mapping[str, list[str]],
+    classes: Classes,
+    costs: Costs,
+) -> dict[str, list[float]]:
+    parameters, buffers = (held(capture, readers, kind) for kind in ("parameter", "buffer"))
+    finished = parameter_gradients(capture, groups)
+    kept = stash(Tensors(capture), groups, classes)
+    return {
+        "parameters": [_sum(parameters.get(group.name, ())) for group in groups],
+        "size": [_sum(buffers.get(group.name, ())) for group in groups],
+        "gradients": [_sum(finished[group.name]) for group in groups],
+        "optimizer": [
+            sum(_optimizer(source, costs.optimizer_bytes) for source in finished[group.name])
+            for group in groups
+        ],
+        "activations": [float(kept.get(group.name, 0)) for group in groups],
+        "workspace": [float(workspace(group)) for group in groups],
+    }
+
+
+def _sum(sources: Sequence[Source]) -> float:
+    return float(sum(source.nbytes for source in sources))
+
+
+def _optimizer(source: Source, given: float | None) -> float:
+    return source.count * optimizer_bytes_of(given, source.nbytes / source.count) if source.count else 0.0
+
+
+def _colours(groups: Sequence[OperationGroup], classes: Classes) -> list[str | None]:
+    """Return the class of each group, None for a group that is alone in its class."""
+    members = Counter(classes[group.name] for group in groups)
+    return [name if members[name := classes[group.name]] > 1 else None for group in groups]
+
+
+def _kept(groups: Sequence[OperationGroup], shared_by: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+    """Return the further fields of the nodes."""
+    return [
+        {
+            "module": group.layer,
+            "operators": list(dict.fromkeys(op.operator for op in group.operations)),
+            "flops": sum(op.flops for op in group.operations),
+            "bytesIn": sum(op.bytes_in for op in group.operations),
+            "bytesOut": sum(op.bytes_out for op in group.operations),
+            **({SHARED: shared_by[group.name]} if group.name in shared_by else {}),
+        }
+        for group in groups
+    ]

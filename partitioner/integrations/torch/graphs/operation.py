@@ -1,0 +1,126 @@
+"""What is known of a captured model, as plain data: its operations, its tensors and who reads what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A piece of memory that holds a tensor; views of one tensor share it.
+
+    Parameters
+    ----------
+    key
+        What tells it from other pieces of memory.
+    nbytes
+        The bytes of it.
+    """
+
+    key: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A tensor that no operation makes: a parameter, a buffer or an input.
+
+    Parameters
+    ----------
+    kind
+        ``"parameter"``, ``"buffer"``, ``"input"`` or ``"gradient"`` (of an output, for training).
+    path
+        Its name in the model; a tied parameter has the first one of its names.
+    storage
+        The memory that it lies in.
+    nbytes
+        Its bytes.
+    count
+        The numbers in it.
+    """
+
+    kind: str
+    path: str
+    storage: Storage
+    nbytes: int
+    count: int
+
+
+@dataclass(frozen=True)
+class AtenOperation:
+    """A call of an operator in the captured graph.
+
+    Parameters
+    ----------
+    name
+        Its name in the captured graph.
+    operator
+        The name of the operation of the exported program that it belongs to; a backward operation belongs to
+        the one that it differentiates.
+    target
+        What is called, such as ``"aten.linear.default"``.
+    module
+        The path of the innermost module that calls it; empty for the model itself.
+    backward
+        Whether it belongs to the backward pass.
+    reads
+        The names of the operations and sources that it reads, each once.
+    outputs
+        The memory of each tensor that it returns.
+    sent
+        The bytes of all tensors that it returns.
+    flops
+        Its floating-point operations.
+    bytes_in, bytes_out
+        The bytes that it reads from memory and writes to it; none if it only returns a view.
+    dtype
+        The type of the numbers that it computes with.
+    random
+        Whether its result is drawn at random.
+    """
+
+    name: str
+    operator: str
+    target: str
+    module: str
+    backward: bool
+    reads: tuple[str, ...]
+    outputs: tuple[Storage, ...]
+    sent: int
+    flops: float
+    bytes_in: int
+    bytes_out: int
+    dtype: str
+    random: bool
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A captured model.
+
+    Parameters
+    ----------
+    operations
+        Its operations in an order in which they may run, forward pass first.
+    sources
+        The tensors that no operation makes, by the name of their node.
+    gradients
+        For operations that return the gradient of a parameter, the parameter's path.
+    updates
+        The operations that return a new value of a buffer.
+    joined
+        Pairs of operators that must share a device: one writes into memory of the other.
+    modules
+        The paths of all modules.
+    notes
+        What is not known of the model, each in one sentence.
+    """
+
+    operations: tuple[AtenOperation, ...]
+    sources: Mapping[str, Source]
+    gradients: Mapping[str, str]
+    updates: frozenset[str]
+    joined: tuple[tuple[str, str], ...]
+    modules: tuple[str, ...]
+    notes: tuple[str, ...]

@@ -1,0 +1,45 @@
+"""A model with its loss as one module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+PREFIX = "model."
+
+
+class Scored(nn.Module):  # type: ignore[misc]
+    """A model whose output is its loss.
+
+    Parameters
+    ----------
+    model
+        The model.
+    loss
+        What makes a scalar of the model's output and further arguments.
+    count
+        The number of positional arguments that are the model's; those that follow are the loss's.
+    """
+
+    def __init__(self, model: Any, loss: Callable[..., Any], count: int) -> None:
+        super().__init__()
+        self.model = model
+        self.loss = loss
+        self._count = count
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the loss."""
+        return self.loss(self.model(*args[: self._count], **kwargs), *args[self._count :])
+
+
+def path_in_model(path: str) -> str:
+    """Return the path that a module has in the model alone.
+
+    Examples
+    --------
+    >>> [path_in_model(path) for path in ("model.layers.3", "model", "loss")]
+    ['layers.3', '', 'loss']
+    """
+    return f"{path}.".removeprefix(PREFIX).removesuffix(".")

@@ -1,0 +1,148 @@
+"""The stages of a rank under a schedule: steps of a pipeline of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from partitioner.base.argument_types import is_count, require_callable
+from partitioner.base.errors import OptionError, shown
+from partitioner.integrations.torch.installed import check_version, require_torch
+from partitioner.integrations.torch.pipelines.stages import PipelineStages
+from partitioner.integrations.torch.pipelines.tables import csv_of_stages
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineStep:
+    """What a step of a pipeline gives a rank.
+
+    Parameters
+    ----------
+    output
+        The model's output for the whole batch, on the rank of the last stage; None on other ranks, and for
+        training.
+    losses
+        For training the loss of each microbatch, on the rank of the last stage; empty on other ranks.
+    passes
+        When each pass of this rank ran, as
+        :class:`partitioner.integrations.torch.pipelines.runtime.PassTime`.
+    """
+
+    output: Any
+    losses: tuple[Any, ...]
+    passes: tuple[Any, ...]
+
+
+class PipelineRank:
+    """The stages of this process in a pipeline; the process must have joined torch's process group.
+
+    Parameters
+    ----------
+    stages
+        The stages of the whole pipeline: see :func:`partitioner.integrations.torch.pipelines.stages_of`.
+    microbatches
+        The number of microbatches of a batch.
+    schedule
+        The name of a schedule of this package; None for ``"1f1b"`` with a loss and ``"inference"`` without.
+        For a free split they are those of its virtual stages.
+    loss
+        What makes a scalar of the output and the target of a microbatch; gradients are those of the mean
+        over the microbatches. None for inference.
+    device
+        The device of torch that this rank runs on, where the model and the arguments of `stages_of` are.
+
+    Raises
+    ------
+    OptionError
+        If the process group has another number of ranks than the plan has devices, or the schedule does not
+        support the stages, the microbatches or the loss.
+    BackendUnavailable
+        If torch is not installed, or of another version than the one whose schedule runtime is known.
+    """
+
+    def __init__(
+        self,
+        stages: PipelineStages,
+        microbatches: int,
+        schedule: str | None = None,
+        loss: Callable[..., Any] | None = None,
+        device: str = "cpu",
+    ) -> None:
+        require_torch()
+        require_callable(loss=loss)
+        if not is_count(microbatches):
+            raise OptionError(f"microbatches = {shown(microbatches)}: must be an integer of at least 1")
+        import torch
+
+        check_version(torch.__version__, "run_pipeline", "")
+        from partitioner.integrations.torch.pipelines.runtime import TableSchedule, TimedStage
+
+        name = schedule or ("inference" if loss is None else "1f1b")
+        table = csv_of_stages(stages, name, microbatches)
+        if ("F" in table and "B" not in table and "I" not in table) != (loss is None):
+            rule = "belongs to a schedule with a backward pass, and such a schedule needs one"
+            raise OptionError(f"loss with schedule = {name!r}: a loss {rule}")
+        rank = _own_rank(stages)
+        where = torch.device(device)
+        self.modules = stages.of_rank(rank)
+        self._stages = [TimedStage(module, len(stages.modules), where) for module in self.modules]
+        self._trains = loss is not None
+        self._schedule = TableSchedule(self._stages, table, stages.rank_of, microbatches, loss)
+
+    def parameters(self) -> list[Any]:
+        """Return the parameters of this rank's stages, each once, as an optimizer takes them."""
+        return list({id(one): one for module in self.modules for one in module.parameters()}.values())
+
+    def step(self, batch: tuple[Any, ...], target: Any = None) -> PipelineStep:
+        """Run the schedule once; gradients are added to those of the model's parameters.
+
+        Parameters
+        ----------
+        batch
+            The arguments of the model for the whole batch, which is cut into microbatches along the first
+            dimension; only the rank of the first stage reads it.
+        target
+            The target of the whole batch; only the rank of the last stage reads it.
+        """
+        import torch
+
+        for stage in self._stages:
+            stage.passes.clear()
+        first, last = (any(getattr(one, end) for one in self._stages) for end in ("is_first", "is_last"))
+        losses: list[Any] = []
+        given: dict[str, Any] = {"target": target, "losses": losses} if last and self._trains else {}
+        with torch.set_grad_enabled(self._trains):
+            output = self._schedule.step(*(batch if first else ()), return_outputs=not self._trains, **given)
+        passes = sorted((one for stage in self._stages for one in stage.passes), key=lambda one: one.begin)
+        return PipelineStep(output, tuple(one.detach() for one in losses), tuple(passes))
+
+
+def run_pipeline(
+    stages: PipelineStages,
+    batch: tuple[Any, ...],
+    target: Any = None,
+    *,
+    microbatches: int,
+    schedule: str | None = None,
+    loss: Callable[..., Any] | None = None,
+    device: str = "cpu",
+) -> PipelineStep:
+    """Run one batch through a pipeline of processes, of which this process is a rank.
+
+    The arguments are those of :class:`PipelineRank` and its method ``step``; for more than one step, make one
+    and call that.
+    """
+    return PipelineRank(stages, microbatches, schedule, loss, device).step(batch, target)
+
+
+def _own_rank(stages: PipelineStages) -> int:
+    import torch.distributed as distributed
+
+    if not distributed.is_initialized():
+        rule = "must be initialised: use partitioner.integrations.torch.pipelines.process_group"
+        raise OptionError(f"torch's process group: {rule}")
+    if distributed.get_world_size() != len(stages.devices):
+        rule = f"must be {len(stages.devices)}, the number of devices that the plan uses"
+        raise OptionError(f"ranks of the process group = {distributed.get_world_size()}: {rule}")
+    return int(distributed.get_rank())

@@ -1,0 +1,156 @@
+"""A model of torch as the stages of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.integrations.torch.graphs.node_operators import node_operators
+from partitioner.integrations.torch.installed import require_torch
+from partitioner.integrations.torch.pipelines.order import DeviceRun, device_runs
+from partitioner.workload.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineStages:
+    """A model in stages: runs of operators on one device, in an order in which they may run.
+
+    Parameters
+    ----------
+    modules
+        The stages, each a ``torch.nn.Module`` with exactly the parameters that it reads, which are those of
+        the model.
+    """
+
+    modules: tuple[Any, ...]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The plan's device of each rank: devices stand in the order of their first stages."""
+        return tuple(dict.fromkeys(stage.device for stage in self.modules))
+
+    @property
+    def rank_of(self) -> tuple[int, ...]:
+        """The rank of each stage."""
+        number = {device: rank for rank, device in enumerate(self.devices)}
+        return tuple(number[stage.device] for stage in self.modules)
+
+    def of_rank(self, rank: int) -> list[Any]:
+        """Return the stages of a rank, first to last."""
+        return [stage for stage, home in zip(self.modules, self.rank_of, strict=True) if home == rank]
+
+
+def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution) -> PipelineStages:
+    """Return the stages of a plan: maximal runs of operators on one device.
+
+    The model is cut at any operator. A tensor that a later stage reads is carried through the stages between.
+    A chain gives a stage for each device; a free split gives a device several.
+
+    Parameters
+    ----------
+    model
+        The model that the graph was made of.
+    args
+        Arguments of a call of it: tensors, with the shapes of one microbatch.
+    graph
+        The graph that :func:`partitioner.integrations.torch.graph_of` returned for the model.
+    plan
+        A plan for the graph, or the device of every node.
+
+    Raises
+    ------
+    WorkloadError
+        If an operator of the model is in no node of the graph; if the plan puts the loss on another device
+        than the last operators; if it has replicas; or, for a graph with a backward pass, if stages on
+        different devices read one parameter, naming their modules.
+    OptionError
+        If an argument is not a tensor.
+    BackendUnavailable
+        If torch is not installed.
+    """
+    require_torch()
+    from partitioner.integrations.torch.pipelines.cutting import cut
+    from partitioner.integrations.torch.pipelines.program import program_of
+
+    _require_tensors(args)
+    solution = solution_of(plan)
+    if solution.replicas:
+        rule = "a pipeline runs each stage on one device"
+        raise WorkloadError([Flaw("plan", "replicas", shown(dict(solution.replicas)), rule)])
+    program = program_of(model, tuple(args))
+    device_of = _devices(program, graph, solution.placement)
+    runs = device_runs(list(program.calls), program.before, device_of)
+    if graph.backward.any():
+        flaws = [*_tied(program, device_of), *_loss_elsewhere(program, graph, solution.placement, runs)]
+        if flaws:
+            raise WorkloadError(flaws)
+    return PipelineStages(cut(program, runs))
+
+
+def _require_tensors(args: object) -> None:
+    import torch
+
+    if not isinstance(args, tuple | list) or not all(isinstance(one, torch.Tensor) for one in args):
+        raise OptionError(f"args = {shown(args)}: must be a tuple of tensors, which pipelines send")
+
+
+def _devices(program: Any, graph: Graph, placement: Mapping[Any, str]) -> dict[str, str]:
+    """Return the device of each call."""
+    home = _homes(graph, placement)
+    found: dict[str, str] = {}
+    flaws = []
+    for name, node in program.calls.items():
+        read = [found[one.name] for one in node.all_input_nodes if one.name in found]
+        device = home.get(program.operator[name], read[0] if read else None)
+        if device is None:
+            flaws.append(
+                Flaw(f"operator {name}", "", "", "is in no node of the graph: it is of another model")
+            )
+        else:
+            found[name] = device
+    if flaws:
+        raise WorkloadError(flaws)
+    return found
+
+
+def _homes(graph: Graph, placement: Mapping[Any, str]) -> dict[str, str]:
+    """Return the device of every operator of a graph."""
+    operators = node_operators(graph)
+    missing = [node for node in graph.ids if node not in placement]
+    if missing:
+        raise WorkloadError([Flaw(f"node {shown(missing[0])}", "", "", "has no device in the plan")])
+    return {name: placement[node] for node, known in zip(graph.ids, operators, strict=True) for name in known}
+
+
+def _tied(program: Any, device_of: Mapping[str, str]) -> Iterator[Flaw]:
+    """Yield a flaw for each parameter that is read on several devices, with two modules that read it."""
+    from partitioner.integrations.torch.graphs.operations import module_of
+
+    readers: dict[int, list[tuple[str, str, str]]] = {}
+    own = dict(program.module.named_parameters(remove_duplicate=False))
+    for name, node in program.calls.items():
+        for one in node.all_input_nodes:
+            if one.op == "get_attr" and one.target in own:
+                entry = (str(one.target), module_of(node) or "the model", device_of[name])
+                readers.setdefault(id(own[one.target]), []).append(entry)
+    for entries in readers.values():
+        apart = next(((a, b) for a, b in combinations(entries, 2) if a[2] != b[2]), None)
+        if apart is not None:
+            (path, module, device), (_, other, second) = apart
+            where = f"is read by {module} on {device} and by {other} on {second}"
+            yield Flaw(f"parameter {path}", "", where, "for training all that read it must be on one device")
+
+
+def _loss_elsewhere(
+    program: Any, graph: Graph, placement: Mapping[Any, str], runs: Sequence[DeviceRun]
+) -> Iterator[Flaw]:
+    """Yield a flaw for each operator of the graph that is not in the model and not on the last device."""
+    known = set(program.operator.values())
+    for name, device in _homes(graph, placement).items():
+        if name not in known and device != runs[-1].device:
+            rule = f"the loss must be with the last stage, on {runs[-1].device}"
+            yield Flaw(f"operator {name}", "", f"is on {device}", rule)

@@ -1,0 +1,97 @@
+"""The device of each operator of a model, from a plan of the model's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.placed import node_flaws
+from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
+from partitioner.integrations.torch.graphs.node_operators import node_operators
+from partitioner.workload.graph import Graph
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Where operators run, and in which order.
+
+    Parameters
+    ----------
+    device
+        The name of the device of each operator.
+    rank
+        The position of each operator's node in the plan's order of execution; empty if it has none.
+    names
+        The names of the plan's devices in their order, also of those that it does not use if they are known.
+    """
+
+    device: Mapping[str, str]
+    rank: Mapping[str, int]
+    names: tuple[str, ...]
+
+
+def assignment_of(graph: Graph, plan: AnySolution) -> Assignment:
+    """Return the assignment of a plan of a graph that `graph_of` made.
+
+    Raises
+    ------
+    WorkloadError
+        If the plan is of another graph, has replicas, or puts the passes of an operator on different devices,
+        or if the graph does not name operators.
+    """
+    solution = solution_of(plan)
+    _check(graph, solution)
+    device: dict[str, str] = {}
+    for node, names in zip(graph.ids, node_operators(graph), strict=True):
+        for name in names:
+            if device.setdefault(name, solution.placement[node]) != solution.placement[node]:
+                rule = f"is on {solution.placement[node]}, but operator {name} runs forward on {device[name]}"
+                raise WorkloadError([Flaw(f"placement of node {shown(node)}", "", "", rule)])
+    hardware = solution.hardware if isinstance(solution, PlanRecord) else None
+    known = hardware.names if hardware is not None else sorted(set(device.values()))
+    return Assignment(device, _ranks(graph, solution), tuple(dict.fromkeys([*known, *device.values()])))
+
+
+def require_operators(assignment: Assignment, operators: Iterable[str], bare: Collection[str]) -> None:
+    """Raise if the graph and the captured model do not have the same operators.
+
+    The graph may lack some of the operators `bare`: joint graphs do not have all that only return views.
+
+    Raises
+    ------
+    WorkloadError
+        Naming the operators.
+    """
+    own, listed, captured = (
+        set(operators),
+        set(assignment.device),
+        "the model as captured with these arguments",
+    )
+    lacking = [
+        (listed - own, f"is in the graph, but not in {captured}"),
+        (own - listed - set(bare), f"is in {captured}, but not in the graph"),
+    ]
+    flaws = [Flaw(f"operator {name}", "", "", rule) for names, rule in lacking for name in sorted(names)]
+    if flaws:
+        raise WorkloadError(flaws)
+
+
+def _check(graph: Graph, solution: Solution) -> None:
+    if isinstance(solution, PlanRecord) and solution.hardware is not None:
+        solution.check_graph(graph, solution.hardware, strict=False)
+    if flaws := node_flaws(graph, solution.placement):
+        raise WorkloadError(flaws)
+    if solution.replicas:
+        rule = "must be none: one copy of each operator runs"
+        raise WorkloadError([Flaw("replicas", "", shown(dict(solution.replicas)), rule)])
+
+
+def _ranks(graph: Graph, solution: Solution) -> dict[str, int]:
+    position = {node: i for i, node in enumerate(solution.execution_order or ())}
+    return {
+        name: position[node]
+        for node, names, backward in zip(graph.ids, node_operators(graph), graph.backward, strict=True)
+        if node in position and not backward
+        for name in names
+    }

@@ -1,0 +1,116 @@
+"""Copies in a graph of torch where a tensor is read on another device than its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+import torch
+
+from partitioner.integrations.torch.graphs.values import nbytes_of, tensors_of
+from partitioner.integrations.torch.placing.transfers import arrived, moved
+from partitioner.integrations.torch.placing.writes import Writes
+
+INPUT = "input"
+CALL = "call_function"
+KINDS = {"placeholder": INPUT, "get_attr": "parameter", CALL: "operator"}
+
+
+@dataclass(frozen=True)
+class TensorCopy:
+    """A copy of a tensor that each call makes.
+
+    Parameters
+    ----------
+    tensor
+        The name of the operator that makes it or of the input, or the path of the parameter or buffer.
+    kind
+        Which of these: ``"operator"``, ``"parameter"`` (also for buffers), ``"input"``, or ``"constant"`` for
+        what operators make without an input, a parameter or chance. The graph counts constants as sent once.
+    source, target
+        The devices of the plan; the source of an input is ``"input"``.
+    nbytes
+        The bytes of its numbers.
+    """
+
+    tensor: str
+    kind: str
+    source: str
+    target: str
+    nbytes: int
+
+
+class CopiedGraph:
+    """Inserts the copies into a graph: one for each tensor, reading device and state of the tensor's memory.
+
+    A copy is started right after the tensor is made and arrives before its first reader. Readers on one
+    device share an arrival, and so the gradient that is copied back, if no operator elsewhere reads the
+    tensor after them; the others have one each. So gradients are added in the order of the model.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    home
+        The device of each call and of each parameter and buffer that is read.
+    devices
+        The device of torch for each device of `home`.
+    """
+
+    def __init__(self, graph: Any, home: Mapping[Any, str], devices: Mapping[str, Any]) -> None:
+        self._home, self._devices, self._writes = home, devices, Writes(graph)
+        self._constant = _constants(graph)
+        self._sent: dict[tuple[Any, ...], Any] = {}
+        self._here: dict[tuple[Any, ...], Any] = {}
+        self.copies: list[TensorCopy] = []
+        position = {node: i for i, node in enumerate(graph.nodes)}
+        self._last = {node: self._last_readers(node, position) for node in position if tensors_of(node)}
+        for reader in [node for node in graph.nodes if node in home and node.op == CALL]:
+            for read in reader.all_input_nodes:
+                if tensors_of(read) and home.get(read) != home[reader]:
+                    reader.replace_input_with(read, self._arrival(read, reader))
+
+    def _last_readers(self, read: Any, position: Mapping[Any, int]) -> frozenset[Any]:
+        """Return the readers on one device after which no other device reads."""
+        readers = sorted(read.users, key=position.__getitem__, reverse=True)
+        place = [self._home.get(reader, self._home.get(read)) for reader in readers]
+        count = len(list(takewhile(lambda name: name == place[0], place)))
+        return frozenset(readers[:count])
+
+    def _arrival(self, read: Any, reader: Any) -> Any:
+        """Return the node that a reader reads in place of a tensor on another device."""
+        data = self._data(read, reader)
+        key = (read, data, None if reader in self._last[read] else reader)
+        if key not in self._here:
+            with reader.graph.inserting_before(reader):
+                self._here[key] = reader.graph.call_function(arrived, (read, data))
+        return self._here[key]
+
+    def _data(self, read: Any, reader: Any) -> Any:
+        """Return the node that starts the copy."""
+        target, state = self._home[reader], self._writes.last_before(reader, read)
+        key = (read, target, state)
+        if key not in self._sent:
+            after = state if state.op != "placeholder" else reader.graph.find_nodes(op="placeholder")[-1]
+            with reader.graph.inserting_after(after):
+                self._sent[key] = reader.graph.call_function(moved, (read, self._devices[target]))
+            source = self._home.get(read, INPUT)
+            kind = "constant" if read in self._constant and read.op == CALL else KINDS[read.op]
+            nbytes = sum(nbytes_of(tensor, read.name) for tensor in tensors_of(read))
+            name = read.target if read.op == "get_attr" else read.name
+            self.copies.append(TensorCopy(name, kind, source, target, nbytes))
+        return self._sent[key]
+
+
+def _constants(graph: Any) -> set[Any]:
+    """Return the nodes that depend on no input, no parameter and no chance; buffers are among them."""
+    found: set[Any] = set()
+    parameters = {path for path, _ in graph.owning_module.named_parameters(remove_duplicate=False)}
+    for node in graph.nodes:
+        held = node.op == "get_attr" and tensors_of(node) and node.target not in parameters
+        drawn = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        if held or (node.op == CALL and not drawn and found.issuperset(node.all_input_nodes)):
+            found.add(node)
+    return found

@@ -1,0 +1,56 @@
+"""The steps from a captured program to a module that runs on several devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from partitioner.integrations.torch.placing.assignment import Assignment, require_operators
+from partitioner.integrations.torch.placing.cuts import CopiedGraph
+from partitioner.integrations.torch.placing.homes import homes_of, settle
+from partitioner.integrations.torch.placing.order import reorder
+from partitioner.integrations.torch.placing.program import put_on, without_tensors
+from partitioner.integrations.torch.placing.writes import require_writes
+
+Value = TypeVar("Value")
+
+
+def placed_module(
+    module: Any, operator: Mapping[Any, str], assignment: Assignment, devices: Mapping[str, Any]
+) -> Any:
+    """Return the module with its calls in the plan's order and its tensors and copies on their devices.
+
+    Parameters
+    ----------
+    module
+        The module of the captured program, which is changed.
+    operator
+        The operator that each call belongs to.
+    assignment
+        Where operators run.
+    devices
+        The device of torch for each name.
+    """
+    require_operators(assignment, operator.values(), without_tensors(operator))
+    device = _of_calls(operator, assignment.device)
+    by_operator = {name: device[node] for node, name in operator.items()}
+    require_writes(module.graph, {node.name: name for node, name in operator.items()}, by_operator)
+    if assignment.rank:
+        reorder(module.graph, _of_calls(operator, assignment.rank))
+    home = homes_of(module, device)
+    module.copies = tuple(CopiedGraph(module.graph, home, devices).copies)
+    put_on({node: devices[name] for node, name in device.items()}, module)
+    held = {node.target: devices[name] for node, name in home.items() if node.op == "get_attr"}
+    settle(module, held, devices[next(iter(device.values()))])
+    module.graph.lint()
+    module.recompile()
+    return module
+
+
+def _of_calls(operator: Mapping[Any, str], given: Mapping[str, Value]) -> dict[Any, Value]:
+    """Return the value of each call's operator, of one without a value that of a call beside it."""
+    found: dict[Any, Value] = {node: given[name] for node, name in operator.items() if name in given}
+    for call in list(operator):
+        near: list[Value] = [found[one] for one in (*call.all_input_nodes, *call.users) if one in found]
+        found.setdefault(call, next(iter((*near, *given.values()))))
+    return {node: found[node] for node in operator}

@@ -1,0 +1,56 @@
+"""The graph of a captured model with measured times and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from partitioner.integrations.torch.graphs.capture import Seen
+from partitioner.integrations.torch.graphs.graph import groups_of
+from partitioner.integrations.torch.graphs.grouping import OperationGroup
+from partitioner.integrations.torch.graphs.nodes import Costs, graph_arguments
+from partitioner.integrations.torch.graphs.operation import Capture
+from partitioner.integrations.torch.profiling.cache import OperatorProfile
+from partitioner.integrations.torch.profiling.outputs import output_bytes
+from partitioner.workload.graph import Graph
+from partitioner.workload.layer import ACCELERATOR
+
+UNSTABLE = "the times still changed after {} rounds; other programs may have run on the machine"
+
+
+def measured_graph(
+    seen: Seen, capture: Capture, profile: OperatorProfile, costs: Costs, top: Mapping[str, Any]
+) -> Graph:
+    """Return the graph of :func:`graph_of` with the sums of measured times and with measured memory.
+
+    The workspace of a node is the most that one of its operators has allocated, its output included.
+    """
+    groups = groups_of(capture, top["granularity"])
+    notes = [*capture.notes, *([] if profile.stable else [UNSTABLE.format(profile.rounds)])]
+    kept = {"timeUnit": "ms", **top, "rounds": profile.rounds, "notes": notes}
+    arguments = graph_arguments(capture, groups, costs, bool(top["training"]), kept)
+    figures = [_figures(group, profile) for group in groups]
+    outputs = output_bytes(capture, groups, _returned(seen, capture))
+    extras = arguments["extras"]
+    nodes = [
+        {**node, "outputBytes": outputs.get(group.name, 0), "temporaryBytes": temporary}
+        for node, group, (_, _, temporary) in zip(extras.nodes, groups, figures, strict=True)
+    ]
+    arguments["time"] = {ACCELERATOR: [time for time, _, _ in figures]}
+    arguments["workspace"] = [peak for _, peak, _ in figures]
+    arguments["extras"] = replace(extras, nodes=nodes)
+    return Graph.from_arrays(**arguments)
+
+
+def _figures(group: OperationGroup, profile: OperatorProfile) -> tuple[float, float, float]:
+    """Return the time of a group, the most that one of its operators allocates, and frees before its end."""
+    found: Sequence[tuple[float, float, float]] = [profile.operators[op.name] for op in group.operations]
+    times, peaks, temporary = zip(*((time, peak, peak - left) for time, peak, left in found), strict=True)
+    return sum(times), max(peaks), max(0.0, *temporary)
+
+
+def _returned(seen: Seen, capture: Capture) -> set[str]:
+    """Return the operations whose results the model returns, those that update a buffer left out."""
+    names = {node.name for node in seen.graph.output_node().all_input_nodes}
+    return names - capture.updates - capture.gradients.keys()

@@ -1,0 +1,20 @@
+"""How a model is measured."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+THREAD, ELAPSED = CLOCKS = ("thread", "elapsed")
+
+
+@dataclass(frozen=True)
+class ProfileOptions:
+    """How a model is measured; :func:`profile` says what each field is."""
+
+    device: str
+    clock: str
+    warm_up: int
+    tolerance: float
+    time_limit: float
+    cache: str | os.PathLike[str] | None

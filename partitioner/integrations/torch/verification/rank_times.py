@@ -1,0 +1,91 @@
+"""What a rank of a pipeline measures of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as distributed
+
+from partitioner.integrations.torch.pipelines.pipeline import PipelineRank
+from partitioner.integrations.torch.pipelines.stages import PipelineStages
+from partitioner.integrations.torch.verification.kept_bytes import KeptBytes
+
+
+class Sample(NamedTuple):
+    """The arguments of the model and the target of the loss, of a microbatch or a batch."""
+
+    args: tuple[Any, ...]
+    target: Any
+
+
+class RankTimes(NamedTuple):
+    """The measurements of a rank.
+
+    Parameters
+    ----------
+    spans
+        For each number of microbatches the begin and end of each round, in seconds of a clock of all ranks.
+    passes
+        The passes of the last round of the larger number.
+    held
+        Bytes of parameters, their gradients and buffers.
+    kept
+        The most bytes that autograd kept for the backward pass.
+    processor
+        The seconds of processor time that the rank used.
+    """
+
+    spans: dict[int, list[tuple[float, float]]]
+    passes: tuple[Any, ...]
+    held: int
+    kept: int
+    processor: float
+
+
+def rank_times(
+    stages: PipelineStages,
+    sample: Sample,
+    schedule: str,
+    counts: tuple[int, int],
+    rounds: int,
+    loss: Callable[..., Any] | None,
+) -> RankTimes:
+    """Run a rank for two numbers of microbatches, after one round that is not counted."""
+    begin = process_time()
+    ranks = {count: PipelineRank(stages, count, schedule, loss) for count in counts}
+    spans: dict[int, list[tuple[float, float]]] = {count: [] for count in counts}
+    passes: tuple[Any, ...] = ()
+    for turn in range(rounds + 1):
+        for count, rank in ranks.items():
+            found, span = _step(rank, sample, count)
+            spans[count] += [span] if turn else []
+            passes = found.passes
+    last, (args, target) = ranks[counts[-1]], _batch(sample, counts[-1])
+    held = [*last.parameters(), *(one for each in last.modules for one in each.buffers())]
+    kept = KeptBytes(held, [*args, *(() if target is None else (target,))])
+    with kept.counting():
+        last.step(args, target)
+    grads = [one.grad for one in last.parameters() if one.grad is not None]
+    return RankTimes(spans, passes, _nbytes([*held, *grads]), kept.peak, process_time() - begin)
+
+
+def _step(rank: PipelineRank, sample: Sample, count: int) -> tuple[Any, tuple[float, float]]:
+    """Run one step that all ranks begin together; gradients stay, so that each round does the same."""
+    batch = _batch(sample, count)
+    distributed.barrier()
+    begin = perf_counter()
+    found = rank.step(*batch)
+    return found, (begin, perf_counter())
+
+
+def _batch(sample: Sample, count: int) -> Sample:
+    """Return a batch of equal microbatches."""
+    target = None if sample.target is None else torch.cat([sample.target] * count)
+    return Sample(tuple(torch.cat([one] * count) for one in sample.args), target)
+
+
+def _nbytes(tensors: list[Any]) -> int:
+    return sum(one.numel() * one.element_size() for one in tensors)

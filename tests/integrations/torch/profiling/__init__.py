@@ -1,0 +1,1 @@
+"""Tests of measured times and memory."""

@@ -1,0 +1,1 @@
+"""Measured pipelines of models of torch."""
