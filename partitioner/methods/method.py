@@ -157,17 +157,22 @@ class Settings:
         """Return the settings with a deadline at most `seconds` from now."""
         return replace(self, clock=self.clock.at_most(seconds))
 
-    def on_compile(self) -> None:
-        """Report that a kernel is about to be compiled.
+    def on_compile(self, dispensable: bool = False) -> None:
+        """Report that a kernel is about to be compiled, for a step that a plan can do without or not.
 
         Raises
         ------
         CompilationStopped
-            If the user wants the run to end.
+            If the user wants the run to end, or compiling has taken too long for a step that is dispensable.
         """
-        if self.interruption.asked:
+        if self.interruption.asked or (dispensable and self.compiled_enough):
             raise CompilationStopped
         self.report_progress(COMPILING, 0, 0, np.inf, 0.0)
+
+    @property
+    def compiled_enough(self) -> bool:
+        """Whether steps that a plan can do without should compile no more kernels."""
+        return not (self.deterministic or self.clock.may_compile)
 
     @property
     def stop_reason(self) -> str:

@@ -102,7 +102,7 @@ def certify(
     given = {name: known[name] for name in known if name in wanted.terms and known[name]} | given
     constraints = given.get("constraints")
     require_constraints(constraints)
-    if constraints is not None and constraints.neighbours_only:
+    if constraints is not None and constraints.for_chains:
         split = split or made_as  # a free split may keep to them where no chain does
     limit = subgraphs_per_accelerator
     given["subgraphs_per_accelerator"] = limit

@@ -91,6 +91,8 @@ def read_options(
     }
     check_values(**values)
     _check_batch(objective, values["schedule"], values["microbatches"])
+    if values["replicas"] > 1 and values["constraints"].no_replicas:
+        raise OptionError(f"replicas = {values['replicas']}: must be 1, the constraints say no_replicas")
     return Options(values)
 
 

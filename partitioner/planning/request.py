@@ -90,6 +90,7 @@ class Request:
             measure=self.objective.measure,
             split=self.split,
             classes=(companions(demands), *(() if self.layer is None else (self.layer,))),
+            sequence=demands.sequence,
             contiguous_cpus=options["contiguous_cpus"],
             contiguous_backward=options["contiguous_backward"],
             subgraphs=min(options["subgraphs_per_accelerator"], len(self.workload.graph)),

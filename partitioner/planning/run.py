@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -24,10 +25,13 @@ from partitioner.planning.run_method import notes_on_kernels, run_method
 from partitioner.planning.verify import confirm, no_plan
 from partitioner.planning.warm_start import start_from, unused_start
 from partitioner.problem.layers import whole_layers
+from partitioner.results.by_stage import stage_loads
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
+
+LEAST_COMPILING = 5.0  # seconds after which a run with a shorter limit compiles only what a plan needs
 
 
 def find_plan(
@@ -73,7 +77,7 @@ def find_plan(
     first = partial(find_first_plan, request, problem, incumbent, subgraph)
     settings = Settings(
         **options.fields_of(Settings) | {"workers": cores},
-        clock=clock,
+        clock=replace(clock, compiling=max(clock.limit, LEAST_COMPILING)),
         incumbent=incumbent,
         incumbent_subgraph=subgraph,
         backend=backend,
@@ -93,6 +97,7 @@ def find_plan(
     evaluation = evaluation_of(request, placement, subgraphs, known)
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
+    stages = placement.order if problem.ordered else evaluation.shape.order
     return Plan(
         objective=objective.name,
         split=split,
@@ -104,7 +109,7 @@ def find_plan(
         backend=outcome.backend or info.backends[0],
         runtime_seconds=time.perf_counter() - clock.started,
         devices=evaluation.loads,
-        stages=placement.order if problem.ordered else evaluation.shape.order,
+        stages=stages,
         placement=placement.device,
         workload_sha256=workload.sha256,
         seed=seed,
@@ -117,4 +122,6 @@ def find_plan(
         replicas=placement.replicas,
         execution_order=placement.sequence,
         hardware=devices,
+        by_stage=stage_loads(graph, placement.device, evaluation.loads, stages, placement.replicas),
+        time_unit=graph.extras.time_unit,
     )

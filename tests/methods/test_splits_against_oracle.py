@@ -15,6 +15,7 @@ import pytest
 
 from partitioner import InfeasibleError, Plan, solve
 from partitioner.methods.ip import solve as ip
+from partitioner.methods.ip import tighten as tightening
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
 from tests.methods.inline_worker_pool import InlineWorkerPool, used
 from tests.oracle import best_values
@@ -42,7 +43,9 @@ def unaided(inline: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave finding and proving to the solver: no first plan, no bound but zero."""
     monkeypatch.setattr(ip, "find_start", lambda *known: None)
     monkeypatch.setattr(ip, "relax", lambda problem: SimpleNamespace(bound=0.0))
-    monkeypatch.setattr(ip, "tighten", lambda *known: None)
+    monkeypatch.setattr(ip, "least_cyclic", lambda *known: 0.0)
+    monkeypatch.setattr(tightening, "tighten", lambda *known: None)
+    monkeypatch.setattr(ip, "least_part", lambda problem, settings, known: known)
 
 
 def solved(case: Case, split: str, backend: str) -> Plan | None:

@@ -67,11 +67,12 @@ class Relaxation:
 
 
 class _Each(NamedTuple):
-    """Of each supernode: time on each kind (K, n), size (n,), and whether each kind may run it (K, n)."""
+    """Kinds with devices (k,), and of each supernode its time there, its size, and where it may not run."""
 
+    kinds: Ints
     time: Floats
     size: Floats
-    usable: NDArray[np.bool_]
+    barred: NDArray[np.bool_]
 
 
 def relax(problem: Problem) -> Relaxation:
@@ -82,7 +83,8 @@ def relax(problem: Problem) -> Relaxation:
     step of the search.
     """
     problem = problem.relaxed()
-    each = _Each(problem.time.sum(axis=1), problem.size, problem.allowed & (problem.count > 0)[:, None])
+    present = np.flatnonzero(problem.count)
+    each = _Each(present, problem.time[present].sum(axis=1), problem.size, ~problem.allowed[present])
     scale = _scales(problem)
     kinds = len(problem.count)
     price = np.concatenate((np.ones(kinds), np.zeros(kinds)))
@@ -131,9 +133,12 @@ def _best_step(
 
 def _weight(each: _Each, price: Floats) -> Floats:
     """Return the least cost of each supernode on any kind at these prices, shape (n,)."""
-    kinds = len(each.time)
-    cost = each.time * price[:kinds, None] + each.size * price[kinds:, None]
-    return reduce(np.minimum, np.where(each.usable, cost, np.inf))
+    time_price, memory_price = price.reshape(2, -1)[:, each.kinds, None]
+    cost = each.time * time_price
+    if memory_price.any():
+        cost += each.size * memory_price
+    cost[each.barred] = np.inf
+    return reduce(np.minimum, cost)
 
 
 def _dual(problem: Problem, each: _Each, price: Floats, scale: Floats) -> float:

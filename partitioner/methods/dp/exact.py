@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.anytime.search import solve_beyond
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
@@ -21,6 +21,10 @@ from partitioner.problem.variants import ChainProblem
 
 NEAR = 1.15
 MANY_KINDS, FEW_IDEALS, SMALL_TABLE = 3, 2_000, 200_000
+FEW = 200_000  # ideals that are enumerated at once
+EARLY_ROUNDS, EARLY_SHARE, EARLY_SECONDS = 3, 0.3, 10.0  # of the search before more ideals are enumerated
+LATTICE_SHARE = 0.6  # of the time left, for an enumeration of many ideals, and again for their search
+UNFINISHED = "the search of all ideals was ended early to leave time for the search without them"
 QUICK_ORDERS = 2  # of the first chains where the search over many kinds of devices follows
 
 
@@ -48,29 +52,31 @@ def _solve_kinds(problem: ChainProblem, settings: Settings) -> Outcome:
         improve(linear, relaxation, settings)
         if _decided(linear) or settings.expired:
             return _outcome(linear)
-    lattice = lattice_within(problem, settings)
+    lattice = lattice_within(problem, settings, most=FEW)
+    if lattice is not None and not (many and paid):
+        return _search(problem, lattice, linear, settings)
+    if not many and problem.coarser is None:
+        early = solve_beyond(linear, _at_first(settings), "", EARLY_ROUNDS)
+        if _ended(early, settings):
+            return early
+    lattice = lattice or lattice_within(problem, _most(settings))
     if lattice is None:
-        return _without_lattice(problem, relaxation, linear, settings, many and paid)
-    relaxation = replace(relaxation, bound=linear.bound)
-    if not (many and paid):
-        return _search(problem, relaxation, lattice, linear, settings)
-    outcome = _search(problem, relaxation, lattice, linear, _half(settings))
-    if outcome.infeasible or outcome.stop_reason in ("optimal", "gap") or settings.expired:
+        return _without_lattice(linear, settings, many and paid, too_many(problem, settings))
+    outcome = _search(problem, lattice, linear, _most(settings))
+    if _ended(outcome, settings) or settings.deadline is None:
         return outcome
     linear.stages, linear.value, linear.bound = outcome.parts, outcome.value, outcome.bound
-    improve(linear, relaxation, settings)
-    return _outcome(linear)
+    return _without_lattice(linear, settings, many and paid, UNFINISHED)
 
 
 def _without_lattice(
-    problem: ChainProblem,
-    relaxation: Relaxation,
-    linear: LinearSearch[ChainProblem],
-    settings: Settings,
-    by_levels: bool,
+    linear: LinearSearch[ChainProblem], settings: Settings, by_levels: bool, note: str
 ) -> Outcome:
-    """Return the best chain found where the ideals do not fit; `by_levels` where kinds are many."""
-    note = too_many(problem, settings)
+    """Return the best chain found where a note says why not all ideals are searched.
+
+    It is looked for `by_levels` first where kinds are many.
+    """
+    problem, relaxation = linear.problem, linear.relaxation
     settings, coarse = patient(settings), None
     if problem.coarser is not None:
         coarse = _solve_kinds(problem.coarser, replace(settings, incumbent=None))
@@ -81,7 +87,7 @@ def _without_lattice(
         improve(linear, relaxation, _half(settings))
         if _decided(linear):
             return _outcome(linear)
-    fine = solve_beyond(problem, relaxation, linear, settings, note)
+    fine = solve_beyond(linear, settings, note)
     return fine if coarse is None or fine.value <= coarse.value else replace(coarse, bound=fine.bound)
 
 
@@ -95,6 +101,24 @@ def _outcome(linear: LinearSearch[ChainProblem]) -> Outcome:
     return no_split(linear.problem) if np.isinf(linear.bound) else linear.outcome()
 
 
+def _ended(outcome: Outcome, settings: Settings) -> bool:
+    """Whether the outcome is final, or no time is left for a better one."""
+    return outcome.infeasible or outcome.stop_reason in ("optimal", "gap") or settings.expired
+
+
+def _at_first(settings: Settings) -> Settings:
+    """Return the settings of the search that comes before an enumeration of many ideals."""
+    if settings.deterministic:
+        return settings
+    return settings.within(min(EARLY_SHARE * settings.clock.left, EARLY_SECONDS))
+
+
+def _most(settings: Settings) -> Settings:
+    """Return the settings with most of the time that is left."""
+    left = settings.seconds_left
+    return settings if left is None else settings.within(LATTICE_SHARE * left)
+
+
 def _half(settings: Settings) -> Settings:
     """Return the settings with half of the time that is left."""
     left = settings.seconds_left
@@ -102,12 +126,9 @@ def _half(settings: Settings) -> Settings:
 
 
 def _search(
-    problem: ChainProblem,
-    relaxation: Relaxation,
-    lattice: Lattice,
-    linear: LinearSearch[ChainProblem],
-    settings: Settings,
+    problem: ChainProblem, lattice: Lattice, linear: LinearSearch[ChainProblem], settings: Settings
 ) -> Outcome:
+    relaxation = replace(linear.relaxation, bound=linear.bound)
     bracket = Bracket(ChainTables(problem, relaxation, lattice), settings, relaxation.bound, linear.value)
     near = linear.value <= NEAR * relaxation.bound
     bracket.narrow(from_top=np.isfinite(linear.value) and not near)

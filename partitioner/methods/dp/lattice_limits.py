@@ -10,9 +10,12 @@ COVERS_PER_IDEAL = 12
 IDEALS_PER_SECOND = 1_000_000
 
 
-def lattice_within(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> Lattice | None:
-    """Return the lattice of all ideals; None if it does not fit the memory budget."""
+def lattice_within(
+    problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN, most: int | None = None
+) -> Lattice | None:
+    """Return the lattice of all ideals; None if it does not fit the memory budget or has more than `most`."""
     limit = _max_ideals(problem, settings, model)
+    limit = limit if most is None else min(limit, most)
     return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
 
 

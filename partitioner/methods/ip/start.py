@@ -1,4 +1,4 @@
-"""The first parts of a search: those that the user gave, and the best chain."""
+"""The first parts of a search: those that the user gave, and the best chain, which also gives a bound."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0  # limits for the chain: share of the tim
 SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # a larger share of the time left, up to this many seconds
 
 
-def find_start(search: SplitSearch) -> None:
-    """Offer the first parts to the search, until it is over."""
-    for parts in _starts(search):
+def find_start(search: SplitSearch, cyclic: float) -> None:
+    """Offer the first parts to the search, until it is over, and raise its bound by what the chain proves.
+
+    `cyclic` is a lower bound on the splits that are no chains.
+    """
+    for parts in _starts(search, cyclic):
         search.offer(parts)
         search.look()
         if search.over:
             return
 
 
-def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
+def _starts(search: SplitSearch, cyclic: float) -> Iterator[Sequence[Part]]:
     problem, settings = search.problem, search.settings
     if settings.incumbent is not None:
         yield settings.incumbent
@@ -36,8 +39,10 @@ def _starts(search: SplitSearch) -> Iterator[Sequence[Part]]:
     method: Method = imported(PLAIN if by_pass or problem.chain.pipeline is None else EXTENDED)
     left = settings.clock.left
     share = max(CHAIN_SHARE, min(SHORT_SHARE, SHORT_SECONDS / max(left, SHORT_SECONDS)))
-    chain = within(settings, share, CHAIN_SECONDS)
-    parts = lifted(problem, method(problem.chain, replace(chain, incumbent=None, gap=0.0)))
+    limited = within(settings, share, CHAIN_SECONDS)
+    chain = method(problem.chain, replace(limited, incumbent=None, gap=0.0))
+    search.raise_bound(min(chain.bound, cyclic))
+    parts = lifted(problem, chain)
     if parts is not None:
         yield parts
 

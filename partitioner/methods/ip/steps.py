@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.ip.descent import PROGRESS
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.ip.tighten import PROGRESS
 from partitioner.methods.local_search.layouts import PartLayout
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch
 

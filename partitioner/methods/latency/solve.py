@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.base.clock import Clock
+from partitioner.methods.dispensable import dispensable
 from partitioner.methods.ip.start import within
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.latency.bounds.bound import bound_of
@@ -32,6 +33,7 @@ from partitioner.problem.variants import SampleProblem
 CPSAT = "cpsat"
 SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"
 MOVES = 1_000  # for each node of a local search in a deterministic run
+LOCAL = "local search"
 POLISH = 1e-2  # seconds for each node of the first local search
 STATED = 400_000  # coefficients of the integer program that are formulated in a second
 STATING = 0.25  # the largest share of the time that is left which formulating may take
@@ -70,8 +72,10 @@ def _starts(search: LayoutSearch, annealing: LatencySearch) -> Iterator[Subgraph
     greedy = fill(problem, file_order(problem))
     yield from [greedy] if greedy is not None else []
     yield from _annealed(search, annealing, POLISH * problem.n)
-    sequence = solve_sequence(problem, within(settings, SHARE, LONGEST))
-    if sequence.parts is not None and sequence.subgraph is not None:
+    sequence = None
+    with dispensable(settings, "sequences of blocks", search.left_out, search.best is not None):
+        sequence = solve_sequence(problem, within(settings, SHARE, LONGEST))
+    if sequence is not None and sequence.parts is not None and sequence.subgraph is not None:
         yield SubgraphLayout(places_of(problem, sequence.parts), sequence.subgraph)
 
 
@@ -80,7 +84,8 @@ def _annealed(search: LayoutSearch, annealing: LatencySearch, seconds: float) ->
     clock, limit = (Clock(), annealing.moves + MOVES * search.problem.n) if fixed else (Clock(seconds), None)
     if search.best is not None:
         annealing.offer(search.best)
-    annealing.run(lambda: not clock.expired and _goes_on(search, annealing), limit)
+    with dispensable(search.settings, LOCAL, search.left_out, search.best is not None):
+        annealing.run(lambda: not clock.expired and _goes_on(search, annealing), limit)
     yield from [annealing.layout] if annealing.layout is not None else []
 
 
@@ -102,7 +107,7 @@ def _portfolio(search: LayoutSearch, annealing: LatencySearch) -> None:
     if settings.deterministic:
         _in_turns(search, annealing, backends)
         return
-    anneals = settings.workers > 1
+    anneals = settings.workers > 1 and not settings.compiled_enough
     threads = max(1, settings.workers - anneals) if backends[0].parallel else 1
     slots = [Slot(backends, threads, SLICE, settings.seed, searches=False)]
     if search.best is not None:

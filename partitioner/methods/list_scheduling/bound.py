@@ -73,7 +73,8 @@ def _sweep(head: Floats, tail: Floats, share: Floats) -> float:
     best = 0.0
     for a in levels[np.linspace(0, len(levels) - 1, min(THRESHOLDS, len(levels))).astype(np.int64)].tolist():
         late = head >= a
-        best = max(best, a + float((tail[late] + np.cumsum(share[late])).max()))
+        head, tail, share = head[late], tail[late], share[late]
+        best = max(best, a + float((tail + np.cumsum(share)).max()))
     return best
 
 

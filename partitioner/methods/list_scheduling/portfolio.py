@@ -10,6 +10,7 @@ import numpy as np
 
 from partitioner.base.errors import BackendUnavailable
 from partitioner.methods.catalogue import USERS_OWN
+from partitioner.methods.dispensable import dispensable, note_on
 from partitioner.methods.list_scheduling.first_fit import place_within_memory
 from partitioner.methods.list_scheduling.found import PORTION, Found
 from partitioner.methods.list_scheduling.method import ListMethod, no_room
@@ -23,7 +24,7 @@ from partitioner.problem.variants import AnyOperators
 
 LEFT_OUT = (USERS_OWN, "portfolio", "exact")
 PATIENCE = 5.0  # seconds that a placer may wait for its solver
-FITTING, GIVEN = "a placement that fits", "the given placement"
+FITTING, GIVEN, REFINING = "a placement that fits", "the given placement", "local search"
 
 
 def solve_portfolio(problem: AnyOperators, settings: Settings) -> Outcome:
@@ -36,7 +37,8 @@ def solve_portfolio(problem: AnyOperators, settings: Settings) -> Outcome:
         return no_split(problem)
     best: tuple[float, str, Found] | None = None
     tried: list[str] = []
-    for name, found in chain(_given(problem, settings), _placements(tasks, settings)):
+    left_out: list[str] = []
+    for name, found in chain(_given(problem, settings), _placements(tasks, settings, left_out)):
         tried.append(name)
         value = plan_value(problem, settings, found, bound).value
         if best is None or value < best[0]:
@@ -51,9 +53,18 @@ def solve_portfolio(problem: AnyOperators, settings: Settings) -> Outcome:
             return no_room(problem, settings, bound, impossible)
         tried.append(FITTING)
         best = np.inf, FITTING, fitting
-    outcome = improved(problem, settings, best[2], bound)
+    outcome = _improved(problem, settings, best[2], bound, left_out)
     note = f"started from {best[1]}, the best of {len(tried)} placers: {', '.join(tried)}"
-    return replace(outcome, notes=(*outcome.notes, note))
+    return replace(outcome, notes=(*outcome.notes, note, *note_on(left_out, settings)))
+
+
+def _improved(
+    problem: AnyOperators, settings: Settings, found: Found, bound: float, left_out: list[str]
+) -> Outcome:
+    """Return the outcome of local search, or without it if that would compile for too long."""
+    with dispensable(settings, REFINING, left_out):
+        return improved(problem, settings, found, bound)
+    return plan_value(problem, settings, found, bound)
 
 
 def _given(problem: AnyOperators, settings: Settings) -> Iterator[tuple[str, Found]]:
@@ -64,15 +75,20 @@ def _given(problem: AnyOperators, settings: Settings) -> Iterator[tuple[str, Fou
         yield GIVEN, Found(device, ordered(tasks, upward_rank(tasks)))
 
 
-def _placements(tasks: Tasks, settings: Settings) -> Iterator[tuple[str, Found]]:
-    """Yield what the placers find, by name; the first to find something does not stop at the time limit."""
+def _placements(tasks: Tasks, settings: Settings, left_out: list[str]) -> Iterator[tuple[str, Found]]:
+    """Yield what the placers find, by name; the first to find something does not stop at the time limit.
+
+    Once there is something, a placer that would compile for too long is left out, and its name is listed.
+    """
     some = False
     settings = replace(settings, patience=np.inf if settings.deterministic else PATIENCE)
     for name, placer in placers().items():
         if some and settings.expired:
             return
+        found = None
         try:
-            found = placer.place(tasks, settings)
+            with dispensable(settings, name, left_out, some):
+                found = placer.place(tasks, settings)
         except BackendUnavailable:
             continue
         except OutOfTimeError:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from partitioner.methods.dispensable import note_on
 from partitioner.methods.method import Outcome, Settings, meets
 from partitioner.problem.problem import Problem
 
@@ -33,6 +34,8 @@ class Search(Generic[Solution]):
         How many infeasible solutions of solvers have led to new constraints.
     notes
         Notes for the user.
+    left_out
+        The steps that would have compiled kernels for too long.
     words
         The status that each backend reported for the whole program.
     look
@@ -48,6 +51,7 @@ class Search(Generic[Solution]):
     best: Solution | None = None
     refused: int = 0
     notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
     look: Callable[[], None] = lambda: None
     cut_short: bool = False
@@ -118,7 +122,7 @@ class Search(Generic[Solution]):
         return replace(
             self.found(self._stop_reason()),
             infeasible=self.best is None and self.bound == np.inf,
-            notes=tuple(self.notes),
+            notes=(*self.notes, *note_on(self.left_out, self.settings)),
             backend=backend,
             native_status=native,
         )

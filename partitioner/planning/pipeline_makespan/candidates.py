@@ -33,12 +33,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Simulated:
-    """A pipeline, its simulated makespan and its evaluation."""
+    """A pipeline, its simulated makespan, the bubble of each device, and its evaluation."""
 
     placement: Mapping[Any, str]
     order: tuple[str, ...]
     replicas: Mapping[str, tuple[str, ...]]
     makespan: float
+    bubbles: Mapping[str, float]
     evaluation: Evaluation
 
 
@@ -146,7 +147,8 @@ class Ranking:
         timeline = simulate(self.graph, self.devices, placement, **given)
         if self.best is not None and timeline.makespan >= self.best.makespan * (1 - TOLERANCE):
             return False
-        self.best = Simulated(placement, order, replicas, timeline.makespan, evaluation)
+        bubbles = dict(zip(timeline.devices, timeline.bubble.tolist(), strict=True))
+        self.best = Simulated(placement, order, replicas, timeline.makespan, bubbles, evaluation)
         return True
 
     def _timed(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking
 from partitioner.planning.request import Request, plain
 from partitioner.planning.run_method import notes_on_kernels
 from partitioner.problem.layers import whole_layers
+from partitioner.results.by_stage import stage_loads
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -103,6 +104,10 @@ def solve_makespan(
         statistics=ranking.statistics,
         replicas=best.replicas,
         hardware=devices,
+        by_stage=stage_loads(
+            graph, best.placement, best.evaluation.loads, best.order, best.replicas, best.bubbles
+        ),
+        time_unit=graph.extras.time_unit,
     )
 
 

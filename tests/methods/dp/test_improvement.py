@@ -34,11 +34,11 @@ def wide_branching(branches: int, length: int) -> Graph:
 @pytest.fixture
 def _without_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (passes, pipelines):
-        monkeypatch.setattr(module, "lattice_within", lambda *_: None)
+        monkeypatch.setattr(module, "lattice_within", lambda *_, **__: None)
 
 
 @pytest.mark.usefixtures("_without_lattice")
-@pytest.mark.parametrize("seeds", [range(20), slow(range(20, 220))])
+@pytest.mark.parametrize("seeds", [range(12), slow(range(12, 212))])
 def test_chains_of_two_passes(seeds: range) -> None:
     """Values, bounds and verdicts are compared with the oracle; most chains of small graphs are optimal."""
     found = compared(seeds, 7, 3, orders=1)

@@ -10,6 +10,7 @@ import pytest
 
 from partitioner import Constraints, InfeasibleError, WorkloadError, solve
 from partitioner.methods.ip import solve as ip
+from partitioner.methods.ip import tighten as tightening
 from tests.methods.inline_worker_pool import InlineWorkerPool
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_values
@@ -27,7 +28,9 @@ def unaided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ip, "WorkerPool", InlineWorkerPool)
     monkeypatch.setattr(ip, "find_start", lambda *known: None)
     monkeypatch.setattr(ip, "relax", lambda problem: SimpleNamespace(bound=0.0, weight=np.ones(problem.n)))
-    monkeypatch.setattr(ip, "cover", lambda *known: None)
+    monkeypatch.setattr(ip, "least_cyclic", lambda *known: 0.0)
+    monkeypatch.setattr(ip, "least_part", lambda *known: 0.0)
+    monkeypatch.setattr(tightening, "cover", lambda *known: None)
 
 
 def solved(case: Case, split: str, backend: str, constraints: Constraints) -> float | None:
@@ -100,7 +103,7 @@ def test_limits_together_equal_the_oracle(subsets: int, graphs: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(60_000, 60_000 + 3 * CHUNK, CHUNK))
+@pytest.mark.parametrize("first", (60_000,))
 @pytest.mark.parametrize("field", FIELDS)
 def test_a_limit_equals_the_oracle_on_many_graphs(field: str, first: int) -> None:
     """As above, on more of them."""

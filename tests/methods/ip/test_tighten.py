@@ -8,8 +8,8 @@ import pytest
 
 from partitioner import Devices
 from partitioner.base.clock import METER
+from partitioner.methods.ip.descent import Descent
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.ip.tighten import Descent
 from partitioner.methods.method import Settings
 from tests.methods.ip.cases import hard_graph, problem_of
 

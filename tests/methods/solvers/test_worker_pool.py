@@ -37,9 +37,13 @@ class FromHandlerError(Exception):
 
 
 def counts() -> tuple[int, int, int]:
-    """Open files, child processes and threads of this process."""
+    """Open files, child processes and threads of this process.
+
+    Python may list a thread that has ended: where a signal handler raises within ``Thread.start``.
+    """
     files = len(list(FOLDER.iterdir())) if FOLDER.exists() else 0
-    return files, len(psutil.Process().children(recursive=True)), threading.active_count()
+    alive = sum(thread.is_alive() for thread in threading.enumerate())
+    return files, len(psutil.Process().children(recursive=True)), alive
 
 
 @pytest.fixture

@@ -9,19 +9,24 @@ decide is left behind in its round only.
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.bounds.cuts.known import holds
 from partitioner.methods.dp.anytime.decide import Decider, Effort
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.search import UNLIMITED
 from partitioner.methods.dp.table import state_count
+from partitioner.methods.imported import imported
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Outcome, Settings, meets
 from partitioner.methods.units import load_unit, rounded_up
 from partitioner.problem.variants import ChainProblem
+
+if TYPE_CHECKING:
+    from partitioner.methods.bounds.cuts.bound import CutBound
 
 FIRST = Effort(steps=300_000, steps_each=300, stages_each=30)
 GROWTH = Effort(steps=3, steps_each=2, stages_each=2)
@@ -29,30 +34,30 @@ HIGHEST = Effort(steps=10**15, steps_each=10**9, stages_each=100_000)
 CLOSE = 1e-4  # a narrower bracket is not halved again in the same round
 MOST, VECTORS = 20_000, 1_000_000  # supernodes, and vectors of used devices, of problems that are searched
 ROUNDS, MOST_ROUNDS = 5, 24  # of a run whose work must not depend on the clock, and of any run
+CUT_BOUND = "partitioner.methods.bounds.cuts.bound:CutBound"  # imported when it is needed: it loads a solver
+CUT_SHARE = 0.2  # of the time that is left
 
 
 def solve_beyond(
-    problem: ChainProblem,
-    relaxation: Relaxation,
-    linear: LinearSearch[ChainProblem],
-    settings: Settings,
-    note: str,
+    linear: LinearSearch[ChainProblem], settings: Settings, note: str, rounds: int = MOST_ROUNDS
 ) -> Outcome:
     """Search on from the best linear chain, until the gap is closed or the run must end.
 
     Parameters
     ----------
-    problem, relaxation, settings
-        The problem, its relaxation and the settings of the run.
     linear
         The search over linear orders, which has ended.
+    settings
+        The settings of the run from now on.
     note
         Says why not all ideals were searched.
+    rounds
+        How many rounds the search may take.
     """
-    linear.settings = settings
-    search = AnytimeSearch(problem, relaxation, linear, settings)
+    linear.settings, problem = settings, linear.problem
+    search = AnytimeSearch(linear)
     if problem.n <= MOST and state_count(problem) <= VECTORS:
-        search.run(ROUNDS if settings.deterministic else MOST_ROUNDS)
+        search.run(min(rounds, ROUNDS) if settings.deterministic else rounds)
     proven = meets(linear.bound, linear.value)
     return Outcome(
         problem,
@@ -76,25 +81,19 @@ class AnytimeSearch:
 
     Parameters
     ----------
-    problem, relaxation, linear, settings
-        As for :func:`solve_beyond`.
+    linear
+        The search over linear orders, which has the problem, its relaxation and the settings, and holds the
+        bound, the best chain and its value.
 
     Attributes
     ----------
-    linear
-        The search over linear orders, which holds the bound, the best chain and its value.
     steps, attempts
         How much was searched.
     """
 
-    def __init__(
-        self,
-        problem: ChainProblem,
-        relaxation: Relaxation,
-        linear: LinearSearch[ChainProblem],
-        settings: Settings,
-    ) -> None:
-        self.problem, self.settings = problem, settings
+    def __init__(self, linear: LinearSearch[ChainProblem]) -> None:
+        self.problem, self.settings = linear.problem, linear.settings
+        problem, relaxation = linear.problem, linear.relaxation
         self.unit = load_unit(problem.relaxed())
         self.linear, self.linear_value = linear, linear.value
         linear.bound = rounded_up(linear.bound, self.unit)
@@ -115,6 +114,7 @@ class AnytimeSearch:
 
     def run(self, rounds: int) -> None:
         """Search until the gap is closed, nothing better can be found, or the run must end."""
+        self._count_cuts()
         effort = FIRST
         for number in range(rounds):
             self.improvement.run(number)
@@ -123,6 +123,17 @@ class AnytimeSearch:
                 return
             grown = (one * other for one, other in zip(effort, GROWTH, strict=True))
             effort = Effort(*map(min, grown, HIGHEST))
+
+    def _count_cuts(self) -> None:
+        """Raise the bound by what the cuts between stages must cost."""
+        problem, linear = self.problem.relaxed(), self.linear
+        if self.over or not holds(problem) or np.isinf(linear.value):
+            return
+        left = self.settings.seconds_left
+        limited = self.settings if left is None else self.settings.within(CUT_SHARE * left)
+        bound: type[CutBound] = imported(CUT_BOUND)
+        raised = bound(problem, lambda: limited.expired).rise(linear.bound, linear.value)
+        linear.bound = min(rounded_up(raised, self.unit), linear.value)
 
     def _round(self, number: int, effort: Effort) -> None:
         """Halve the bracket, whose lower end is the highest threshold at which this round found nothing."""

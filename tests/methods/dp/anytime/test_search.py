@@ -19,7 +19,7 @@ ONE_STATE = 200  # bytes: no attempt gets further than the states after the empt
 
 @pytest.fixture(autouse=True)
 def _without_lattice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact, "lattice_within", lambda *_: None)
+    monkeypatch.setattr(exact, "lattice_within", lambda *_, **__: None)
 
 
 def solved(seed: int, most_nodes: int, most_devices: int, **options: Any) -> tuple[Plan | None, float | None]:
@@ -57,7 +57,7 @@ def test_exhaustion_equals_exhaustive_search(nodes: int, devices: int, seeds: ra
     assert feasible > len(seeds) // 2
 
 
-@pytest.mark.parametrize("seeds", [range(20_000, 20_060), slow(range(20_060, 20_300))])
+@pytest.mark.parametrize("seeds", [range(20_000, 20_030), slow(range(20_030, 20_300))])
 def test_without_room_for_states_bounds_stay_true(seeds: range) -> None:
     """Never below the oracle, the bound never above, and the plan says why it is not proven."""
     reasons, unproven = set(), 0
