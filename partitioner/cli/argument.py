@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+from partitioner.base.errors import OptionError
+from partitioner.base.sizes import byte_count
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,27 @@ def value(name: str, help: str, **keywords: Any) -> Argument:  # noqa: A002
 def flag(name: str, help: str, *, stands_for: bool = True, **keywords: Any) -> Argument:  # noqa: A002
     """Return an argument without a value: None if it is not given, else `stands_for`."""
     return Argument(name, help, {"action": "store_const", "const": stands_for, **keywords})
+
+
+def size(text: str) -> float:
+    """Return the number that a text is, or the number of bytes that it says, as argparse's `type`."""
+    with suppress(ValueError):
+        return float(text)
+    try:
+        return byte_count(text)
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def dimensions(text: str) -> dict[str, int]:
+    """Return sizes by name from a text such as ``batch=8,sequence=128``, as argparse's `type`."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        if not name.strip() or not number.strip().isdecimal():
+            raise argparse.ArgumentTypeError(f"{part!r}: must be a name and a size, such as batch=8")
+        found[name.strip()] = int(number)
+    return found
 
 
 def add_sections(parser: argparse.ArgumentParser, sections: Sequence[Section]) -> None:

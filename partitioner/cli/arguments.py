@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from partitioner import __version__
 from partitioner.cli.argument import Section, add_sections, flag, value
+from partitioner.cli.export import EXPORT
 from partitioner.cli.option_arguments import argument_of
 from partitioner.cli.plot import PLOT
+from partitioner.cli.profile import MEASURE
 from partitioner.cli.shared_arguments import (
     FORMAT,
     OF_PLAN,
@@ -23,6 +25,7 @@ from partitioner.cli.shared_arguments import (
 )
 from partitioner.cli.simulate import SIMULATE
 from partitioner.cli.solve_arguments import compare_sections, solve_sections
+from partitioner.cli.verify import VERIFY
 from partitioner.cli.warm_up import WARM_UP
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
 from partitioner.planning.option import PIPELINES
@@ -114,7 +117,14 @@ def _commands() -> dict[str, _Words]:
         "compare": _Words(
             "run all methods on a workload and rank their plans", "WORKLOAD", compare_sections()
         ),
+        "export": _Words("write a plan for another tool", "WORKLOAD PLAN --to NAME", EXPORT),
         "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),
         "plot": _Words("draw a plan or its schedule into a file", "WORKLOAD PLAN --output FILE", PLOT),
+        "profile": _Words("measure the times and the memory of a model of torch", "SCRIPT:FUNCTION", MEASURE),
+        "verify": _Words(
+            "run a plan's pipeline and compare it with its prediction",
+            "SCRIPT:FUNCTION WORKLOAD PLAN",
+            VERIFY,
+        ),
         "warm-up": _Words("compile all kernels into numba's cache", "", WARM_UP),
     }

@@ -13,12 +13,15 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerErr
 from partitioner.base.files import check_writable
 from partitioner.cli.arguments import Command, command_parser
 from partitioner.cli.compare import compare_all
+from partitioner.cli.export import export_plan
 from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
 from partitioner.cli.methods import list_methods
 from partitioner.cli.plot import run_plot
+from partitioner.cli.profile import measure_model
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.solve_arguments import solve_options
+from partitioner.cli.verify import verify_plan
 from partitioner.cli.warm_up import compile_all
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.writers import save_plan
@@ -139,7 +142,10 @@ COMMANDS: dict[str, Command] = {
     "simulate": simulate_plan,
     "compare": compare_all,
     "plot": run_plot,
+    "export": export_plan,
     "methods": list_methods,
+    "profile": measure_model,
+    "verify": verify_plan,
     "warm-up": compile_all,
 }
 

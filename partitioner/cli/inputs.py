@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from partitioner.base.errors import OptionError
+from partitioner.cli.shared_arguments import PROFILE
+from partitioner.exports.expressible import expressible
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
-from partitioner.formats.msr import read, workload_of
-from partitioner.formats.pipedream import load_pipedream
+from partitioner.formats.devices_in_place import changed
+from partitioner.formats.file_formats import PIPEDREAM, FileFormat, recognised
+from partitioner.formats.msr import workload_of
 from partitioner.formats.readers import read_foreign
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import Devices
@@ -19,13 +22,16 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.transfers import Transfers
 from partitioner.workload.workload import Workload
 
-PROFILE = ".txt"
-COUNTS = {"accelerators": "accelerator", "cpus": "cpu"}
-PROFILE_OPTIONS = ("bandwidth", "cpu_factor", "inference")
+SIZES = ("accelerators", "memory", "cpus")
+MISSING = " = None"
+_PROFILE_OPTIONS = tuple(
+    (argument, argument.keywords.get("dest", argument.name.removeprefix("--").replace("-", "_")))
+    for argument in PROFILE.arguments
+)
 
 
 def read_workload(options: argparse.Namespace, planned: Devices | None = None) -> Workload:
-    """Read a workload file for the requested devices: JSON, a profile of PipeDream, or another format.
+    """Read a workload for the requested devices from a file of any format.
 
     Devices that a plan is made for, `planned`, take the place of those of the workload.
 
@@ -36,14 +42,17 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
     OptionError
         If options do not go together.
     """
-    if _is_profile(options):
-        graph, devices = _profile(options, planned)
-    else:
-        _check_no_profile_options(options)
-        foreign = read_foreign(options.workload)
-        if foreign is not None:
-            return replace(foreign, devices=_devices(options, planned or foreign.devices))
-        graph, devices = read(options.workload)
+    foreign = read_foreign(options.workload)
+    if foreign is not None:
+        _check_format_options(options, "this file", ())
+        return replace(foreign, devices=_devices(options, planned or foreign.devices))
+    file_format, content = recognised(options.workload)
+    _check_format_options(options, file_format.name, file_format.options)
+    _check_needed(options, file_format, planned)
+    try:
+        graph, devices = file_format.read(content, options.workload, **_given(options, file_format.options))
+    except OptionError as error:
+        raise _as_typed(error, file_format) from error
     return workload_of(options.workload, graph, _devices(options, planned or devices))
 
 
@@ -52,6 +61,8 @@ def read_constraints(
 ) -> Constraints:
     """Return the constraints of the file, if one is named, else those of a plan, changed by the options."""
     found = load_constraints(options.constraints, graph) if options.constraints else planned or Constraints()
+    if options.expressible is not None:
+        found = replace(found, **expressible(options.expressible).as_dict())
     wanted: dict[str, Any] = {
         "stages": options.stages,
         "use_all_devices": options.use_all_devices,
@@ -78,46 +89,46 @@ def read_transfers(options: argparse.Namespace, planned: Transfers | None = None
     return replace(found or Transfers(), **wanted) if wanted else found
 
 
-def _is_profile(options: argparse.Namespace) -> bool:
-    return Path(options.workload).suffix == PROFILE
+def _given(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the options of a file's format that the command line gives."""
+    found = {name: getattr(options, name, None) for name in names}
+    return {name: each for name, each in found.items() if each is not None}
 
 
-def _check_no_profile_options(options: argparse.Namespace) -> None:
-    given = [name for name in PROFILE_OPTIONS if getattr(options, name) is not None]
-    if given:
-        raise OptionError(f"--{given[0].replace('_', '-')} is for profiles ({PROFILE} files)")
+def _as_typed(error: OptionError, file_format: FileFormat) -> OptionError:
+    """Return an error whose message begins with an option as it is typed, such as ``--bandwidth``."""
+    name, rest = re.fullmatch(r"(\w*)(.*)", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
+    flags = {option: argument.name for argument, option in _PROFILE_OPTIONS}
+    if name not in file_format.options or name not in flags:
+        return error
+    if rest.startswith(MISSING):
+        return OptionError(f"{file_format.name} needs {flags[name]}{rest.removeprefix(MISSING)}")
+    return OptionError(f"{flags[name]}{rest}")
 
 
-def _profile(options: argparse.Namespace, planned: Devices | None) -> tuple[Graph, Devices]:
-    if options.bandwidth is None:
-        raise OptionError("a profile needs --bandwidth, in bytes per second")
-    if options.accelerators is None and not options.devices and planned is None:
-        raise OptionError("a profile needs --accelerators or --devices")
-    if options.cpus and options.cpu_factor is None:
-        raise OptionError("a profile needs --cpu-factor for --cpus: it has no times of CPUs")
-    workload = load_pipedream(
-        options.workload,
-        bandwidth=options.bandwidth,
-        accelerators=options.accelerators or 1,
-        cpus=options.cpus or 0,
-        cpu_factor=options.cpu_factor,
-        training=not options.inference,
-    )
-    return workload.graph, workload.devices
+def _check_format_options(options: argparse.Namespace, name: str, known: tuple[str, ...]) -> None:
+    """Raise if an option is given that means nothing to the format of the file."""
+    for argument, option in _PROFILE_OPTIONS:
+        if option not in known and getattr(options, option, None) is not None:
+            raise OptionError(f"{argument.name} means nothing to {name}")
+
+
+def _check_needed(options: argparse.Namespace, file_format: FileFormat, planned: Devices | None) -> None:
+    """Raise if the file lacks something that the command line must then say."""
+    name = file_format.name
+    if file_format is PIPEDREAM and options.bandwidth is None:
+        raise OptionError(f"{name} needs --bandwidth, in bytes per second")
+    if not (file_format.has_devices or options.devices or planned) and options.accelerators is None:
+        raise OptionError(f"{name} needs --accelerators or --devices")
+    if file_format is PIPEDREAM and options.cpus and options.cpu_factor is None:
+        raise OptionError(f"{name} needs --cpu-factor for --cpus: it has no times of CPUs")
 
 
 def _devices(options: argparse.Namespace, devices: Devices) -> Devices:
     """Return the devices of the file, else those of the workload, changed by the options."""
-    sizes = [name for name in (*COUNTS, "memory") if getattr(options, name) is not None]
+    sizes = {name: getattr(options, name) for name in SIZES if getattr(options, name) is not None}
     if options.devices:
         if sizes:
-            raise OptionError(f"--{sizes[0]} and --devices say the same: give one of them")
+            raise OptionError(f"--{next(iter(sizes))} and --devices say the same: give one of them")
         devices = load_devices(options.devices)
-        return replace(devices, communication=options.communication or devices.communication)
-    kinds = devices.kinds
-    for option, name in COUNTS.items():
-        count = getattr(options, option)
-        kinds = tuple(replace(k, count=count) if k.name == name and count is not None else k for k in kinds)
-    if options.memory is not None:
-        kinds = tuple(replace(k, memory=options.memory) if k.name == "accelerator" else k for k in kinds)
-    return replace(devices, kinds=kinds, communication=options.communication or devices.communication)
+    return changed(devices, **sizes, communication=options.communication)

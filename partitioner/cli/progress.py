@@ -55,5 +55,7 @@ def progress_text(progress: Progress) -> str:
     done = f" {progress.done:,}{of}" if progress.done or progress.total else ""
     if progress.phase == "compiling":
         return f"compiling{done}, once on this machine, {progress.seconds:.0f} s"
+    if progress.value == float("inf") and not progress.bound:
+        return f"{progress.phase}{done}, {progress.seconds:.0f} s"
     known = f"value {progress.value:.6g}, bound {progress.bound:.6g}"
     return f"{progress.phase}{done}, {known}, {progress.seconds:.0f} s"

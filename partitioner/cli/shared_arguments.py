@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from partitioner.cli.argument import Argument, Section, flag, value
+from partitioner.cli.argument import Argument, Section, dimensions, flag, size, value
+from partitioner.exports.writers import TARGETS
 from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.workload.extras import TIME_UNITS
 
 OF_WORKLOAD = "of the workload"
 OF_PLAN = "of the plan, or else of the workload"
 WORKLOAD = value(
     "workload",
-    "read the workload from this JSON file, or from a profile of PipeDream's profiler (.txt)",
+    "read the workload from this file: a workload in JSON, layers in JSON or a table (.csv), the config of a "
+    "language model (.json), an ONNX model (.onnx), a profile of PipeDream's profiler (.txt)",
     metavar="WORKLOAD",
 )
 PLAN = value(
@@ -24,25 +27,91 @@ FORMAT = value(
     choices=("text", "json"),
 )
 PROFILE = Section(
-    "profiles of PipeDream's profiler (.txt files)",
+    "graphs from tables of layers, profiles and configs",
     (
         value(
             "--bandwidth",
-            "move this many bytes per second between an accelerator and host memory; a profile needs "
-            "this option (default: none)",
+            "move this many bytes per second between an accelerator and host memory; a file whose transfers "
+            "have sizes but no times needs this option (default: none)",
             type=float,
             metavar="BYTES",
         ),
         value(
             "--cpu-factor",
-            "let a CPU take this many times as long as an accelerator; --cpus needs this option "
-            "(default: none)",
+            "let a CPU take this many times as long as an accelerator in a profile of PipeDream's, which "
+            "needs this option for --cpus (default: none)",
             type=float,
             metavar="X",
         ),
         flag(
             "--inference",
-            "leave out the backward pass (default: training, with a backward node for each node)",
+            "leave out the backward pass (default: training, with a backward node for each node, if the file "
+            "has times of the backward pass)",
+            stands_for=False,
+            dest="training",
+        ),
+        value(
+            "--device",
+            "estimate the times of a config's layers or of an ONNX model's nodes on this device, such as "
+            "H100; a config needs it (default: H100 for an ONNX model, none for a config)",
+            metavar="NAME",
+        ),
+        value(
+            "--sequence",
+            "let every sequence pass a config's layers with this number of tokens; a config needs it "
+            "(default: none)",
+            type=int,
+            metavar="N",
+        ),
+        value(
+            "--batch",
+            "let this number of sequences be a sample of a config, or of a profile of Sailor (default: 1)",
+            type=int,
+            metavar="N",
+        ),
+        value(
+            "--context",
+            "let every sequence of a config have this number of tokens in the cache already (default: 0)",
+            type=int,
+            metavar="N",
+        ),
+        value(
+            "--dtype",
+            "compute a config's layers, or an ONNX model, with numbers of this type, such as bfloat16 "
+            "(default: that of the config, those of the model)",
+            metavar="NAME",
+        ),
+        value(
+            "--dims",
+            "give the dynamic dimensions of an ONNX model these sizes, such as batch=8,sequence=128 "
+            "(default: none)",
+            type=dimensions,
+            metavar="NAME=N,...",
+        ),
+        value(
+            "--times",
+            "take the times of an ONNX model's nodes from this profile, a JSON file that ONNX Runtime wrote "
+            "(default: an estimate for --device)",
+            metavar="FILE",
+        ),
+        value(
+            "--degree",
+            "read the figures for this tensor-parallel degree from a file in Piper's format (default: 1)",
+            type=int,
+            metavar="N",
+        ),
+        value(
+            "--time-unit",
+            "take the times of a workload file that says no unit, or of a file in Piper's format, as seconds "
+            "(s), ms or us (default: no unit; in Piper's format s)",
+            choices=tuple(TIME_UNITS),
+        ),
+        value(
+            "--efficiency",
+            "let devices reach this part of their peak speed and bandwidth for a config or an ONNX model "
+            "(default: 1)",
+            type=float,
+            metavar="X",
         ),
     ),
 )
@@ -66,8 +135,9 @@ def devices(owner: str) -> Section:
             ),
             value(
                 "--memory",
-                f"let each accelerator hold at most this many bytes (default: the limit {owner})",
-                type=float,
+                "let each accelerator hold at most this many bytes, such as 16e9, 16GB or 16GiB "
+                f"(default: the limit {owner})",
+                type=size,
                 metavar="BYTES",
             ),
             value("--cpus", f"use this number of CPUs (default: those {owner})", type=int, metavar="N"),
@@ -92,6 +162,13 @@ def constraints(otherwise: str) -> Section:
                 "read pins, prohibitions and limits on stages from this JSON file "
                 f"(default: {otherwise or 'no constraints'})",
                 metavar="FILE",
+            ),
+            value(
+                "--expressible",
+                f"require what this tool needs to express a plan: {', '.join(TARGETS)} "
+                f"(default: {otherwise or 'no tool, any plan'})",
+                choices=tuple(TARGETS),
+                metavar="NAME",
             ),
             value(
                 "--stages",

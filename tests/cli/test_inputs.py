@@ -178,14 +178,14 @@ def test_a_profile_goes_with_a_devices_file(capsys: Captured, profile_file: Path
     [
         ([], "a profile needs --bandwidth, in bytes per second"),
         (["--bandwidth", 1e9], "a profile needs --accelerators or --devices"),
-        (["--bandwidth", 0, "--accelerators", 2], "bandwidth = 0.0: must be a number above 0"),
+        (["--bandwidth", 0, "--accelerators", 2], "--bandwidth = 0.0: must be a number above 0"),
         (
             ["--bandwidth", 1e9, "--accelerators", 2, "--cpus", 1],
             "a profile needs --cpu-factor for --cpus: it has no times of CPUs",
         ),
         (
             ["--bandwidth", 1e9, "--accelerators", 2, "--cpu-factor", -1],
-            "cpu_factor = -1.0: must be a number above 0",
+            "--cpu-factor = -1.0: must be a number above 0",
         ),
         (
             ["--bandwidth", 1e9, "--accelerators", 2, "--memory", 800],
@@ -202,9 +202,9 @@ def test_what_a_profile_lacks_is_named(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--bandwidth", 0], "--bandwidth is for profiles (.txt files)"),
-        (["--cpu-factor", 2], "--cpu-factor is for profiles (.txt files)"),
-        (["--inference"], "--inference is for profiles (.txt files)"),
+        (["--bandwidth", 0], "--bandwidth means nothing to a workload file"),
+        (["--cpu-factor", 2], "--cpu-factor means nothing to a workload file"),
+        (["--inference"], "--inference means nothing to a workload file"),
         (["--accelerators", -1], "device kind accelerator: count = -1: must be"),
         (["--accelerators", 0, "--cpus", 0], "devices: count"),
         (["--memory", -5], "device kind accelerator: memory = -5.0: must be"),

@@ -1,0 +1,168 @@
+"""The command ``partitioner profile``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from partitioner.base.argument_types import is_count
+from partitioner.base.errors import OptionError, shown
+from partitioner.base.files import check_writable
+from partitioner.cli.argument import Section, flag, value
+from partitioner.cli.progress import ProgressLine
+from partitioner.cli.scripts import made_by
+from partitioner.integrations.torch.graphs.granularity import GRANULARITIES
+from partitioner.integrations.torch.installed import require_torch
+from partitioner.integrations.torch.profiling.layer_memory import layer_memory
+from partitioner.integrations.torch.profiling.links import links
+from partitioner.integrations.torch.profiling.options import CLOCKS
+from partitioner.integrations.torch.profiling.profile import profile
+from partitioner.results.figures import amount
+from partitioner.results.module_table import module_table
+from partitioner.results.tables import render
+from partitioner.workload.devices import Devices
+from partitioner.workload.layer_graph import MS_PER_SECOND
+from partitioner.workload.workload import Workload
+
+MEASURE = (
+    Section(
+        "",
+        (
+            value(
+                "script",
+                "call this function in a file of Python code; it returns a model of torch and the tuple of "
+                "its arguments, and in training a third value, the loss of the output, if there is one",
+                metavar="SCRIPT:FUNCTION",
+            ),
+            flag(
+                "--training",
+                "measure forward and backward pass (default: true)",
+                default=True,
+            ),
+            flag(
+                "--inference",
+                "measure the forward pass only (default: forward and backward pass)",
+                stands_for=False,
+                dest="training",
+            ),
+            value(
+                "--granularity",
+                f"let a node be this: {', '.join(GRANULARITIES)} (default: block)",
+                default="block",
+                choices=GRANULARITIES,
+            ),
+            value(
+                "--device",
+                "run the model on this device, where the function must have put it: cpu, or cuda, with a "
+                "colon and a number if there are several (default: cpu)",
+                default="cpu",
+                metavar="NAME",
+            ),
+            value(
+                "--clock",
+                "measure the CPU time of the calling thread, or the time that passes (default: thread)",
+                default="thread",
+                choices=CLOCKS,
+            ),
+            value(
+                "--threads", "let torch use this many threads (default: 1)", type=int, default=1, metavar="N"
+            ),
+            value(
+                "--bandwidth",
+                "move this many bytes per second between devices (default: measured between two processes)",
+                type=float,
+                metavar="BYTES",
+            ),
+            value(
+                "--time-limit",
+                "begin no round of the measurement after this many seconds (default: 30)",
+                type=float,
+                default=30.0,
+                metavar="SECONDS",
+            ),
+        ),
+    ),
+    Section(
+        "output",
+        (
+            value(
+                "--rows",
+                "print this many modules, the slowest first (default: 20)",
+                type=int,
+                default=20,
+                metavar="N",
+            ),
+            value("--output", "write the workload to this file (default: none)", metavar="FILE"),
+            value(
+                "--cache",
+                "read what was measured before from this folder, else write it there (default: none)",
+                metavar="FOLDER",
+            ),
+        ),
+    ),
+)
+
+
+def measure_model(options: argparse.Namespace) -> None:
+    """Print the slowest modules of a model, and write it as a workload.
+
+    Raises
+    ------
+    PartitionerError
+        If torch is not installed, the function or an option breaks a rule, or a file cannot be written.
+    """
+    require_torch()
+    check_writable(options.output)
+    for name, count in (("--threads", options.threads), ("--rows", options.rows)):
+        if not is_count(count):
+            raise OptionError(f"{name} {shown(count)}: must be an integer of at least 1")
+    model, args, loss = _call(options.script)
+    with ProgressLine() as line:
+        import torch
+
+        torch.set_num_threads(options.threads)
+        bandwidth = options.bandwidth or _measured_bandwidth(line)
+        workload = profile(
+            model,
+            args,
+            bandwidth=bandwidth,
+            training=options.training,
+            loss=loss if options.training else None,
+            granularity=options.granularity,
+            device=options.device,
+            clock=options.clock,
+            time_limit=options.time_limit,
+            cache=options.cache,
+            on_progress=line.show,
+        )
+    _show(workload, bandwidth, options)
+
+
+def _call(script: str) -> tuple[Any, tuple[Any, ...], Any]:
+    """Return the model, its arguments, and the loss, None if there is none."""
+    found = made_by(script)
+    if len(found) not in (2, 3) or not isinstance(found[1], tuple | list):
+        raise OptionError(f"{script}: must return (model, args) or (model, args, loss), with args a tuple")
+    return found[0], tuple(found[1]), found[2] if len(found) == 3 else None
+
+
+def _measured_bandwidth(line: ProgressLine) -> float:
+    """Return the bytes per second between two processes."""
+    slope = np.array(links(Devices.accelerated(2), on_progress=line.show).transfers.slope)[0, 1]
+    if not slope:
+        raise OptionError("--bandwidth: cannot be measured while other programs run: give it, or try again")
+    return float(MS_PER_SECOND / slope)
+
+
+def _show(workload: Workload, bandwidth: float, options: argparse.Namespace) -> None:
+    graph = workload.graph
+    memory = {layer: (each.permanent, each.temporary) for layer, each in layer_memory(graph).items()}
+    print(render(module_table(graph, memory, options.rows)))
+    print(f"transfers: {amount(bandwidth)}B per second, {'given' if options.bandwidth else 'measured'}")
+    for note in graph.extras.top["notes"]:
+        print(f"note: {note}")
+    if options.output is not None:
+        workload.save(options.output)
+        print(f"written: {options.output}")

@@ -1,0 +1,99 @@
+"""The command ``partitioner verify``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from partitioner.base.errors import OptionError
+from partitioner.base.files import check_writable
+from partitioner.cli.argument import Section, value
+from partitioner.cli.inputs import read_workload
+from partitioner.cli.scripts import made_by
+from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
+from partitioner.exports.chrome_trace import save_chrome_trace
+from partitioner.formats.plan_record import load_record, resolved
+
+FEW, MANY = 4, 16
+SCRIPT_RULE = "must return (model, args), or (model, args, loss, target) for training"
+VERIFY = (
+    Section(
+        "",
+        (
+            value(
+                "script",
+                f"a file and a function of it; it {SCRIPT_RULE} (the argument is required)",
+                metavar="SCRIPT:FUNCTION",
+            ),
+            WORKLOAD,
+            PLAN,
+            value(
+                "--schedule",
+                "run this schedule (default: the plan's, else 1f1b, or inference without a loss)",
+                metavar="NAME",
+            ),
+            value(
+                "--microbatches",
+                f"run this many microbatches, and a quarter of them for the steady state (default: {MANY})",
+                type=int,
+                default=MANY,
+                metavar="N",
+            ),
+            value("--rounds", "repeat each batch this often (default: 3)", type=int, default=3, metavar="N"),
+            value(
+                "--trace",
+                "write a Chrome trace of the run and the simulation to this file (default: none is written)",
+                metavar="TRACE.json",
+            ),
+            FORMAT,
+        ),
+    ),
+    devices(OF_PLAN),
+    PROFILE,
+)
+
+
+def verify_plan(options: argparse.Namespace) -> None:
+    """Run a plan's pipeline on this machine, and print what was measured beside the prediction.
+
+    Raises
+    ------
+    PartitionerError
+        If a file or an option breaks a rule, the script or a process fails, or a file cannot be written.
+    """
+    from partitioner.integrations.torch.installed import require_torch
+
+    require_torch()
+    import torch
+
+    from partitioner.integrations.torch.pipelines.stages import stages_of
+    from partitioner.integrations.torch.verification.comparing import compare_with_run
+    from partitioner.integrations.torch.verification.measuring import measure_pipeline
+
+    check_writable(options.trace)
+    torch.set_num_threads(1)  # before anything is run: processes that are forked later inherit no threads
+    model, args, loss, target = _parts(options.script, made_by(options.script))
+    record = load_record(options.plan)
+    workload = read_workload(options, record.hardware)
+    record = resolved(record, workload.graph, workload.devices)
+    run = measure_pipeline(
+        stages_of(model, args, workload.graph, record),
+        args,
+        schedule=options.schedule or record.schedule,
+        microbatches=(max(1, options.microbatches // 4), options.microbatches),
+        loss=loss,
+        target=target,
+        rounds=options.rounds,
+    )
+    found = compare_with_run(workload, record, run)
+    print(json.dumps(found.as_dict(), indent=1) if options.format == "json" else found.summary())
+    if options.trace is not None:
+        runs = {one.schedule: one for one in (found.simulated, run.timeline)}
+        save_chrome_trace(runs, options.trace)
+
+
+def _parts(script: str, made: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
+    if len(made) not in (2, 4) or not isinstance(made[1], tuple):
+        raise OptionError(f"{script}: {SCRIPT_RULE}, with args in a tuple")
+    return made if len(made) == 4 else (*made, None, None)
