@@ -11,7 +11,11 @@ from partitioner.base.errors import (
 )
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
-from partitioner.formats.msr import load
+from partitioner.exports.expressible import expressible
+from partitioner.exports.target import ExportError
+from partitioner.exports.writers import export
+from partitioner.formats.load import load
+from partitioner.formats.load_config import load_config
 from partitioner.formats.pipedream import load_pipedream
 from partitioner.formats.placement import load_placement
 from partitioner.formats.plan import load_plan
@@ -32,6 +36,7 @@ from partitioner.results.plan import Plan
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.layer import Layer
 from partitioner.workload.levels import Level
 from partitioner.workload.networkx_graph import from_networkx, to_networkx
 from partitioner.workload.transfers import Transfers
@@ -48,8 +53,10 @@ __all__ = [
     "Devices",
     "Dimension",
     "Evaluation",
+    "ExportError",
     "Graph",
     "InfeasibleError",
+    "Layer",
     "Level",
     "MethodComparison",
     "NoPlanFound",
@@ -70,8 +77,11 @@ __all__ = [
     "compare_schedules",
     "data_parallel",
     "evaluate",
+    "export",
+    "expressible",
     "from_networkx",
     "load",
+    "load_config",
     "load_pipedream",
     "load_placement",
     "load_plan",

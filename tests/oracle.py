@@ -22,7 +22,7 @@ Arcs = list[tuple[int, int]]
 def best_chain_value(graph: Graph, devices: Devices) -> float | None:
     """The smallest largest load over all feasible chains; None if there is none."""
     placements = feasible_placements(graph, devices)
-    return _least(values(placements.only(_is_chain(placements)), "throughput"))
+    return _least(values(placements.only(is_chain(placements)), "throughput"))
 
 
 def best_values(
@@ -42,10 +42,10 @@ def best_values(
     placements = placements.only(keeping(placements, constraints))
     value = values(placements, objective)
     bound = [d for d, kind in enumerate(placements.kinds) if kind.pays_communication or contiguous_cpus]
-    convex = _is_contiguous(placements, ~graph.backward, bound)
+    convex = is_contiguous(placements, ~graph.backward, bound)
     if contiguous_backward:
-        convex &= _is_contiguous(placements, graph.backward, bound)
-    chain = _is_chain(placements)
+        convex &= is_contiguous(placements, graph.backward, bound)
+    chain = is_chain(placements)
     return {"chain": _least(value[chain]), "convex": _least(value[convex]), "free": _least(value)}
 
 
@@ -53,7 +53,7 @@ def _least(value: NDArray[np.float64]) -> float | None:
     return float(value.min()) if len(value) else None
 
 
-def _is_contiguous(placements: Placements, part: Flags, bound: list[int]) -> Flags:
+def is_contiguous(placements: Placements, part: Flags, bound: list[int]) -> Flags:
     """Definition 3.1: no path inside the part from a bound device to another one and back."""
     device = placements.device
     reach = np.zeros((len(part), len(part)), dtype=bool)
@@ -69,7 +69,7 @@ def _is_contiguous(placements: Placements, part: Flags, bound: list[int]) -> Fla
     return ~torn
 
 
-def _is_chain(placements: Placements) -> Flags:
+def is_chain(placements: Placements) -> Flags:
     """No cycle among the devices over forward edges and mirrored edges of orphans."""
     placed, count = placements.device, len(placements.kinds)
     reach = np.zeros((len(placed), count, count), dtype=bool)

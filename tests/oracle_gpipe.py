@@ -22,7 +22,7 @@ def best_chain_by_pass(graph: Graph, devices: Devices, constraints: Constraints 
     """The least value of all feasible chains; None if there is none."""
     placements = feasible_placements(graph, devices)
     placements = placements.only(keeping(placements, constraints))
-    placements = placements.only(_is_pipeline(placements, constraints.neighbours_only))
+    placements = placements.only(_is_pipeline(placements, bool(constraints.neighbours_only)))
     value = values(placements, "gpipe")
     return float(value.min()) if len(value) else None
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = ("numba", "ortools", "pulp", "gurobipy", "matplotlib", "torch")
+HEAVY = (
+    *("numba", "ortools", "pulp", "gurobipy", "matplotlib"),
+    *("torch", "onnx", "onnxruntime", "accelerate", "megatron", "deepspeed", "torchtitan"),
+)
 
 
 def modules_after(statement: str) -> set[str]:

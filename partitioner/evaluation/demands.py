@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -11,9 +12,9 @@ from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.evaluation.shape import chain_arcs
 from partitioner.workload.constraints import Constraints, Range
-from partitioner.workload.graph import Ints
+from partitioner.workload.graph import Extras, Ints
 from partitioner.workload.graph_validation import node_name
-from partitioner.workload.resolved_constraints import Demands, demands_of
+from partitioner.workload.resolved_constraints import Demands, demands_of, neighbour_edges
 
 
 def demand_violations(
@@ -42,7 +43,12 @@ def demand_violations(
     demands = demands_of(placed.graph, placed.devices, constraints)
     found = _kinds(placed, demands) + _pins(placed, demands, replicas) + _together(placed, demands)
     found += _stages(placed, constraints) + _idle(placed, replicas) * constraints.use_all_devices
-    return tuple(found + _distant(placed, chain, order) * constraints.neighbours_only)
+    found += _copies(placed, replicas) * constraints.no_replicas
+    if constraints.neighbours_only:
+        found += _distant(_exchanging(placed, constraints), chain, order)
+    if chain:
+        found += _out_of_order(placed, demands.sequence, order)
+    return tuple(found)
 
 
 def _kinds(placed: Placed, demands: Demands) -> list[str]:
@@ -102,6 +108,36 @@ def _idle(placed: Placed, replicas: Replicas) -> list[str]:
     used = np.isin(replicas.lead, placed.device)
     existing = len(placed.devices.names)
     return [f"{placed.names[i]} is not used" for i in np.flatnonzero(~used[:existing]).tolist()]
+
+
+def _copies(placed: Placed, replicas: Replicas) -> list[str]:
+    return [
+        f"{placed.names[i]} holds a copy of a stage, which the constraints forbid"
+        for i in np.flatnonzero(replicas.further).tolist()
+    ]
+
+
+def _out_of_order(placed: Placed, sequence: Ints, order: Sequence[int] | None) -> list[str]:
+    """Return a message for each node of the sequence whose stage should have ended before it."""
+    home = placed.device[sequence].tolist()
+    stages = list(dict.fromkeys(home)) if order is None else list(order)
+    place = [stages.index(device) for device in home]
+    return [
+        f"{node_name(placed.graph, int(sequence[i]))} is on {placed.names[home[i]]}, but the module before "
+        "it is in a later stage: stages must have consecutive modules"
+        for i in range(1, len(place))
+        if place[i] < place[i - 1]
+    ]
+
+
+def _exchanging(placed: Placed, constraints: Constraints) -> Placed:
+    """Return the placement with only those edges whose ends must be in one stage or in consecutive ones."""
+    edges = neighbour_edges(placed.graph, constraints)
+    if len(edges) == len(placed.graph.edges):
+        return placed
+    return replace(
+        placed, graph=replace(placed.graph, edges=edges, cost=np.zeros(len(edges)), extras=Extras())
+    )
 
 
 def _distant(placed: Placed, chain: bool, order: Sequence[int] | None) -> list[str]:

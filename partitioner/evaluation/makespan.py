@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.evaluation.operator_simulation import Operators, topological_rank
+from partitioner.evaluation.operator_arrays import arrays_of, times_of, topological_order
+from partitioner.evaluation.operator_simulation import NOTHING, EagerOperators, Operators
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.schedule import Run, Schedule
-from partitioner.workload.graph import Floats, Graph
+from partitioner.workload.graph import Floats, Graph, Ints
 from partitioner.workload.transfers import Transfers
 
 PLACE = "execution order"
@@ -60,33 +62,43 @@ def makespan_of(placed: Placed, transfers: Transfers, execution_order: Sequence[
     WorkloadError
         If the order does not list every node once, producers before consumers.
     """
-    rank = topological_rank(placed) if execution_order is None else _ranks(placed.graph, execution_order)
-    operators = Operators(placed, transfers, rank, execution_order is not None)
+    graph, eager = placed.graph, execution_order is None
+    order = topological_order(graph) if execution_order is None else _positions(graph, execution_order)
+    arrays = arrays_of(placed, transfers, order)
+    simulation = EagerOperators if eager else Operators
+    operators = simulation(arrays, len(placed.names), transfers.contention)
     operators.run()
-    sent, received = np.array(operators.sent), np.array(operators.received)
-    value = max(operators.finish, default=0.0)
-    return Makespan(value, np.array(operators.length), sent, received, _schedule(placed, operators))
+    value, length = max(operators.finish, default=0.0), times_of(placed)
+    return Makespan(value, length, *operators.exchanged(), _schedule(placed, operators))
 
 
-def _ranks(graph: Graph, order: Sequence[Any]) -> list[int]:
-    """Return the position of every node in the order."""
+def _positions(graph: Graph, order: Sequence[Any]) -> Ints:
+    """Return the position of every node in the graph, in the order."""
     flaws = _listing_flaws(graph, order)
-    place = {} if flaws else {node: i for i, node in enumerate(order)}
-    rank = np.array([place.get(node, 0) for node in graph.ids], dtype=np.int64)
+    if flaws:
+        raise WorkloadError(flaws)
+    listed = np.array([graph.position[node] for node in order], dtype=np.int64)
+    rank = np.argsort(listed)
     late = rank[graph.edges[:, 0]] > rank[graph.edges[:, 1]]
-    flaws += [
+    flaws = [
         Flaw(PLACE, "node", shown(graph.ids[v]), f"must come after {shown(graph.ids[u])}")
         for u, v in graph.edges[late].tolist()
     ]
     if flaws:
         raise WorkloadError(flaws)
-    return [int(place) for place in rank]
+    return listed
 
 
 def _listing_flaws(graph: Graph, order: Any) -> list[Flaw]:
     """Return a flaw for each id that is unknown, missing or listed more than once."""
     if isinstance(order, str) or not isinstance(order, Sequence | np.ndarray):
         return [Flaw(PLACE, "", shown(order), "must be a sequence of node ids")]
+    if (
+        len(order) == len(graph)
+        and set(map(type, order)) <= {int, str}
+        and set(order) == graph.position.keys()
+    ):
+        return []
     unknown = [v for v in order if not isinstance(v, int | str | np.integer) or v not in graph.position]
     if unknown:
         rule = "is not the id of a node of the graph"
@@ -101,31 +113,33 @@ def _listing_flaws(graph: Graph, order: Any) -> list[Flaw]:
 
 def _schedule(placed: Placed, operators: Operators) -> Schedule:
     """Return the schedule: each operator as an entry, and the path that determines when the last one ends."""
-    order = sorted(operators.begun, key=operators.start.__getitem__)
-    place = {v: i for i, v in enumerate(order)}
-    entries = tuple(
-        Run(
-            device=placed.names[operators.device[v]],
-            index=None,
-            start=operators.start[v],
-            finish=operators.finish[v],
-            transfer_in=0.0,
-            compute=operators.length[v],
-            transfer_out=0.0,
-            nodes=(placed.graph.ids[v],),
-            backward=bool(placed.graph.backward[v]),
-            waits_for=None if (before := operators.cause[v]) is None else place[before],
-        )
-        for v in order
+    graph, arrays, start = placed.graph, operators.arrays, np.array(operators.start)
+    begun = np.array(operators.begun, dtype=np.int64)
+    order = begun[np.argsort(start[begun], kind="stable")]
+    place, cause, node = np.argsort(order), np.array(operators.cause)[order], arrays.node[order]
+    waits = [None if c == NOTHING else p for c, p in zip(cause.tolist(), place[cause].tolist(), strict=True)]
+    columns = (
+        [placed.names[d] for d in placed.device[node].tolist()],
+        repeat(None),
+        start[order].tolist(),
+        np.array(operators.finish)[order].tolist(),
+        repeat(0.0),
+        np.array(arrays.length)[order].tolist(),
+        repeat(0.0),
+        [(graph.ids[v],) for v in node.tolist()],
+        graph.backward[node].tolist(),
+        waits,
     )
-    return Schedule(entries, _critical(operators, place))
+    finish = np.empty(len(order))
+    finish[arrays.node] = operators.finish
+    last = place[np.argsort(arrays.node)[np.argmax(finish)]]
+    return Schedule(tuple(map(Run, *columns)), _critical(waits, int(last)))
 
 
-def _critical(operators: Operators, place: dict[int, int]) -> tuple[int, ...]:
-    finish = operators.finish
-    v = max(range(len(finish)), key=finish.__getitem__, default=None)
-    path = []
-    while v is not None:
-        path.append(place[v])
-        v = operators.cause[v]
+def _critical(waits: Sequence[int | None], last: int) -> tuple[int, ...]:
+    """Return the path of entries that ends with the last one."""
+    path, before = [last], waits[last]
+    while before is not None:
+        path.append(before)
+        before = waits[before]
     return tuple(reversed(path))

@@ -2,193 +2,156 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from heapq import heappop, heappush
 
 import numpy as np
 
-from partitioner.evaluation.costs import tensors
-from partitioner.evaluation.placed import Placed
-from partitioner.workload.transfers import Transfers
+from partitioner.evaluation.operator_arrays import OperatorArrays
+from partitioner.workload.graph import Floats, Ints
 
-ENDS, WAKES = 0, 1
-Reader = tuple[int, int]  # a tensor and a node that reads it
+NOTHING = -1
 
 
 class Operators:
-    """A simulation of one step of a placement; nodes are given by their positions in the graph.
+    """A simulation of one step in which every device runs its operators in the order of their numbers.
 
     Parameters
     ----------
-    placed
-        The placement.
-    transfers
-        The model of transfer times.
-    rank
-        For every node its position in a topological order.
-    strict
-        Whether every device runs its nodes in that order; otherwise in the order in which they become ready.
+    arrays
+        The operators, numbered in the order in which devices run them, or that decides among equals.
+    devices
+        How many devices there are.
+    contention
+        See :class:`partitioner.Transfers`.
 
     Attributes
     ----------
-    begun
-        The nodes in the order in which they were started.
+    begun, ended
+        The operators in the order in which they were started, and in which their ends were processed.
     start, finish
-        When each node starts and ends.
+        When each operator starts and ends.
     cause
-        For every node the node whose end determined its start: the one before on its device, or the producer
-        of its last input; None if it started at 0.
-    sent, received
-        For every device the total time of its transfers.
+        For every operator the one whose end determined its start: the one before on its device, or the
+        producer of its last input; `NOTHING` if it started at 0.
     """
 
-    def __init__(self, placed: Placed, transfers: Transfers, rank: Sequence[int], strict: bool) -> None:
-        n, count = len(placed.graph), len(placed.names)
-        self.device: list[int] = placed.device.tolist()
-        self.rank, self.strict, self.contention = rank, strict, transfers.contention
-        self.length, self.slope, self.intercept = _times(placed), *_lines(placed, transfers)
-        self.readers, self.missing, self.cost = _tensors(placed)
-        self.start, self.finish, self.ready = [0.0] * n, [0.0] * n, [0.0] * n
-        self.cause: list[int | None] = [None] * n
+    def __init__(self, arrays: OperatorArrays, devices: int, contention: bool) -> None:
+        self.arrays, self.n, self.contention = arrays, len(arrays.length), contention
+        self.missing = arrays.missing.copy()
+        self.start, self.finish, self.cause = [0.0] * self.n, [0.0] * self.n, [NOTHING] * self.n
         self.begun: list[int] = []
-        self.sent, self.received, self.channel = [0.0] * count, [0.0] * count, [0.0] * count
-        self.arrival: dict[tuple[int, int], float] = {}
-        self.last: list[int | None] = [None] * count
-        self.busy = [False] * count
-        self.queue: list[list[tuple[float, int, int]]] = [[] for _ in range(count)]
-        self.events: list[tuple[float, int, int, int]] = []
+        self.ended: list[int] = []
+        self.arrival = [0.0] * len(arrays.target)
+        self.last, self.busy, self.channel = [NOTHING] * devices, [False] * devices, [0.0] * devices
+        self.events: list[tuple[float, int]] = []
+        self.queue: list[list[int]] = [[] for _ in range(devices)]  # the next one is the last
+        for v in range(self.n - 1, -1, -1):
+            self.queue[arrays.device[v]].append(v)
 
     def run(self) -> None:
-        """Process all events in order of time, and at the same time in order of `rank`."""
-        for v, missing in enumerate(self.missing):
-            if self.strict or not missing:
-                self._queue(v)
-        for d in range(len(self.queue)):
-            self._wake(d, 0.0)
+        """Process all events in order of time, and at the same time in order of number."""
+        for d in range(len(self.busy)):
+            self.wake(d, 0.0)
         while self.events:
-            now, what, _, place = heapq.heappop(self.events)
-            if what == ENDS:
-                self._end(place)
-            else:
-                self._next(place, now)
+            now, place = heappop(self.events)
+            self.handle(place, now)
 
-    def _queue(self, v: int) -> None:
-        """Queue a node for its device, by `rank` if the order is strict, else by when it is ready."""
-        heapq.heappush(self.queue[self.device[v]], (0.0 if self.strict else self.ready[v], self.rank[v], v))
+    def wake(self, d: int, now: float) -> None:
+        """Start the next operator of a free device if its inputs are on their way."""
+        queue = self.queue[d]
+        if queue and not self.missing[queue[-1]]:
+            self.begin(queue.pop(), d)
 
-    def _wake(self, d: int, now: float) -> None:
-        """Start the next node now if the order is strict, else after all nodes that end at this time."""
-        if self.strict:
-            self._next(d, now)
-        else:
-            heapq.heappush(self.events, (now, WAKES, d, d))
+    def release(self, v: int) -> None:
+        """Take note that all inputs of an operator are on their way; it has its place in a queue already."""
 
-    def _next(self, d: int, now: float) -> None:
-        """Start the first node in the device's queue if it can start; else try again when it is ready."""
-        if self.busy[d] or not self.queue[d]:
-            return
-        v = self.queue[d][0][2]
-        if self.missing[v]:
-            return
-        if not self.strict and self.ready[v] > now:
-            self._wake(d, self.ready[v])
-            return
-        heapq.heappop(self.queue[d])
-        self._start(v, d)
-
-    def _start(self, v: int, d: int) -> None:
+    def begin(self, v: int, d: int) -> None:
+        """Start an operator as soon as its device is free and all its inputs are there."""
         before = self.last[d]
-        free = 0.0 if before is None else self.finish[before]
-        if before is not None and free >= self.ready[v]:
-            self.cause[v] = before
-        self.start[v] = max(free, self.ready[v])
-        self.finish[v] = self.start[v] + self.length[v]
+        if before != NOTHING and self.finish[before] >= self.start[v]:
+            self.start[v], self.cause[v] = self.finish[before], before
+        self.finish[v] = end = self.start[v] + self.arrays.length[v]
         self.busy[d], self.last[d] = True, v
         self.begun.append(v)
-        heapq.heappush(self.events, (self.finish[v], ENDS, self.rank[v], v))
+        heappush(self.events, (end, v))
 
-    def _end(self, u: int) -> None:
-        """Send the tensors that node `u` produced, in the order of its edges, and wake their readers."""
-        home, ready, missing = self.device[u], self.ready, self.missing
+    def handle(self, u: int, now: float) -> None:
+        """Process the end of operator `u`: send its tensors, release their readers, and wake devices."""
+        arrays, start, cause, missing = self.arrays, self.start, self.cause, self.missing
+        reader, along, home, contention = arrays.reader, arrays.along, arrays.device[u], self.contention
         self.busy[home] = False
-        woken = {home: None}
-        for tensor, v in self.readers[u]:
-            arrived, d = self.finish[u], self.device[v]
-            if d != home:
-                woken[d] = None
-                self._send(u, tensor, d)
-                arrived = self.arrival[tensor, d]
-            if arrived >= ready[v]:
-                ready[v], self.cause[v] = arrived, u
+        self.ended.append(u)
+        if contention:
+            self._send(u, now)
+        for edge in range(arrays.first_edge[u], arrays.first_edge[u + 1]):
+            v = reader[edge]
+            arrived = self.arrival[arrays.transfer[edge]] if contention else now + along[edge]
+            if arrived >= start[v]:
+                start[v], cause[v] = arrived, u
             missing[v] -= 1
-            if not missing[v] and not self.strict:
-                self._queue(v)
-        for d in woken:
-            self._wake(d, self.finish[u])
+            if not missing[v]:
+                self.release(v)
+        for d in (home, *arrays.target[arrays.first_transfer[u] : arrays.first_transfer[u + 1]]):
+            if not self.busy[d]:
+                self.wake(d, now)
 
-    def _send(self, u: int, tensor: int, d: int) -> None:
-        """Send a tensor to another device once, when the sender's and the receiver's channels are free."""
-        source = self.device[u]
-        if (tensor, d) in self.arrival:
-            return
-        length = self.slope[source][d] * self.cost[tensor] + self.intercept[source][d]
-        leaves = received = self.finish[u]
-        if self.contention and length > 0:
-            leaves = max(leaves, self.channel[source])
-            received = max(leaves, self.channel[d])
-            self.channel[source], self.channel[d] = leaves + length, received + length
-        self.arrival[tensor, d] = received + length
-        self.sent[source] += length
-        self.received[d] += length
+    def _send(self, u: int, now: float) -> None:
+        """Send each tensor of `u` once to a device, when the channels of both ends are free."""
+        arrays, channel, source = self.arrays, self.channel, self.arrays.device[u]
+        for number in range(arrays.first_transfer[u], arrays.first_transfer[u + 1]):
+            duration, received = arrays.duration[number], now
+            if duration > 0:
+                d, leaves = arrays.target[number], max(now, channel[source])
+                received = max(leaves, channel[d])
+                channel[source], channel[d] = leaves + duration, received + duration
+            self.arrival[number] = received + duration
 
-
-def _times(placed: Placed) -> list[float]:
-    """Return the time of each node on its device; 0 if the graph has no times for the kind."""
-    graph = placed.graph
-    time = graph.time[placed.row, np.arange(len(graph))] * placed.time_factor[placed.device]
-    return [float(t) for t in np.where(placed.row >= 0, time, 0.0)]
-
-
-def _lines(placed: Placed, transfers: Transfers) -> tuple[list[list[float]], list[list[float]]]:
-    """Return slope and intercept between all devices that are named; 0 for those that do not exist."""
-    slope, intercept = transfers.times(placed.devices)
-    beyond = (0, len(placed.names) - len(slope))
-    return np.pad(slope, beyond).tolist(), np.pad(intercept, beyond).tolist()
+    def exchanged(self) -> tuple[Floats, Floats]:
+        """Return the total times of the transfers out of and into each device, added in order of time."""
+        arrays, count = self.arrays, len(self.busy)
+        turn = np.argsort(np.array(self.ended, dtype=np.int64))
+        by_turn = np.argsort(turn[arrays.maker], kind="stable")
+        duration = np.array(arrays.duration)[by_turn]
+        source, target = (
+            np.array(arrays.device)[arrays.maker[by_turn]],
+            np.array(arrays.target, dtype=np.int64)[by_turn],
+        )
+        return _sums(source, duration, count), _sums(target, duration, count)
 
 
-def _tensors(placed: Placed) -> tuple[list[list[Reader]], list[int], list[float]]:
-    """Return the readers of each node's tensors, how many tensors each node reads, and the tensors' costs.
+class EagerOperators(Operators):
+    """The simulation in which every device runs first what is ready first, by number among equals."""
 
-    The first are pairs of tensor and reader for each node, in the order of the edges.
-    """
-    graph = placed.graph
-    tensor, cost = tensors(graph)
-    _, first = np.unique(tensor * len(graph) + graph.edges[:, 1], return_index=True)
-    first = np.sort(first)
-    first = first[np.argsort(graph.edges[first, 0], kind="stable")]
-    source, reader = graph.edges[first].T
-    pairs = list(zip(tensor[first].tolist(), reader.tolist(), strict=True))
-    start = np.searchsorted(source, np.arange(len(graph) + 1)).tolist()
-    readers = [pairs[begin:end] for begin, end in pairwise(start)]
-    return readers, np.bincount(reader, minlength=len(graph)).tolist(), cost.tolist()
+    def __init__(self, arrays: OperatorArrays, devices: int, contention: bool) -> None:
+        super().__init__(arrays, devices, contention)
+        self.ready: list[list[tuple[float, int]]] = [[] for _ in range(devices)]
+        for v in [v for v, missing in enumerate(self.missing) if not missing]:
+            self.release(v)
+
+    def release(self, v: int) -> None:
+        """Queue an operator for its device by when it is ready."""
+        heappush(self.ready[self.arrays.device[v]], (self.start[v], v))
+
+    def wake(self, d: int, now: float) -> None:
+        """Start the next operator after all operators that end at this time."""
+        heappush(self.events, (now, self.n + d))
+
+    def handle(self, place: int, now: float) -> None:
+        """Process the end of an operator, or look for what a device can start."""
+        if place < self.n:
+            super().handle(place, now)
+        elif self.ready[place - self.n] and not self.busy[place - self.n]:
+            self._next(place - self.n, now)
+
+    def _next(self, d: int, now: float) -> None:
+        """Start the first operator in the queue if it is ready; else try again when it is."""
+        ready, v = self.ready[d][0]
+        if ready > now:
+            self.wake(d, ready)
+        else:
+            heappop(self.ready[d])
+            self.begin(v, d)
 
 
-def topological_rank(placed: Placed) -> list[int]:
-    """Return for every node its position in the topological order that takes the lowest ready node next."""
-    readers, missing, _ = _tensors(placed)
-    rank = [0] * len(readers)
-    for place, v in enumerate(_released(readers, missing)):
-        rank[v] = place
-    return rank
-
-
-def _released(readers: list[list[Reader]], missing: list[int]) -> Iterator[int]:
-    ready = [v for v, count in enumerate(missing) if not count]
-    while ready:
-        v = heapq.heappop(ready)
-        yield v
-        for _, w in readers[v]:
-            missing[w] -= 1
-            if not missing[w]:
-                heapq.heappush(ready, w)
+def _sums(device: Ints, times: Floats, count: int) -> Floats:
+    return np.bincount(device, times, count).astype(np.float64)

@@ -85,16 +85,7 @@ def _check(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> None
     if not isinstance(placement, Mapping):
         rule = "must be a mapping from node id to device name"
         raise WorkloadError([Flaw("placement", "", shown(placement), rule)])
-    flaws = [
-        Flaw(f"placement of node {shown(node)}", "", "", "is not the id of a node of the graph")
-        for node in placement
-        if node not in graph.position
-    ]
-    flaws += [
-        Flaw(node_name(graph, i), "", "", "is not placed on any device")
-        for i, node in enumerate(graph.ids)
-        if node not in placement
-    ]
+    flaws = [] if placement.keys() == graph.position.keys() else node_flaws(graph, placement)
     kinds = ", ".join(kind.name for kind in devices.kinds)
     names = dict.fromkeys(name for name in placement.values() if isinstance(name, str))
     wrong: list[Any] = [name for name in placement.values() if not isinstance(name, str)]
@@ -107,6 +98,20 @@ def _check(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> None
     ]
     if flaws:
         raise WorkloadError(flaws)
+
+
+def node_flaws(graph: Graph, placement: Mapping[Any, str]) -> list[Flaw]:
+    """Return a flaw for each id that is unknown, and for each node without a device."""
+    unknown = [
+        Flaw(f"placement of node {shown(node)}", "", "", "is not the id of a node of the graph")
+        for node in placement
+        if node not in graph.position
+    ]
+    return unknown + [
+        Flaw(node_name(graph, i), "", "", "is not placed on any device")
+        for i, node in enumerate(graph.ids)
+        if node not in placement
+    ]
 
 
 def is_device(devices: Devices, name: object) -> bool:

@@ -74,7 +74,7 @@ def placement_shape(graph: Graph, device: NDArray[np.int64], names: Sequence[str
 def _chain(graph: Graph, device: NDArray[np.int64]) -> list[int] | None:
     quotient: nx.DiGraph[int] = nx.DiGraph()
     quotient.add_nodes_from(np.unique(device).tolist())
-    quotient.add_edges_from(np.unique(device[chain_arcs(graph, device)], axis=0).tolist())
+    quotient.add_edges_from(_between(chain_arcs(graph, device), device))
     if not nx.is_directed_acyclic_graph(quotient):
         return None
     return list(nx.lexicographical_topological_sort(quotient))
@@ -127,11 +127,15 @@ def returns(graph: Graph, home: NDArray[np.int64], part: NDArray[np.bool_]) -> d
 
 def goes_one_way(edges: NDArray[np.int64], home: NDArray[np.int64]) -> bool:
     """Whether devices can be ordered such that every edge stays on a device or leads to a later one."""
+    return bool(nx.is_directed_acyclic_graph(nx.DiGraph(_between(edges, home))))
+
+
+def _between(edges: NDArray[np.int64], home: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the pairs of different devices that edges lead from and to, each once, in increasing order."""
     ends = home[edges[home[edges[:, 0]] != home[edges[:, 1]]]]
     count = int(home.max(initial=0)) + 1
     first, last = np.divmod(np.unique(ends[:, 0] * count + ends[:, 1]), count)
-    quotient: nx.DiGraph[int] = nx.DiGraph(zip(first.tolist(), last.tolist(), strict=True))
-    return bool(nx.is_directed_acyclic_graph(quotient))
+    return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
 def _rows(n: int, edges: NDArray[np.int64]) -> tuple[list[int], list[int], list[int], list[int]]:

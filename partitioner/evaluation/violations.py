@@ -64,8 +64,9 @@ def _torn_colors(placed: Placed) -> list[str]:
     graph, names, device = placed.graph, placed.names, placed.device
     found = []
     home: dict[int, int] = {}
-    for i, color in enumerate(graph.color.tolist()):
-        first = home.setdefault(color, i) if color >= 0 else i
+    colored = np.flatnonzero(graph.color >= 0)
+    for i, color in zip(colored.tolist(), graph.color[colored].tolist(), strict=True):
+        first = home.setdefault(color, i)
         if device[first] != device[i]:
             found.append(
                 f"colour class {shown(graph.color_labels[color])} is on two devices: "

@@ -16,6 +16,7 @@ from partitioner.plots.canvas import head, label_rows, row_axes
 from partitioner.plots.colours import COMPUTE, PARTS, ink
 from partitioner.problem.measure import Measure
 from partitioner.results.figures import figure
+from partitioner.results.names import joined_within, ranges
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import LARGEST, is_amount
 from partitioner.workload.graph import Floats
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTH = 9.0
+NAMES = 32  # characters of the names of a stage's layers
 TOLERANCE = 1e-9
 
 
@@ -34,6 +36,7 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     ----------
     plan
         A plan or an evaluation. Devices without a node are left out; the replicas of a stage share a bar.
+        The bar of a stage of a plan has the names of the stage's layers, if the graph has layers.
     ax
         The axes to draw on; by default those of a new figure.
     bound
@@ -58,7 +61,9 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     everything, order = _given(plan)
     loads = in_order(everything, order)
     copies = Counter(load.replica_of for load in everything)
-    ax = row_axes(ax, WIDTH, [_title(load.name, 1 + copies[load.name]) for load in loads])
+    layers = _layers(plan) if isinstance(plan, Plan) else {}
+    titles = [_title(load.name, 1 + copies[load.name], layers.get(load.name, "")) for load in loads]
+    ax = row_axes(ax, WIDTH, titles)
     parts = _parts(loads)
     _draw_bars(ax, parts)
     load = np.array([entry.load for entry in loads])
@@ -95,8 +100,18 @@ def _given(plan: Plan | Evaluation) -> tuple[Sequence[DeviceLoad], Sequence[str]
     return (plan.devices, plan.stages) if isinstance(plan, Plan) else (plan.loads, plan.shape.order)
 
 
-def _title(name: str, devices: int) -> str:
-    return name if devices == 1 else f"{name} x{devices}"
+def _layers(plan: Plan) -> dict[str, str]:
+    """Return the layers of each stage as ranges, by the first device of the stage."""
+    return {
+        stage.devices[0]: joined_within(ranges(stage.layers), NAMES)
+        for stage in plan.by_stage
+        if stage.layers
+    }
+
+
+def _title(name: str, devices: int, layers: str) -> str:
+    title = name if devices == 1 else f"{name} x{devices}"
+    return f"{title}: {layers}" if layers else title
 
 
 def _parts(loads: Sequence[DeviceLoad]) -> dict[str, Floats]:

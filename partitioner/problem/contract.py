@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class Goal:
         Replicas, levels, schedules and limits; None if the request has none of them.
     transfers
         The model of transfer times, for methods that place operators one by one; None for others.
+    sequence
+        Nodes in the order in which the stages of a chain must hold them; empty if there is none.
     """
 
     measure: Measure = Measure.LARGEST_LOAD
@@ -67,6 +69,7 @@ class Goal:
     subgraphs: int = 1
     extension: Extension | None = None
     transfers: Transfers | None = None
+    sequence: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 CHAIN = Goal()
@@ -144,9 +147,12 @@ def _contracted(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> Prob
 
 
 def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> ChainProblem:
-    group, pairs = merge_cycles(group, precedence_pairs(graph, group))
+    order = goal.sequence if goal.split == "chain" else goal.sequence[:0]
+    group, pairs = merge_cycles(group, precedence_pairs(graph, group, order))
     groups = _merged_groups(graph, devices, group, goal)
     problem = _chain_problem(graph, devices, groups, group, pairs, goal)
+    if len(order):  # groups that merge could come to stand on a cycle
+        return problem
     groups.idle |= groups.counted
     merge_free_nodes(groups, _is_roomy(graph, devices, goal.extension), lossless=False)
     left = int((groups.parent == np.arange(len(groups.parent))).sum())
@@ -169,7 +175,7 @@ def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> G
         if not (roomy and extension.weightless(devices)):
             groups.counted = groups.idle & extension.counted(graph, group, len(groups.idle))
             groups.idle &= ~groups.counted
-    if extension is None or not extension.rigid:
+    if (extension is None or not extension.rigid) and not len(goal.sequence):
         merge_free_nodes(groups, roomy, lossless=True)
     return groups
 

@@ -49,7 +49,8 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
 def companions(demands: Demands) -> Ints:
     """Return classes of nodes that constraints keep on one device, shape (n,); -1 for nodes in no class."""
     bonds: nx.Graph[object] = nx.Graph()
-    bonds.add_edges_from((i, ("device", d)) for i, d in enumerate(demands.device.tolist()) if d >= 0)
+    pinned = np.flatnonzero(demands.device >= 0).tolist()
+    bonds.add_edges_from((i, ("device", int(demands.device[i]))) for i in pinned)
     for number, nodes in enumerate(demands.together):
         bonds.add_edges_from((i, ("together", number)) for i in nodes.tolist())
     label = np.full(len(demands.device), -1, dtype=np.int64)

@@ -13,7 +13,7 @@ from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
 from partitioner.workload.in_flight import samples_in_flight as stash
 from partitioner.workload.pipeline_settings import Regime
-from partitioner.workload.resolved_constraints import Demands
+from partitioner.workload.resolved_constraints import Demands, neighbour_edges
 
 UNLIMITED = 2**31 - 1
 
@@ -196,7 +196,7 @@ def _pipeline(
         nodes=np.bincount(member, minlength=count),
         layers=_rows(member[graph.layer >= 0], graph.layer[graph.layer >= 0], count),
         pinned=_rows(member[fixed], index[demands.device[fixed]], count),
-        adjacent=_adjacent(member[graph.edges], count),
+        adjacent=_adjacent(member[neighbour_edges(graph, regime.constraints)], count),
         bandwidth=np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds]),
         added=devices.synchronisation == "added",
         group=np.array(
@@ -221,7 +221,7 @@ def _limits(regime: Regime) -> PipelineLimits:
         layers=_range(demanded.layers_per_stage, 0),
         stages=demanded.stages or 0,
         all_devices=demanded.use_all_devices,
-        neighbours=demanded.neighbours_only,
+        neighbours=bool(demanded.neighbours_only),
     )
 
 

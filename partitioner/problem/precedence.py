@@ -10,20 +10,20 @@ from partitioner.problem.orders import postorder
 from partitioner.workload.graph import Graph
 
 
-def precedence_pairs(graph: Graph, group: Ints) -> Ints:
+def precedence_pairs(graph: Graph, group: Ints, sequence: Ints) -> Ints:
     """Return the pairs (earlier, later) of different groups, shape (p, 2), without repetition.
 
     A forward edge is a pair. A colour class without a forward node is *orphaned*. Every backward edge from or
     to an orphaned class is a pair in reverse, because the backward pass runs through the stages in reverse
-    (paper, Appendix E.1). Other edges do not order stages.
+    (paper, Appendix E.1). Other edges do not order stages. Successive nodes of the `sequence` are pairs.
     """
     source, target = graph.edges[:, 0], graph.edges[:, 1]
     orphaned = graph.backward & ((graph.color < 0) | ~np.isin(graph.color, graph.color[~graph.backward]))
     touches_orphan = orphaned[source] | orphaned[target]
     forward = ~graph.backward[target]
     mirrored = graph.backward[source] & touches_orphan
-    earlier = np.concatenate((source[forward], target[mirrored]))
-    later = np.concatenate((target[forward], source[mirrored]))
+    earlier = np.concatenate((source[forward], target[mirrored], sequence[:-1]))
+    later = np.concatenate((target[forward], source[mirrored], sequence[1:]))
     pairs = np.stack((group[earlier], group[later]), axis=1)
     return distinct(pairs[pairs[:, 0] != pairs[:, 1]])
 

@@ -30,7 +30,7 @@ class Tasks:
         Shape (n,): the group of each task, numbered from 0; tasks of a group must share a device.
     before, before_tensor
         For each task the producers of its inputs in the order of the edges, and for each of these the
-        tensor that it reads, shape of `before.items`; the second of two edges with one tensor is left out.
+        tensor that it reads, shape of `before.items`. A graph has no two edges with the same ends and tensor.
     after, after_tensor
         For each task its consumers in the order of the edges, and for each of these the tensor that it reads.
     cost
@@ -149,5 +149,4 @@ def _tensors(graph: Graph, number: Ints) -> tuple[Ints, Ints, Floats]:
     single = has_one_output(graph)[graph.edges[:, 0]]
     key = np.where(single, ends[:, 0], len(graph) + np.arange(len(ends)))
     _, first, tensor = np.unique(key, return_index=True, return_inverse=True)
-    kept = np.sort(np.unique(np.column_stack((ends, tensor)), axis=0, return_index=True)[1])
-    return ends[kept], tensor[kept].astype(np.int64), np.asarray(graph.cost[first], dtype=np.float64)
+    return ends, tensor.astype(np.int64), np.asarray(graph.cost[first], dtype=np.float64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from partitioner.workload.extras import TIME_UNITS
+
 FAR = 0.1  # above this gap the factor between value and bound is shown instead of the gap
 
 
@@ -21,6 +23,19 @@ def amount(size: float) -> str:
             return f"{size:.3g}{unit}"
         size /= 1000
     raise AssertionError
+
+
+def samples_per_second(time: float, unit: str) -> str:
+    """Return how many samples end in a second, after a comma; nothing if the unit of time is not known.
+
+    Examples
+    --------
+    >>> samples_per_second(236.4, "ms")
+    ', 4.23 samples/s'
+    """
+    if unit not in TIME_UNITS or time <= 0:
+        return ""
+    return f", {1e3 / (time * TIME_UNITS[unit]):.3g} samples/s"
 
 
 def nearness(value: float, bound: float, best: str = "optimum") -> str:

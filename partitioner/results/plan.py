@@ -15,8 +15,10 @@ from partitioner.evaluation.result import DeviceLoad
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.methods.method import ANY_DEVICES
+from partitioner.results.by_stage import StageLoad
 from partitioner.results.figures import nearness
-from partitioner.results.tables import render, tables_of, unit_of
+from partitioner.results.stage_table import stage_table
+from partitioner.results.tables import rate_of, render, tables_of, unit_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import NodeId
 
@@ -71,6 +73,11 @@ class Plan:
         For makespans without a pipeline: all nodes in the order in which their devices run them.
     hardware
         The devices that the plan is made for; None for a plan from an older file without them.
+    by_stage
+        The layers, parameters, memory, load and bubble of each stage; empty if the split is not a chain, and
+        for a plan from an older file.
+    time_unit
+        The unit of all times, ``"s"``, ``"ms"`` or ``"us"``, if the graph gives it; else empty.
     """
 
     objective: str
@@ -96,6 +103,8 @@ class Plan:
     replicas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     execution_order: tuple[NodeId, ...] | None = None
     hardware: Devices | None = None
+    by_stage: tuple[StageLoad, ...] = ()
+    time_unit: str = ""
 
     def __hash__(self) -> int:
         known = (self.objective, self.split, self.value, self.bound, self.status, self.method, self.stages)
@@ -139,10 +148,13 @@ class Plan:
     def summary(self, width: int | None = None) -> str:
         """Return the plan as text of at most `width` columns, by default the terminal's.
 
-        The text has the value and its proof, a line for each device in pipeline order, and the notes.
+        The text has the value and its proof, a line for each device in pipeline order, the layers of each
+        stage if the graph has layers, and the notes.
         """
         by_operator = self.execution_order is not None
         tables = tables_of(self.devices, self.stages, self.schedule, width, by_operator)
+        stages = stage_table(self.by_stage, width)
+        tables += [] if stages is None else ["", stages]
         notes = [Text(f"note: {note}") for note in self.notes]
         return render([Text(self._head()), *tables, *notes], width)
 
@@ -152,9 +164,11 @@ class Plan:
         proof = optimal if self.status == "optimal" else nearness(self.value, self.bound)
         by_operator = self.execution_order is not None
         unit = unit_of(self.objective, pipelined=not by_operator)
+        known = f" {self.time_unit}" if unit and self.time_unit else ""
+        rate = rate_of(self.objective, self.value, self.time_unit)
         return (
-            f"{self.objective}, {self.split} split: {self.value:.6g}{unit}, {proof}\n"
-            f"lower bound {self.bound:.6g}; method {self.method} ({self.backend}), "
+            f"{self.objective}, {self.split} split: {self.value:.6g}{known}{unit}{rate}, {proof}\n"
+            f"lower bound {self.bound:.6g}{known}; method {self.method} ({self.backend}), "
             f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
         )
 
@@ -168,8 +182,9 @@ class Plan:
         for name in ("subgraphs", "schedule", "execution_order", "hardware"):
             if record[name] is None:
                 del record[name]
-        if not self.replicas:
-            del record["replicas"]
+        for name in ("replicas", "by_stage", "time_unit"):
+            if not record[name]:
+                del record[name]
         if self.subgraphs is not None:
             record["subgraphs"] = {str(node): index for node, index in self.subgraphs.items()}
         ambiguous = [node for node in self.placement if isinstance(node, str) and _looks_whole(node)]

@@ -16,7 +16,7 @@ from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.result import DeviceLoad
 from partitioner.evaluation.schedule import Schedule
 from partitioner.results.critical_table import critical_table
-from partitioner.results.figures import amount, figure
+from partitioner.results.figures import amount, figure, samples_per_second
 from partitioner.results.timetable import timetable
 
 BAR_WIDTH = 24
@@ -29,6 +29,7 @@ UNITS = {
     "batch": " per batch",
     "makespan": " per step",
 }
+RATES = dict.fromkeys(("throughput", "gpipe"), samples_per_second)  # values are the time between two samples
 PIPELINE_UNITS = UNITS | {"makespan": " per batch"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
@@ -108,6 +109,12 @@ def unit_of(objective: str, pipelined: bool = False) -> str:
     (' per sample', ' per step', ' per batch')
     """
     return (PIPELINE_UNITS if pipelined else UNITS).get(objective, "")
+
+
+def rate_of(objective: str, value: float, time_unit: str) -> str:
+    """Return how many samples end in a second, after a comma, where the value and its unit say it."""
+    rate = RATES.get(objective)
+    return "" if rate is None else rate(value, time_unit)
 
 
 def fullness(device: DeviceLoad) -> str:

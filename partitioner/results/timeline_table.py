@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from partitioner.results.figures import amount, figure
+from partitioner.results.names import ranges
 from partitioner.results.tables import WIDE, bar, columns, figure_table, percentage, render
 from partitioner.schedule import Timeline
 
@@ -37,8 +38,9 @@ def _device_table(timeline: Timeline, width: int | None) -> Table:
     busy, bubble = timeline.busy.tolist(), timeline.bubble.tolist()
     stages = _stages(timeline)
     for i in sorted(range(len(stages)), key=lambda i: (not stages[i], stages[i][:1])):
+        numbers = ", ".join(ranges(str(stage + 1) for stage in stages[i]))
         cells = (
-            *(timeline.devices[i], _ranges(stages[i]), figure(busy[i]), f"{bubble[i]:.1%}"),
+            *(timeline.devices[i], numbers, figure(busy[i]), f"{bubble[i]:.1%}"),
             *(amount(timeline.peak_memory[i]), memory_share(timeline, i), str(timeline.in_flight[i])),
         )
         table.add_row(*map(Text, cells), *([bar(1 - bubble[i])] if wide else []))
@@ -58,14 +60,3 @@ def _stages(timeline: Timeline) -> list[list[int]]:
         sorted(set(timeline.table.stage[start[i] : start[i + 1]].tolist()))
         for i in range(len(timeline.devices))
     ]
-
-
-def _ranges(stages: list[int]) -> str:
-    """Return stages, counted from 1, as a text such as ``1, 4-6``."""
-    runs: list[list[int]] = []
-    for stage in stages:
-        if runs and stage == runs[-1][1] + 1:
-            runs[-1][1] = stage
-        else:
-            runs.append([stage, stage])
-    return ", ".join(f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in runs)

@@ -11,6 +11,7 @@ from rich.text import Text
 from partitioner.base.errors import shown
 from partitioner.evaluation.schedule import Run, Schedule
 from partitioner.results.figures import figure
+from partitioner.results.names import joined_within
 
 MOST_ROWS = 40
 NARROW, WIDE = 28, 64
@@ -87,9 +88,4 @@ def _cells(schedule: Schedule, row: TimetableRow, line: dict[int, int], wide: bo
 
 def names_within(names: Sequence[str], width: int) -> str:
     """Return the number of nodes, and as many of their first names as fit in `width` characters."""
-    text = f"{len(names)}: "
-    for place, name in enumerate(names):
-        if place and len(text) + len(name) > width - 5:
-            return text.rstrip() + " ..."
-        text += name + (", " if place + 1 < len(names) else "")
-    return text
+    return joined_within(names, width, f"{len(names)}: ")

@@ -146,3 +146,17 @@ def _require_length(values: Sequence[object], n: int, name: str) -> None:
     if len(values) != n:
         rule = f"must be {n}, one for each node"
         raise WorkloadError([Flaw("graph", name, f"{len(values)} values", rule)])
+
+
+def first_of_equal(edges: NDArray[np.int64], cost: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the positions of the first edges of each ends and cost, in increasing order.
+
+    Examples
+    --------
+    >>> first_of_equal(np.array([[0, 1], [0, 2], [0, 1], [0, 1]]), np.array([1.0, 1.0, 2.0, 1.0])).tolist()
+    [0, 1, 2]
+    """
+    pairs = np.sort(edges @ (int(edges.max(initial=0)) + 1, 1))
+    if (pairs[1:] != pairs[:-1]).all():  # the usual case, which takes much less time
+        return np.arange(len(cost))
+    return np.sort(np.unique(np.column_stack((edges, cost)), axis=0, return_index=True)[1])

@@ -10,6 +10,9 @@ from partitioner.base.argument_types import MANY, is_count
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 
 COUNT = f"an integer of at least 1 and at most {MANY:,}"
+WHOLE = ("modules", "ends", "ties", "layer_ties", "training_ties")
+FORWARD_ONLY, TRAINING_ONLY = "forward", "training"
+EDGES = "'forward' or 'training'"
 Range = tuple[int | None, int | None]
 ANY: Range = (None, None)
 
@@ -38,7 +41,22 @@ class Constraints:
     use_all_devices
         Whether every device must be used.
     neighbours_only
-        Whether only consecutive stages may exchange tensors, so that no edge skips a stage.
+        Whether only consecutive stages may exchange tensors, so that no edge skips a stage. With
+        ``"forward"``, backward tensors do not count, nor do those that depend on no parameter;
+        ``"training"`` is the same for graphs with backward nodes, and nothing for others.
+    whole
+        What must be on one device: ``"modules"``: the nodes of each layer, with the backward nodes that
+        belong to it; ``"ends"``: what comes before the numbered layers of the model, and what comes after
+        them; ``"ties"``: the nodes that hold a shared parameter; ``"layer_ties"``: the same for parameters
+        that a numbered layer holds; ``"training_ties"``: as ``"ties"``, in graphs with backward nodes.
+    one_kind
+        Whether the devices in question must all be of one kind with a memory of its own. It does not choose
+        the kind: `pin` must if there are several.
+    no_replicas
+        Whether no stage may be on several devices.
+    in_order
+        Whether each stage of a chain has consecutive modules, in the order in which the graph begins them.
+        A module that is interrupted by others, as one that is called twice, must not be the first of a stage.
 
     Raises
     ------
@@ -58,16 +76,21 @@ class Constraints:
     layers_per_stage: Range = ANY
     stages: int | None = None
     use_all_devices: bool = False
-    neighbours_only: bool = False
+    neighbours_only: bool | str = False
+    whole: Sequence[str] = ()
+    one_kind: bool = False
+    no_replicas: bool = False
+    in_order: bool = False
 
     def __post_init__(self) -> None:
         flaws = _shape_flaws(self) or _range_flaws(self)
         if flaws:
             raise WorkloadError(flaws)
+        object.__setattr__(self, "whole", tuple(self.whole))
 
     def __hash__(self) -> int:
         ranges = tuple(self.nodes_per_stage), tuple(self.layers_per_stage)
-        flags = self.stages, self.use_all_devices, self.neighbours_only
+        flags = self.stages, self.use_all_devices, self.neighbours_only, self.whole, self.one_kind
         return hash(
             (frozenset(self.pin.items()), frozenset(self.forbid), len(self.together), *ranges, *flags)
         )
@@ -76,12 +99,19 @@ class Constraints:
     def limited(self) -> bool:
         """Whether there are constraints on stages, not only on the devices of nodes."""
         limits = self.nodes_per_stage, self.layers_per_stage, self.stages
-        return limits != (ANY, ANY, None) or self.use_all_devices or self.neighbours_only
+        return limits != (ANY, ANY, None) or self.use_all_devices or bool(self.neighbours_only)
 
     @property
     def empty(self) -> bool:
         """Whether there are no constraints."""
-        return not (self.pin or self.forbid or self.together or self.limited)
+        nodes = self.pin, self.forbid, self.together, self.whole
+        flags = self.one_kind, self.no_replicas, self.in_order
+        return not (any(nodes) or self.limited or any(flags))
+
+    @property
+    def for_chains(self) -> bool:
+        """Whether they mean something else to a chain than to other splits."""
+        return bool(self.neighbours_only) or self.in_order
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, as plain data for JSON."""
@@ -110,7 +140,11 @@ def _shape_flaws(demands: Constraints) -> list[Flaw]:
         "forbid": (_is_forbidding(demands.forbid), "must be a mapping from a pattern to a list of kinds"),
         "together": (_is_lists(demands.together), "must be a list of lists of patterns"),
         "use_all_devices": (isinstance(demands.use_all_devices, bool), "must be True or False"),
-        "neighbours_only": (isinstance(demands.neighbours_only, bool), "must be True or False"),
+        "neighbours_only": (_is_neighbours(demands.neighbours_only), f"must be True, False, {EDGES}"),
+        "whole": (_is_whole(demands.whole), f"must be a list of {', '.join(WHOLE)}"),
+        "one_kind": (isinstance(demands.one_kind, bool), "must be True or False"),
+        "no_replicas": (isinstance(demands.no_replicas, bool), "must be True or False"),
+        "in_order": (isinstance(demands.in_order, bool), "must be True or False"),
     }
     return [
         Flaw("constraints", name, shown(getattr(demands, name)), rule)
@@ -153,6 +187,14 @@ def _is_forbidding(forbid: object) -> bool:
 
 def _is_lists(together: Any) -> bool:
     return _is_list(together) and all(_is_list(each) and all(map(_is_pattern, each)) for each in together)
+
+
+def _is_neighbours(value: object) -> bool:
+    return isinstance(value, bool) or (isinstance(value, str) and value in (FORWARD_ONLY, TRAINING_ONLY))
+
+
+def _is_whole(value: Any) -> bool:
+    return _is_list(value) and all(isinstance(each, str) and each in WHOLE for each in value)
 
 
 def _is_range(value: Any) -> bool:

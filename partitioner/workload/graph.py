@@ -17,6 +17,7 @@ from partitioner.workload.array_input import (
     MEMORY_PARTS,
     by_kind,
     classes,
+    first_of_equal,
     flags,
     length,
     listed,
@@ -24,7 +25,10 @@ from partitioner.workload.array_input import (
     positions,
     titles,
 )
-from partitioner.workload.graph_validation import graph_flaws, id_flaws, layout_flaws
+from partitioner.workload.extras import Extras as Extras
+from partitioner.workload.graph_validation import graph_flaws, id_flaws, layout_flaws, name_flaws
+from partitioner.workload.layer import Layer
+from partitioner.workload.layer_graph import layer_arguments
 
 NodeId = int | str
 Floats = NDArray[np.float64]
@@ -35,15 +39,6 @@ COLUMNS = {
     "time": np.float64, "allowed": np.bool_, "size": np.float64, "backward": np.bool_,
     "color": np.int64, "layer": np.int64, "edges": np.int64, "cost": np.float64, "parts": np.float64,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Extras:
-    """Fields of the input that no solver reads; they are kept and written back."""
-
-    top: Mapping[str, Any] = field(default_factory=dict)
-    nodes: Sequence[Mapping[str, Any]] = ()
-    edges: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +100,7 @@ class Graph:
     names: tuple[str, ...] = ()
     color_labels: tuple[Hashable, ...] = ()
     layer_labels: tuple[Hashable, ...] = ()
-    extras: Extras = Extras()
+    extras: Extras = field(default_factory=Extras)
     parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
@@ -124,11 +119,10 @@ class Graph:
 
     def _drop_repeated_edges(self) -> None:
         """Keep the first of the edges that join the same nodes at the same cost: they carry one tensor."""
-        rows = np.column_stack((self.edges, self.cost))
-        kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-        if len(kept) == len(rows):
+        kept = first_of_equal(self.edges, self.cost)
+        if len(kept) == len(self.cost):
             return
-        if len(self.extras.edges) == len(rows):
+        if len(self.extras.edges) == len(self.cost):
             extra = [self.extras.edges[i] for i in kept.tolist()]
             object.__setattr__(self, "extras", Extras(self.extras.top, self.extras.nodes, extra))
         for name in ("edges", "cost"):
@@ -190,21 +184,7 @@ class Graph:
         ids = tuple(range(length(time)) if ids is None else listed(ids, "ids"))
         n, pairs = len(ids), listed(edges, "edges")
         may = by_kind({} if allowed is None else allowed, "allowed")
-        flaws = [
-            Flaw("graph", "allowed", shown(k), "must be a device kind of `time`")
-            for k in may
-            if k not in kinds
-        ]
-        flaws += [
-            Flaw("graph", part, "", f"is not a part of the memory; the parts are {', '.join(MEMORY_PARTS)}")
-            for part in parts
-            if part not in MEMORY_PARTS
-        ]
-        flaws += id_flaws(ids)
-        if extras is not None and not isinstance(extras, Extras):
-            flaws.append(
-                Flaw("graph", "extras", shown(extras), "must be an Extras of partitioner.workload.graph")
-            )
+        flaws = name_flaws(kinds, may, parts) + id_flaws(ids)
         if flaws:
             raise WorkloadError(flaws)
 
@@ -234,9 +214,28 @@ class Graph:
             names=titles(names, ids),
             color_labels=color_labels,
             layer_labels=layer_labels,
-            extras=extras or Extras(),
+            extras=Extras() if extras is None else extras,
             parts=np.array([numbers(parts.get(part, 0.0), n, part, node) for part in MEMORY_PARTS]),
         )
+
+    @classmethod
+    def chain(
+        cls,
+        layers: Iterable[Layer],
+        *,
+        bandwidth: float | None = None,
+        training: bool | None = None,
+        microbatches: int = 1,
+    ) -> Graph:
+        """Return the graph of layers; :func:`partitioner.workload.layer_graph.layer_arguments` says how.
+
+        Examples
+        --------
+        >>> layers = [Layer("a", forward=1.0, backward=2.0), Layer("b", forward=1.5, backward=3.0)]
+        >>> Graph.chain(layers).ids
+        ('a', 'b', 'a/backward', 'b/backward')
+        """
+        return cls.from_arrays(**layer_arguments(layers, bandwidth, training, microbatches))
 
     def __len__(self) -> int:
         return len(self.ids)

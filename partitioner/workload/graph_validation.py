@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -76,11 +76,25 @@ def _number_flaws(values: NDArray[Any], name: str, where: Callable[[int], str]) 
 
 def id_flaws(ids: Sequence[object]) -> list[Flaw]:
     """Return a flaw for each id that is neither an integer nor a text."""
+    if set(map(type, ids)) <= {int, str}:
+        return []
     wrong = [i for i in ids if isinstance(i, bool) or not isinstance(i, int | str)]
     return [Flaw(f"node {shown(i)}", "id", shown(i), "must be an integer or text") for i in wrong]
 
 
+def name_flaws(kinds: Sequence[str], allowed: Iterable[str], parts: Iterable[str]) -> list[Flaw]:
+    """Return a flaw for each kind in `allowed` that has no times, and for each unknown part of the memory."""
+    unknown = [kind for kind in allowed if kind not in kinds]
+    rule = f"is not a part of the memory; the parts are {', '.join(MEMORY_PARTS)}"
+    flaws = [Flaw("graph", "allowed", shown(kind), "must be a device kind of `time`") for kind in unknown]
+    return flaws + [Flaw("graph", part, "", rule) for part in parts if part not in MEMORY_PARTS]
+
+
 def _repeated_flaws(graph: Graph) -> list[Flaw]:
+    """Return a flaw for each id that is given to several nodes, as a number or as a text."""
+    mixed = len(set(map(type, graph.ids))) > 1
+    if len(set(map(str, graph.ids) if mixed else graph.ids)) == len(graph.ids):
+        return []
     times = Counter(map(str, graph.ids))
     repeated = dict.fromkeys(i for i in graph.ids if times[str(i)] > 1)
     return [Flaw(f"node {shown(i)}", "id", shown(i), "is given to more than one node") for i in repeated]

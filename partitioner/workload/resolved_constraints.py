@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.workload.constraints import Constraints
+from partitioner.workload.constraints import TRAINING_ONLY, Constraints
 from partitioner.workload.devices import SEPARATOR, Devices
 from partitioner.workload.graph import Bools, Graph, Ints
+from partitioner.workload.module_groups import of_inputs, whole_groups, with_the_module_before
+from partitioner.workload.modules import module_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +28,16 @@ class Demands:
     device
         Shape (n,): position in `Devices.names` of the device that the node is pinned to, or -1.
     together
-        For each list of `Constraints.together` the positions of its nodes.
+        For each list of `Constraints.together`, and each group that must be whole, the positions of its
+        nodes.
+    sequence
+        The first node of each module in forward order if the stages of a chain must follow it, else empty.
     """
 
     may: Bools
     device: Ints
     together: tuple[Ints, ...]
+    sequence: Ints
 
 
 def demands_of(graph: Graph, devices: Devices, constraints: Constraints) -> Demands:
@@ -72,9 +78,27 @@ def demands_of(graph: Graph, devices: Devices, constraints: Constraints) -> Dema
             else:
                 flaws.append(Flaw("constraints", "forbid", shown(name), _known(devices, "kind")))
     together = tuple(_all_meant(graph, patterns, flaws) for patterns in constraints.together)
+    together += tuple(whole_groups(graph, constraints.whole))
+    flaws += _several_kinds(devices, may) if constraints.one_kind else []
     if flaws:
         raise WorkloadError(list(dict.fromkeys(flaws)))
-    return Demands(may, device, together)
+    together += tuple(with_the_module_before(graph)) if constraints.in_order else ()
+    sequence = module_starts(graph) if constraints.in_order else np.zeros(0, dtype=np.int64)
+    return Demands(may, device, together, sequence)
+
+
+def neighbour_edges(graph: Graph, constraints: Constraints) -> Ints:
+    """Return the edges whose ends must be in one stage or in consecutive ones, shape (edges, 2).
+
+    These are all edges if only neighbours may exchange tensors; with ``"forward"``, those of the forward pass
+    whose tensor depends on a parameter; with ``"training"``, the same if there is a backward pass, else none.
+    """
+    if isinstance(constraints.neighbours_only, bool):
+        return graph.edges
+    if constraints.neighbours_only == TRAINING_ONLY and not graph.backward.any():
+        return graph.edges[:0]
+    forward = ~graph.backward[graph.edges].any(axis=1)
+    return np.asarray(graph.edges[forward & ~of_inputs(graph)[graph.edges[:, 0]]])
 
 
 def nodes_meant(graph: Graph, pattern: Any) -> Ints:
@@ -98,6 +122,18 @@ def _meant(graph: Graph, field: str, pattern: Any, flaws: list[Flaw]) -> Ints:
 def _all_meant(graph: Graph, patterns: Iterable[Any], flaws: list[Flaw]) -> Ints:
     found: Sequence[Ints] = [_meant(graph, "together", pattern, flaws) for pattern in patterns]
     return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
+
+
+def _several_kinds(devices: Devices, may: Bools) -> list[Flaw]:
+    """Return a flaw if nodes may be on several kinds of device, or on one without a memory of its own."""
+    able = [kind for kind, row in zip(devices.kinds, may, strict=True) if kind.count and row.any()]
+    if len(able) == 1 and able[0].pays_communication:
+        return []
+    names = ", ".join(f"{kind.name} ({kind.count})" for kind in able)
+    rule = (
+        f"needs one kind with a memory of its own, nodes may be on {names}: pin all, as pin = {{'*': 'gpu'}}"
+    )
+    return [Flaw("constraints", "one_kind", "True", rule)]
 
 
 def _target(devices: Devices, target: str) -> tuple[int | None, int | None]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import WorkloadError, shown
+from partitioner.base.files import write_text
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.graph_validation import device_flaws
+from partitioner.workload.workload_json import workload_text
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,18 @@ class Workload:
     def sha256(self) -> str:
         """The SHA-256 of all data of the graph and the devices that a solver reads."""
         return workload_hash(self.graph, self.devices)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a JSON file, which :func:`partitioner.load` reads back; all of it is written or nothing.
+
+        ``docs/workload_format.md`` describes the file. A workload that is read has the name of its file.
+
+        Raises
+        ------
+        PartitionerError
+            If the file cannot be written, or a label or a further field has no place in JSON.
+        """
+        write_text(path, workload_text(self.graph, self.devices))
 
     def __repr__(self) -> str:
         return f"<Workload {shown(self.name)}: {self.graph!r}, {self.devices!r}>"

@@ -50,6 +50,11 @@ def row(edges: Any = (("a", "b"), ("b", "c"), ("c", "d")), backward: Any = False
             "cpu0 holds 0 layers, a stage must hold at least 1",
             {"nodes_per_stage": (1, 2)},
         ),
+        (
+            {"whole": ["modules"]},
+            "node 'b' and node 'c' must be together: they are on gpu0 and gpu1",
+            {"whole": ["ends", "ties"]},
+        ),
         ({"stages": 2}, "the number of stages is 3, it must be 2", {"stages": 3}),
         ({"use_all_devices": True}, "gpu2 is not used", {}),
     ],
@@ -70,6 +75,44 @@ def test_replicas_are_devices_in_use_but_no_stages() -> None:
     elsewhere = Constraints(pin={"c": "gpu3"})
     found = evaluate(row(), DEVICES, SPLIT, replicas=replicas, constraints=elsewhere)
     assert found.violations == ("node 'c' is pinned to gpu3, it is on gpu1",)
+
+
+def test_copies_are_forbidden_where_there_must_be_none() -> None:
+    replicas = {"gpu0": ["gpu2", "gpu3"]}
+    found = evaluate(row(), DEVICES, SPLIT, replicas=replicas, constraints=Constraints(no_replicas=True))
+    assert found.violations[0] == "gpu2 holds a copy of a stage, which the constraints forbid"
+    assert evaluate(row(), DEVICES, SPLIT, constraints=Constraints(no_replicas=True)).feasible
+
+
+def test_stages_of_a_chain_follow_the_order_of_the_modules() -> None:
+    """Of two branches b and c the first one is in the later stage, unless the stages have another order."""
+    graph = Graph.from_arrays({"gpu": [1.0] * 4}, [("a", "b"), ("a", "c")], ids=list("abcd"))
+    demands = Constraints(in_order=True)
+    homes = {"a": "gpu0", "b": "gpu1", "c": "gpu0", "d": "gpu1"}
+    found = evaluate(graph, DEVICES, homes, constraints=demands, split="chain")
+    assert found.violations == (
+        "node 'c' is on gpu0, but the module before it is in a later stage: "
+        "stages must have consecutive modules",
+    )
+    homes |= {"b": "gpu0"}
+    assert evaluate(graph, DEVICES, homes, constraints=demands, split="chain").feasible
+    apart = homes | {"d": "gpu2"}
+    assert evaluate(graph, DEVICES, apart, constraints=demands, split="free").feasible
+
+
+def test_only_forward_tensors_count_where_that_is_asked_for() -> None:
+    """The edge from a to d goes past two stages; with parameters on a it counts."""
+    edges = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")]
+    for parameters, feasible in ((0.0, True), (1.0, False)):
+        graph = Graph.from_arrays(
+            {"gpu": [1.0] * 4}, edges, ids="abcd", parameters=[parameters, 1.0, 1.0, 1.0]
+        )
+        constraints = Constraints(neighbours_only="forward")
+        assert evaluate(graph, DEVICES, APART, constraints=constraints).feasible == feasible
+        order = ["gpu0", "gpu1", "gpu2", "gpu3"]
+        found = evaluate(graph, DEVICES, APART, constraints=constraints, order=order)
+        assert found.feasible == feasible
+    assert not evaluate(graph, DEVICES, APART, constraints=Constraints(neighbours_only=True)).feasible
 
 
 def test_a_constraint_that_fits_no_node_is_refused() -> None:

@@ -62,6 +62,15 @@ def test_texts_can_be_read(stages: int, communication: str) -> None:
     assert_readable(plot_loads(line(stages, communication), bound=4.0))
 
 
+def test_stages_of_a_plan_name_their_layers() -> None:
+    layers = ["embed", "layers.0", "layers.1", "layers.2", "head"]
+    edges = [(i, i + 1) for i in range(4)]
+    graph = Graph.from_arrays({"accelerator": [2.0] * 5}, edges, 0.0, layer=layers)
+    ax = plot_loads(solve(graph, Devices.accelerated(2)))
+    assert names(ax) == ["accelerator0: embed, layers.0-1", "accelerator1: layers.2, head"]
+    assert_readable(ax)
+
+
 def test_the_bound_is_a_line() -> None:
     """By default that of a plan whose value is its largest load; none for another value; or as given."""
     graph = Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], 0.5)

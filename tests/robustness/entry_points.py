@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,9 @@ def entries(folder: Path) -> list[Entry]:
     timeline.save(folder / "timeline.json")
     digraph = pt.to_networkx(graph)
     native, profile = INSTANCES / "bert24_inference.json", INSTANCES / "profiles" / "resnet50.txt"
+    table, config = folder / "layers.csv", folder / "config.json"
+    table.write_text("name,forward,backward\na,1,2\nb,1,2\n", encoding="utf-8")
+    config.write_text(json.dumps(CONFIG), encoding="utf-8")
     both: dict[str, Any] = {"graph": graph, "devices": devices}
     quick = {"time_limit": 2.0}
     asked = {"throughput": {}, "batch": {"microbatches": 3}, "latency": {}, "makespan": {}}
@@ -110,7 +114,10 @@ def entries(folder: Path) -> list[Entry]:
         Entry("from_networkx", pt.from_networkx, {"digraph": digraph}),
         Entry("to_networkx", pt.to_networkx, {"graph": graph}),
         Entry("load", pt.load, {"path": native}),
+        Entry("export", pt.export, {"workload": pt.Workload(graph, devices), "plan": plan, "to": "nodes"}),
         Entry("load_pipedream", pt.load_pipedream, {"path": profile, "bandwidth": 1e9, "accelerators": 2}),
+        Entry("load table", pt.load, {"path": table, "accelerators": 2}, LAYER_OPTIONS),
+        Entry("load_config", pt.load_config, {"path": config, **SERVED}),
         Entry("load_plan", pt.load_plan, {"path": folder / "plan.json"}),
         Entry("load_placement", pt.load_placement, both | {"path": folder / "plan.json"}),
         Entry("load_timeline", pt.load_timeline, {"path": folder / "timeline.json"}),
@@ -118,6 +125,8 @@ def entries(folder: Path) -> list[Entry]:
         Entry("plan.summary", plan.summary, {}),
         Entry("timeline.save", timeline.save, {"path": out}),
         Entry("Graph.from_arrays", pt.Graph.from_arrays, {"time": times, "edges": [(0, 1)]}),
+        Entry("Graph.chain", pt.Graph.chain, {"layers": [LAYER], "bandwidth": 1e9}),
+        Entry("Graph.chain of one layer", layer, {"name": "a", "forward": 1.0, "backward": 2.0}),
         Entry("Graph", pt.Graph, {name: getattr(graph, name) for name in FIELDS}),
         Entry("Devices", pt.Devices, {"kinds": devices.kinds}),
         Entry("Devices.accelerated", pt.Devices.accelerated, {"accelerators": 2}),
@@ -131,6 +140,7 @@ def entries(folder: Path) -> list[Entry]:
         Entry("Placing", pt.Placing, {}),
         Entry("Dimension", pt.Dimension, {"name": "batch"}),
         Entry("Workload", pt.Workload, both),
+        Entry("Workload.save", pt.Workload(graph, devices).save, {"path": out}),
         Entry("simulate", simulate, planned | run),
         Entry("stash", stash, {"schedule": "1f1b", "stage": 0, "stages": 2, "microbatches": 3}),
         Entry("Table.from_rows", Table.from_rows, {"rows": timeline.table.rows()}),
@@ -139,6 +149,12 @@ def entries(folder: Path) -> list[Entry]:
         Entry("torch_schedule", torch_schedule, {"table": timeline.table}),
         Entry("torch_ranks", torch_ranks, {"table": timeline.table}),
         Entry("save_torch_schedule", save_torch_schedule, {"table": timeline.table, "path": out}),
+        Entry("named_device", estimation.named_device, {"name": "H100"}),
+        Entry(
+            "roofline_time",
+            estimation.roofline_time,
+            {"flops": [1e9], "nbytes": [1e6], "device": "H100"},
+        ),
         Entry("fit_link", estimation.fit_link, {"sizes": [1.0, 2.0], "times": [1.0, 2.0]}),
         Entry("fit_transfers", estimation.fit_transfers, {"devices": devices, "measurements": []}),
         Entry(
@@ -171,9 +187,19 @@ def level(**fields: Any) -> pt.Devices:
     return pt.Devices((pt.DeviceKind("gpu", 4),), levels=(pt.Level(**fields),))
 
 
+def layer(**fields: Any) -> pt.Graph:
+    """A graph of one layer, since layers are checked where they are used."""
+    return pt.Graph.chain([pt.Layer(**fields)], bandwidth=1e9)
+
+
+layer.__signature__ = inspect.signature(pt.Layer)  # type: ignore[attr-defined]
 device.__signature__ = inspect.signature(pt.DeviceKind)  # type: ignore[attr-defined]
 level.__signature__ = inspect.signature(pt.Level)  # type: ignore[attr-defined]
 FIELDS = ("kinds", "ids", "time", "allowed", "size", "backward", "color", "layer", "edges", "cost")
+LAYER = pt.Layer("a", 1.0, output=2.0)
+LAYER_OPTIONS = ("bandwidth", "training", "microbatches")
+CONFIG = {"model_type": "gpt2", "n_embd": 8, "n_head": 2, "n_layer": 1, "n_positions": 4, "vocab_size": 9}
+SERVED = {"sequence": 4, "device": "H100", "bandwidth": 1e9}
 INSTANCES = Path(__file__).parents[2] / "instances"
 MEASURED = ("conv", "accelerator", 1.0)
 TIMES = estimation.operation_times([MEASURED], ["conv"], ["accelerator"])

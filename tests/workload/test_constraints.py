@@ -25,6 +25,10 @@ def test_nothing_is_demanded_by_default() -> None:
         ({"stages": 2}, True),
         ({"use_all_devices": True}, True),
         ({"neighbours_only": True}, True),
+        ({"neighbours_only": "forward"}, True),
+        ({"whole": ("modules", "ties")}, False),
+        ({"one_kind": True}, False),
+        ({"no_replicas": True}, False),
     ],
 )
 def test_what_is_demanded_is_told(demand: dict[str, Any], limited: bool) -> None:
@@ -53,6 +57,12 @@ def test_what_is_demanded_is_told(demand: dict[str, Any], limited: bool) -> None
         {"stages": True},
         {"use_all_devices": 1},
         {"neighbours_only": "yes"},
+        {"neighbours_only": 1},
+        {"whole": "modules"},
+        {"whole": ["layers"]},
+        {"whole": 3},
+        {"one_kind": "gpu"},
+        {"no_replicas": None},
     ],
 )
 def test_what_cannot_be_demanded(demand: dict[str, Any]) -> None:

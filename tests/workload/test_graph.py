@@ -133,7 +133,7 @@ def test_pickle_gives_an_equal_graph() -> None:
         ({"color": [1, (1, []), 3]}, "node 1: color = (1, []): must be an integer or a text"),
         ({"layer": 5}, "layer = 5: must be a sequence"),
         ({"names": ["x"]}, "names = 1 values: must be 3"),
-        ({"extras": {}}, "extras = {}: must be an Extras of partitioner.workload.graph"),
+        ({"extras": {}}, "graph: extras: dict: must be a partitioner.Extras"),
         ({"extras": Extras(nodes=[{}])}, "extras.nodes = 1 values: must be 3 or none"),
     ],
 )

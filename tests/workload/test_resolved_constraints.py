@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partitioner import Constraints, DeviceKind, Devices, Graph, WorkloadError
-from partitioner.workload.resolved_constraints import demands_of, nodes_meant
+from partitioner.workload.resolved_constraints import demands_of, neighbour_edges, nodes_meant
 
 GRAPH = Graph.from_arrays(
     {"gpu": [1.0] * 4, "cpu": [1.0] * 4},
@@ -49,6 +49,39 @@ def test_pins_and_prohibitions() -> None:
     assert demands.may.tolist() == [[False, True, True, True], [True, False, False, False]]
     assert demands.device.tolist() == [-1, -1, -1, 1]
     assert [nodes.tolist() for nodes in demands.together] == [[0, 3]]
+
+
+def test_whole_modules_are_groups_after_those_of_the_user() -> None:
+    graph = Graph.from_arrays({"gpu": [1.0] * 3}, [(0, 1), (1, 2)], layer=["a", "b", "b"])
+    demands = demands_of(graph, DEVICES, Constraints(together=[[0, 2]], whole=["modules"]))
+    assert [nodes.tolist() for nodes in demands.together] == [[0, 2], [1, 2]]
+
+
+def test_edges_that_join_neighbours() -> None:
+    """Nodes 0 and 1 are made of the inputs; 2 to 4 are not, and 4 is a backward node."""
+    graph = Graph.from_arrays(
+        {"gpu": [1.0] * 5},
+        [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4)],
+        backward=[False] * 4 + [True],
+        parameters=[0, 0, 1, 0, 0],
+    )
+    expected: dict[bool | str, int] = {False: 5, True: 5, "forward": 1}
+    for value, count in expected.items():
+        edges = neighbour_edges(graph, Constraints(neighbours_only=value))
+        assert len(edges) == count
+    assert neighbour_edges(graph, Constraints(neighbours_only="forward")).tolist() == [[2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("pin", "allowed"), [({}, False), ({"*": "gpu"}, True), ({"*": "cpu"}, False), ({0: "gpu"}, False)]
+)
+def test_one_kind_is_chosen_by_pins(pin: dict[str, str], allowed: bool) -> None:
+    host = Devices((DeviceKind("gpu", 2), DeviceKind("cpu", 1, pays_communication=False)))
+    if allowed:
+        assert demands_of(GRAPH, host, Constraints(pin=pin, one_kind=True)).may.tolist()[1] == [False] * 4
+    else:
+        with pytest.raises(WorkloadError, match="one_kind = True: needs one kind with a memory of its own"):
+            demands_of(GRAPH, host, Constraints(pin=pin, one_kind=True))
 
 
 @pytest.mark.parametrize(

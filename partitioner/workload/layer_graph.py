@@ -1,0 +1,201 @@
+"""Graphs of layers: a forward node for each layer and, for training, a backward node that mirrors it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from partitioner.base.argument_types import is_count, require_items
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.workload.extras import SHARED, Extras
+from partitioner.workload.layer import Layer, by_kind, inputs_of
+from partitioner.workload.layer_validation import layer_flaws
+
+MS_PER_SECOND = 1e3
+BACKWARD = "/backward"
+Edges = list[tuple[str, str]]
+
+
+def layer_arguments(
+    layers: Iterable[Layer], bandwidth: float | None, training: bool | None, microbatches: int
+) -> dict[str, Any]:
+    """Return the arguments of :meth:`partitioner.Graph.from_arrays` for the graph of a list of layers.
+
+    A layer becomes a forward node whose id, layer and title are the layer's name. For training, a backward
+    node of the same layer and colour class follows, whose id ends in ``/backward``: every edge has a mirrored
+    edge for the gradient, and an edge leads from each forward node to its backward node.
+
+    Parameters that several layers share are counted in the memory of each of these. For training, an edge
+    leads from the backward node of each later one of them to that of the first one: it carries the bytes of
+    the gradient once a batch, so a sample pays them divided by `microbatches`. The nodes list the
+    names of what they share in the field ``sharedParameters`` of ``graph.extras.nodes``.
+
+    Parameters
+    ----------
+    layers
+        The layers, each after those that it reads.
+    bandwidth
+        Bytes per second between a device and host memory; None if nothing is sent.
+    training
+        Whether to add backward nodes; None: if the layers have times of the backward pass.
+    microbatches
+        The samples of a batch, after which shared parameters are exchanged.
+
+    Raises
+    ------
+    WorkloadError
+        Naming layer, field, value and rule.
+    OptionError
+        If the bandwidth is missing, or an argument is not in its range.
+    """
+    given = require_items("layers", layers)
+    rule = "must be a Layer of partitioner"
+    wrong = [Flaw("layers", "", shown(one), rule) for one in given if not isinstance(one, Layer)]
+    if wrong:
+        raise WorkloadError(wrong)
+    _check_options(training, microbatches)
+    mirrored = any(layer.backward is not None for layer in given) if training is None else training
+    flaws = layer_flaws(given, mirrored)
+    if flaws:
+        raise WorkloadError(flaws)
+    per_byte = _time_per_byte(given, bandwidth)
+    copies = 2 if mirrored else 1
+    names = [layer.name for layer in given]
+    edges, costs = _edges(given, per_byte, mirrored, microbatches)
+    return {
+        **_times(given, mirrored),
+        **_memory(given, mirrored),
+        "edges": edges,
+        "cost": costs,
+        "ids": names + [name + BACKWARD for name in names] * mirrored,
+        "backward": np.repeat([False, True][:copies], len(given)),
+        "color": names * 2 if mirrored else None,
+        "layer": names * copies,
+        "names": names * copies,
+        "extras": Extras(_top(bandwidth, mirrored, microbatches), [_kept(layer) for layer in given] * copies),
+    }
+
+
+def _check_options(training: bool | None, microbatches: int) -> None:
+    if training is not None and not isinstance(training, bool):
+        raise OptionError(f"training = {shown(training)}: must be True, False or None")
+    if not is_count(microbatches):
+        raise OptionError(f"microbatches = {shown(microbatches)}: must be an integer of at least 1")
+
+
+def _time_per_byte(layers: Sequence[Layer], bandwidth: float | None) -> float:
+    """Return the ms that a byte takes to or from host memory."""
+    sender = next(
+        (layer for layer in layers if layer.output or layer.shared or any(_sizes(layer).values())), None
+    )
+    if bandwidth is None:
+        if sender is None:
+            return 0.0
+        why = f"layer {shown(sender.name)} sends bytes"
+        raise OptionError(f"bandwidth = None: must be a number above 0, in bytes per second, because {why}")
+    return time_per_byte(bandwidth)
+
+
+def time_per_byte(bandwidth: float) -> float:
+    """Return the ms that a byte takes at a bandwidth in bytes per second.
+
+    Raises
+    ------
+    OptionError
+        If it is not a number above 0.
+    """
+    number = isinstance(bandwidth, int | float) and not isinstance(bandwidth, bool)
+    if not (number and 0 < bandwidth <= sys.float_info.max):
+        raise OptionError(f"bandwidth = {shown(bandwidth)}: must be a number above 0, in bytes per second")
+    return MS_PER_SECOND / bandwidth
+
+
+def _times(layers: Sequence[Layer], mirrored: bool) -> dict[str, Any]:
+    """Return the times of all nodes by kind, forward nodes first, and which of them may run."""
+    passes = [by_kind(layer.forward) for layer in layers]
+    passes += [by_kind(layer.backward) for layer in layers] if mirrored else []
+    kinds = list(dict.fromkeys(kind for times in passes for kind in times))
+    return {
+        "time": {kind: [times.get(kind, 0.0) for times in passes] for kind in kinds},
+        "allowed": {kind: [kind in times for times in passes] for kind in kinds},
+    }
+
+
+def _memory(layers: Sequence[Layer], mirrored: bool) -> dict[str, list[float]]:
+    """Return the memory of all nodes: gradients and optimizer's state belong to backward nodes."""
+    none = [0.0] * len(layers)
+    forward = {
+        name: [getattr(layer, name) for layer in layers] for name in ("parameters", "size", "workspace")
+    }
+    if not mirrored:
+        return forward
+    own = [layer.parameters if layer.gradients is None else layer.gradients for layer in layers]
+    return {
+        **{name: values + none for name, values in forward.items()},
+        "gradients": none + own,
+        "optimizer": none + [layer.optimizer for layer in layers],
+        "activations": [layer.activations for layer in layers] + none,
+    }
+
+
+def _edges(
+    layers: Sequence[Layer], per_byte: float, mirrored: bool, microbatches: int
+) -> tuple[Edges, list[float]]:
+    """Return the edges by the ids of their ends, and the cost of each."""
+    sent = {layer.name: layer.output * per_byte for layer in layers}
+    read, costs = [], []
+    for layer, names in zip(layers, inputs_of(layers), strict=True):
+        sizes = _sizes(layer)
+        read += [(name, layer.name) for name in names]
+        costs += [sizes[name] * per_byte if name in sizes else sent[name] for name in names]
+    edges: Edges = list(read)
+    if mirrored:
+        sent |= {source: cost for (source, _), cost in zip(read, costs, strict=True)}
+        own = [(name, name + BACKWARD) for name in sent]
+        edges = [*read, *own, *((v + BACKWARD, u + BACKWARD) for u, v in read)]
+        costs = [*costs, *sent.values(), *costs]
+        for pair, nbytes in exchanges(layers).items():
+            edges.append(pair)
+            costs.append(_distinct(nbytes * per_byte / microbatches, pair[0], edges, costs))
+    return edges, costs
+
+
+def _sizes(layer: Layer) -> Mapping[str, float]:
+    """Return the bytes that the layer reads, by name, where it says so."""
+    return layer.inputs if isinstance(layer.inputs, Mapping) else {}
+
+
+def exchanges(layers: Sequence[Layer]) -> dict[tuple[str, str], float]:
+    """Return the bytes of gradients of shared parameters, by the ids of the backward nodes they join."""
+    first: dict[str, str] = {}
+    found: dict[tuple[str, str], float] = {}
+    for layer in layers:
+        for name, nbytes in layer.shared.items():
+            holder = first.setdefault(name, layer.name)
+            if holder != layer.name and nbytes:
+                pair = layer.name + BACKWARD, holder + BACKWARD
+                found[pair] = found.get(pair, 0.0) + nbytes
+    return found
+
+
+def _distinct(cost: float, node: str, edges: Edges, costs: Sequence[float]) -> float:
+    """Return the cost, or the next number above it that no other edge out of the node has.
+
+    Edges of equal cost out of a node carry one tensor; a gradient of shared parameters is another tensor.
+    """
+    others = {known for (source, _), known in zip(edges, costs, strict=False) if source == node}
+    while cost in others:
+        cost = math.nextafter(cost, math.inf)
+    return cost
+
+
+def _kept(layer: Layer) -> dict[str, Any]:
+    return {**layer.more, **({SHARED: list(layer.shared)} if layer.shared else {})}
+
+
+def _top(bandwidth: float | None, mirrored: bool, microbatches: int) -> dict[str, Any]:
+    return {"timeUnit": "ms", "bandwidth": bandwidth, "training": mirrored, "microbatches": microbatches}
