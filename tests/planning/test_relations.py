@@ -49,13 +49,13 @@ def test_an_edge_less_can_cost_more_under_gpipe() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("objective", "split"), QUICK)
 def test_chains_in_hundreds_of_relations(objective: str, split: str) -> None:
-    assert sum(relations(seed, objective, split) for seed in range(2000, 2120)) > 700
+    assert sum(relations(seed, objective, split) for seed in range(2000, 2060)) > 350
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("objective", "split"), SOLVED)
 def test_what_solvers_prove_often(objective: str, split: str) -> None:
-    assert sum(relations(seed, objective, split) for seed in range(3000, 3008)) > 30
+    assert sum(relations(seed, objective, split) for seed in range(3000, 3004)) > 15
 
 
 @pytest.mark.parametrize("method", ["dpl", "local_search", "dp", "ip"])
