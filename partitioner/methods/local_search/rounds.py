@@ -1,4 +1,4 @@
-"""Annealing in rounds, from random placements and from the best one so far."""
+"""Annealing in rounds: from random placements, from the best one so far, and of two placements recombined."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.arrays import VIOLATION, AnnealingControl
+from partitioner.methods.local_search.arrays import (
+    VIOLATION,
+    AnnealingControl,
+    PlacementModel,
+    PlacementState,
+)
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.layouts import Layout
 from partitioner.methods.local_search.lengths import Length
 from partitioner.methods.local_search.model import new_state
+from partitioner.methods.local_search.recombination import Population, common_clusters, merged
 from partitioner.methods.method import Part
 from partitioner.methods.places import parts_on
 from partitioner.methods.rules import obeys
-from partitioner.problem.arrays import Ints
+from partitioner.problem.arrays import Floats, Ints
 
 SHIFTS_PER_NODE = 10_000
+SHIFTS_PER_CLUSTER = 10_000
 CHUNKS = 50
 CHUNK = 400_000
 MIXES = np.cumsum(
@@ -31,6 +38,8 @@ DOUBLINGS = (4, 5, 6)
 STRICT = 0.3
 POLISH = 2
 LARGE = 20_000
+FRESH = 25  # of so many rounds of a full population one does not recombine
+IDLE = 200  # recombinations that improve nothing before another population begins
 
 
 class LocalSearch:
@@ -61,7 +70,8 @@ class LocalSearch:
         self.parts: list[Part] | None = None
         self.start: Ints | None = None
         self.shifts = self.rounds = 0
-        self._best = np.full(problem.n + 1, np.inf)
+        self._best: Ints | None = None
+        self._population, self._idle = Population(), 0
         self._length = Length(SHIFTS_PER_NODE * problem.n)
         effort = 4 + len(self.model.net) / problem.n + len(self.model.room) / 4
         self._chunk = max(1, min(self._length.moves // CHUNKS, int(CHUNK / effort)))
@@ -84,42 +94,79 @@ class LocalSearch:
             return
         limit = sys.maxsize if limit is None else limit
         while self.shifts < limit and go_on():
-            fresh = self._begin()
-            length = (1 if fresh else POLISH) * self._length.moves
-            warm = HOT if fresh else float(self.random.choice(WARM))
-            before = self.value
-            self._round(warm, length, limit, go_on)
+            if self._population.is_full and self.rounds % FRESH:
+                self._recombine(limit, go_on)
+            else:
+                self._anneal_anew(limit, go_on)
             self.rounds += 1
-            self._length.learn(self.value < before)
+
+    def _anneal_anew(self, limit: int, go_on: Callable[[], bool]) -> None:
+        """Run a round from a random placement or from the best one."""
+        fresh = self._begin()
+        length = (1 if fresh else POLISH) * self._length.moves
+        warm = HOT if fresh else float(self.random.choice(WARM))
+        before = self.value
+        best = np.append(self.state.place, np.inf)
+        self._round(self.model, self.state, best, warm, min(self.shifts + length, limit), go_on)
+        self._population.add(best[-1], best[:-1].astype(np.int64))
+        self._length.learn(self.value < before)
 
     def _begin(self) -> bool:
         """Choose the placement from which the next round starts; return whether it is a random one."""
-        again = self.start if self.parts is None else self._best[:-1]
+        again = self.start if self._best is None else self._best
         fresh = self.rounds % 2 == 0 if self.start is None else self.rounds % 3 == 2
         again = None if fresh else again
         self.state.place[:] = self.layout.random_place(self.random) if again is None else again
         self.keep(self.state.place)
         return again is None
 
-    def _round(self, warm: float, length: int, limit: int, go_on: Callable[[], bool]) -> None:
-        """Anneal from `warm` to `COLD` in `length` shifts, with a random energy and mix of moves."""
-        begin, end = self.shifts, min(self.shifts + length, limit)
+    def _recombine(self, limit: int, go_on: Callable[[], bool]) -> None:
+        """Run a round over what two placements do not agree on, from the first of them."""
+        first, second = self._population.draw(self.random)
+        cluster = common_clusters(self.model, first, second)
+        model, before = merged(self.model, cluster), self.value
+        state = new_state(model)
+        state.place[cluster] = first
+        best = np.append(state.place, np.inf)
+        length = SHIFTS_PER_CLUSTER * len(model.size)
+        self._round(model, state, best, HOT, min(self.shifts + length, limit), go_on, cluster)
+        self._population.add(best[-1], best[:-1].astype(np.int64)[cluster])
+        self._idle = 0 if self.value < before else self._idle + 1
+        if self._idle == IDLE:
+            self._population, self._idle = Population(), 0
+
+    def _round(
+        self,
+        model: PlacementModel,
+        state: PlacementState,
+        best: Floats,
+        warm: float,
+        end: int,
+        go_on: Callable[[], bool],
+        cluster: Ints | slice = slice(None),
+    ) -> None:
+        """Anneal from `warm` to `COLD` until `end` shifts, with a random energy and mix of moves.
+
+        The best devices of the round and their value are written to `best`, shape (m + 1,); supernode v has
+        the device of entry ``cluster[v]``.
+        """
+        begin, strict = self.shifts, STRICT
         tie, doublings = float(self.random.choice(TIES)), int(self.random.choice(DOUBLINGS))
-        mix, strict = self.random.choice(MIXES), STRICT
+        mix = self.random.choice(MIXES)
         while self.shifts < end and go_on():
-            temperature = warm * (COLD / warm) ** ((self.shifts - begin) / length)
+            temperature = warm * (COLD / warm) ** ((self.shifts - begin) / (end - begin))
             control = AnnealingControl(temperature, strict, tie, doublings)
             budget = min(self._chunk, end - self.shifts)
-            self.shifts += anneal(self.model, self.state, control, mix, self.bits, self._best, budget)
-            if self.problem.n * len(self.model.room) < LARGE:
-                self._keep_best()
-            violated = self.state.ledger[:, VIOLATION].max() > 0
+            self.shifts += anneal(model, state, control, mix, self.bits, best, budget)
+            if len(model.size) * len(model.room) < LARGE:
+                self._offer(best, cluster)
+            violated = state.ledger[:, VIOLATION].max() > 0
             strict = min(strict * 1.3, 1e6) if violated else max(strict * 0.9, STRICT)
-        self._keep_best()
+        self._offer(best, cluster)
 
-    def _keep_best(self) -> None:
-        if self._best[-1] < self.value:
-            self.keep(self._best[:-1].astype(np.int64))
+    def _offer(self, best: Floats, cluster: Ints | slice) -> None:
+        if best[-1] < self.value:
+            self.keep(best[:-1].astype(np.int64)[cluster])
 
     def keep(self, place: Ints) -> None:
         """Keep a placement, shape (n,), if it obeys the limits and is better than the best one."""
@@ -127,5 +174,4 @@ class LocalSearch:
         value = value_of(self.problem, parts)
         if value < self.value and obeys(self.problem, parts):
             self.value, self.parts = value, parts
-            self._best[:-1] = place
-        self._best[-1] = self.value
+            self._best = np.array(place)
