@@ -96,7 +96,7 @@ def _read_nodes(
             "isBackwardNode": record.take("isBackwardNode", flag, False, False),
             "colorClass": record.take("colorClass", identifier, None, False),
             "layerId": record.take("layerId", identifier, None, False),
-            **{name: record.take(name, number, 0.0, False) for name in ("size", *MEMORY_PARTS)},
+            **{name: record.take(name, number, 0.0, False) for name in ("size", "cache", *MEMORY_PARTS)},
         }
         _check_kinds(record, found, kinds)
         for name, value in found.items():
@@ -145,6 +145,7 @@ def _graph(
         layer_labels=layer_labels,
         extras=extras,
         parts=np.array([nodes[part] for part in MEMORY_PARTS]),
+        cache=np.array(nodes["cache"]),
     )
 
 
