@@ -33,6 +33,7 @@ UNITS = {
 }
 RATES = dict.fromkeys(("throughput", "gpipe"), samples_per_second)  # values are the time between two samples
 PIPELINE_UNITS = UNITS | {"makespan": " per batch"}
+SAMPLES = "per sample: the cache that a sample keeps there; samples: how many of them fit"
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
@@ -46,6 +47,8 @@ def tables_of(
 ) -> list[RenderableType]:
     """Return a table of the devices, then one of the schedule or the critical path if there is one."""
     devices = device_table(loads, order, width)
+    if any(load.cache for load in loads):
+        return [devices, Text(SAMPLES)]
     if schedule is None:
         return [devices]
     if by_operator:
