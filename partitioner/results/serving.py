@@ -27,10 +27,10 @@ def served_lines(value: float, bound: float, time: float, least: float | None, u
     --------
     >>> print(served_lines(1370.0, 1370.0, 12.5, 12.5, "ms"))
     1,370 samples in flight, optimal (upper bound 1,370)
-    12.5 ms per sample, 80 samples/s, the least time of plans that hold as many
+    12.5 ms per sample, 80 samples/s, the least time at that capacity
     """
     proven = least is not None and least >= time * ROUNDING
     shown = f"{figure(time)} {unit}".rstrip() + f" per sample{samples_per_second(time, unit)}"
-    words = ", the least time of plans that hold as many" if proven else ""
+    words = ", the least time at that capacity" if proven else ""
     near = f"{shortfall(value, bound)} (upper bound {bound:,.0f})"
     return f"{value:,.0f} samples in flight, {near}\n{shown}{words}"

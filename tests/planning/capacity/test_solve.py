@@ -84,7 +84,7 @@ def test_the_text_of_a_plan_fits_80_columns() -> None:
     text = pt.solve(*small(), "capacity").summary(80)
     first, second, _, titles, *_ = text.splitlines()
     assert first == "capacity, chain split: 4 samples in flight, optimal (upper bound 4)"
-    assert second == "6.5 per sample, the least time of plans that hold as many"
+    assert second == "6.5 per sample, the least time at that capacity"
     assert titles.split()[-5:] == ["memory", "full", "per", "sample", "samples"]
     assert max(map(len, text.splitlines())) <= 80
 
