@@ -143,7 +143,7 @@ def in_proportion(count: int, weights: Sequence[float]) -> list[int]:
     exact = count * np.array(weights) / sum(weights)
     found = np.floor(exact).astype(int)
     found[np.argsort(found - exact, kind="stable")[: count - int(found.sum())]] += 1
-    return found.tolist()
+    return [int(blocks) for blocks in found]
 
 
 def rivals(case: Case, workload: pt.Workload) -> Iterator[tuple[str, pt.Evaluation]]:

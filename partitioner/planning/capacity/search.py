@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from partitioner.base.errors import InfeasibleError, NoPlanFound, WorkloadError
+from partitioner.base.errors import ContradictionError, InfeasibleError, NoPlanFound, WorkloadError
 from partitioner.evaluation.capacity import ROUNDING
 from partitioner.results.plan import Plan
 from partitioner.workload.cache import holding
@@ -69,11 +69,19 @@ class CapacitySearch:
         ------
         InfeasibleError, WorkloadError
             If no plan holds them.
+        ContradictionError
+            If that is claimed although one is known.
         NoPlanFound
             If none was found.
         """
         self.steps += 1
-        plan = self.find(holding(self.graph, samples), samples, loose)
+        try:
+            plan = self.find(holding(self.graph, samples), samples, loose)
+        except InfeasibleError as error:
+            if samples <= self.samples:
+                words = f"a plan holds {self.samples} samples, and it is claimed that none holds {samples}"
+                raise ContradictionError(words) from error
+            raise
         if plan.value <= self.limit * ROUNDING:
             self._keep(plan)
         elif plan.bound > self.limit * ROUNDING:

@@ -183,7 +183,7 @@ def _searched(search: CapacitySearch, settings: Settings, options: Options) -> t
     if math.isinf(search.limit) and not settings.expired:
         try:
             search.ask(search.samples)
-        except (InfeasibleError, NoPlanFound):
+        except NoPlanFound:
             notes += ("the time per sample is that of any plan with this capacity",)
     return notes
 
