@@ -6,6 +6,7 @@ package's methods or its evaluator.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from partitioner import Devices, Graph
 from tests.oracle import is_chain, is_contiguous
+from tests.oracle_pipelines import best_pipeline
 from tests.oracle_placements import Placements, feasible_placements, values
 
 TOLERANCE = 1 + 1e-9
@@ -47,6 +49,18 @@ def best_capacity(
         return None
     most = int(samples[kept].max())
     return Best(most, float(time[kept & (samples == most)].min()))
+
+
+def best_pipelined_capacity(graph: Graph, devices: Devices, schedule: str | None) -> Best | None:
+    """The best chain under a schedule, on devices that may be in levels; None if there is none."""
+    best = None
+    for samples in itertools.count():
+        grown = replace(graph, size=graph.size + samples * graph.cache)
+        time = best_pipeline(grown, devices, schedule=schedule)
+        if time is None:
+            return best
+        best = Best(samples, time)
+    return best
 
 
 def of_shape(placements: Placements, split: str) -> Placements:

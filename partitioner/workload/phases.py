@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from partitioner.base.argument_types import require_type
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.workload.devices import LARGEST, is_amount
 from partitioner.workload.extras import Extras
@@ -50,6 +51,7 @@ def weigh_phases(graph: Graph, weights: Mapping[str, float]) -> Graph:
     >>> weigh_phases(graph, {"prefill": 1, "decode": 10}).time.tolist()
     [[13.0]]
     """
+    require_type("graph", graph, Graph)
     _check_weights(weights)
     flaws = phase_flaws(graph) or list(_missing(graph, weights))
     if flaws:

@@ -12,8 +12,8 @@ import pytest
 
 import partitioner as pt
 from partitioner import Devices, Graph, InfeasibleError, OptionError, WorkloadError
-from tests.oracle_capacity import best_capacity, with_cache
-from tests.random_workloads import uneven_workload
+from tests.oracle_capacity import best_capacity, best_pipelined_capacity, with_cache
+from tests.random_workloads import random_workload, uneven_workload
 
 SPLITS = ("chain", "convex", "free")
 
@@ -56,6 +56,30 @@ def test_chains_hold_what_the_best_placement_holds(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_other_splits_hold_what_the_best_placement_holds(seed: int, split: str) -> None:
     compare_with_all_placements(seed, split, most_nodes=5)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_schedules_and_levels_count(seed: int) -> None:
+    """Of workspaces the largest counts under a schedule; links between groups are slower."""
+    rng = np.random.default_rng(seed)
+    graph, devices = with_cache(*random_workload(rng, 5), rng)
+    parts = rng.choice([0.0, 1.0, 2.0], (5, len(graph)))
+    graph = replace(graph, parts=parts, cache=4 * graph.cache)
+    kinds = tuple(replace(kind, memory=(kind.memory or 0.0) + 12) for kind in devices.kinds)
+    devices = replace(devices, kinds=kinds)
+    if seed % 2:
+        kinds = (replace(kinds[0], count=4), *(replace(kind, count=0) for kind in kinds[1:]))
+        devices = replace(devices, kinds=kinds, levels=(pt.Level("host", {kinds[0].name: 2}, 3.0),))
+        graph = replace(graph, allowed=np.ones_like(graph.allowed))
+    for schedule in (None, "inference"):
+        best = best_pipelined_capacity(graph, devices, schedule)
+        try:
+            plan = pt.solve(graph, devices, "capacity", schedule=schedule)
+        except (InfeasibleError, WorkloadError):
+            assert best is None
+            continue
+        assert best is not None and plan.status == "optimal"
+        assert (plan.value, plan.bottleneck.load) == (best.samples, pytest.approx(best.time))
 
 
 def small() -> tuple[Graph, Devices]:
