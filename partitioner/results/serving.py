@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from partitioner.results.figures import figure, samples_per_second, shortfall
+from partitioner.results.figures import figure, samples_per_second
 
 MAXIMISED: Mapping[str, bool] = {"capacity": True}  # objectives whose larger values are better
 TIME_BOUND = "time_bound"  # key of `statistics`: no plan with as many samples takes less time for each
@@ -26,11 +26,11 @@ def served_lines(value: float, bound: float, time: float, least: float | None, u
     Examples
     --------
     >>> print(served_lines(1370.0, 1370.0, 12.5, 12.5, "ms"))
-    1,370 samples in flight, optimal (upper bound 1,370)
+    1,370 samples in flight, optimal
     12.5 ms per sample, 80 samples/s, the least time at that capacity
     """
     proven = least is not None and least >= time * ROUNDING
     shown = f"{figure(time)} {unit}".rstrip() + f" per sample{samples_per_second(time, unit)}"
     words = ", the least time at that capacity" if proven else ""
-    near = f"{shortfall(value, bound)} (upper bound {bound:,.0f})"
+    near = "optimal" if value >= bound else f"at most {bound:,.0f} are possible"
     return f"{value:,.0f} samples in flight, {near}\n{shown}{words}"
