@@ -39,6 +39,7 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.layer import Layer
 from partitioner.workload.levels import Level
 from partitioner.workload.networkx_graph import from_networkx, to_networkx
+from partitioner.workload.phases import weigh_phases
 from partitioner.workload.transfers import Transfers
 from partitioner.workload.workload import Workload
 
@@ -90,4 +91,5 @@ __all__ = [
     "split_operations",
     "to_networkx",
     "warm_up",
+    "weigh_phases",
 ]

@@ -70,6 +70,20 @@ def dimensions(text: str) -> dict[str, int]:
     return found
 
 
+def weights(text: str) -> dict[str, float]:
+    """Return weights by name from a text such as ``prefill=1,decode=256``, as argparse's `type`."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        try:
+            found[name.strip()] = float(number)
+        except ValueError:
+            name = ""
+        if not name.strip():
+            raise argparse.ArgumentTypeError(f"{part!r}: must be a name and a number, such as decode=256")
+    return found
+
+
 def add_sections(parser: argparse.ArgumentParser, sections: Sequence[Section]) -> None:
     """Add the arguments to a parser; those of a section without a title go where argparse puts them."""
     for section in sections:

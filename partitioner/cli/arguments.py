@@ -60,7 +60,7 @@ EVALUATE = (
         PIPELINES,
         tuple(
             argument_of(OPTIONS[name], f"{OF_THE_PLAN}, else {OPTIONS[name].shown_default}")
-            for name in ("schedule", "microbatches", "subgraphs_per_accelerator")
+            for name in ("schedule", "microbatches", "subgraphs_per_accelerator", "max_time_per_sample")
         ),
     ),
     devices(OF_PLAN),

@@ -35,7 +35,7 @@ from partitioner.results.evaluation_table import evaluation_table
 from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.workload import Workload
 
-GIVEN = ("subgraphs_per_accelerator", "schedule", "microbatches")
+GIVEN = ("subgraphs_per_accelerator", "schedule", "microbatches", "max_time_per_sample")
 DONE, BAD_INPUT, INFEASIBLE, NOTHING_FOUND, INTERRUPTED, UNREAD = 0, 2, 3, 4, 130, 141
 
 

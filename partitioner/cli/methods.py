@@ -72,7 +72,9 @@ def methods_lines(methods: Sequence[MethodInfo], width: int | None = None) -> st
     table.add_column("result", no_wrap=True, overflow="ellipsis", ratio=1)
     known = letters()
     for info in methods:
-        able = "".join(letter if name in info.objectives else "-" for name, letter in known.items())
+        able = "".join(
+            letter if OBJECTIVES[name].known_as in info.objectives else "-" for name, letter in known.items()
+        )
         table.add_row(info.name, able, Text(info.guarantee))
     legend = ", ".join(f"{letter} {name}" for name, letter in known.items())
     return render([Text(f"for: {legend}"), table, Text(MORE)], width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.cli.argument import Argument, Section, dimensions, flag, size, value
+from partitioner.cli.argument import Argument, Section, dimensions, flag, size, value, weights
 from partitioner.exports.writers import TARGETS
 from partitioner.workload.devices import COMMUNICATION_MODELS
 from partitioner.workload.extras import TIME_UNITS
@@ -74,6 +74,20 @@ PROFILE = Section(
             "let every sequence of a config have this number of tokens in the cache already (default: 0)",
             type=int,
             metavar="N",
+        ),
+        value(
+            "--generate",
+            "let every sequence of a config generate this number of tokens after its prompt of --sequence "
+            "tokens: a sample is then one sequence, and the nodes have its cache (default: no serving)",
+            type=int,
+            metavar="N",
+        ),
+        value(
+            "--phases",
+            "add up the times of a workload file's or a served config's phases with these weights, such as "
+            "prefill=1,decode=256 (default: the times of the file; prefill once and decode --generate times)",
+            type=weights,
+            metavar="NAME=X,...",
         ),
         value(
             "--dtype",

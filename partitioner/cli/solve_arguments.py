@@ -18,7 +18,7 @@ from partitioner.cli.shared_arguments import (
     devices,
     transfers,
 )
-from partitioner.planning.option import LIMITS, PIPELINES, PLACING, WANTED
+from partitioner.planning.option import LIMITS, PIPELINES, PLACING, SERVING, WANTED
 from partitioner.planning.option_records.table import OPTIONS
 from partitioner.workload.workload import Workload
 
@@ -63,7 +63,7 @@ def solve_sections() -> tuple[Section, ...]:
     """Return the arguments of ``solve``."""
     return (
         Section("", (WORKLOAD,)),
-        *(option_section(title) for title in (WANTED, LIMITS, PIPELINES)),
+        *(option_section(title) for title in (WANTED, LIMITS, PIPELINES, SERVING)),
         devices(OF_WORKLOAD),
         constraints(""),
         option_section(PLACING, *transfers("as --devices says")),

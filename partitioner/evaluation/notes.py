@@ -62,6 +62,19 @@ def notes_on_memory(graph: Graph, schedule: str | None) -> tuple[str, ...]:
     )
 
 
+def notes_on_cache(graph: Graph) -> tuple[str, ...]:
+    """Return a note if the graph has a cache of samples in flight, for objectives that do not count it.
+
+    Examples
+    --------
+    >>> notes_on_cache(Graph.from_arrays({"gpu": [1.0]}, cache=2.0))
+    ('the cache of samples in flight is not counted: only objective capacity counts it',)
+    """
+    if not graph.cache.any():
+        return ()
+    return ("the cache of samples in flight is not counted: only objective capacity counts it",)
+
+
 def notes_on_replicas(placed: Placed, copies: Replicas) -> tuple[str, ...]:
     """Return a note for every kind whose replicas have weights and no bandwidth to exchange them with."""
     weights = np.bincount(placed.device, placed.graph.weights, len(placed.names))

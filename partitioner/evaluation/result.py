@@ -33,6 +33,11 @@ class DeviceLoad:
     replica_of
         The first device of the stage, if this device holds a copy of it; else None. The times of a stage
         are divided among its replicas; each of them holds the whole memory.
+    cache
+        For objective ``"capacity"`` the memory that every sample in flight takes; `memory` includes that of
+        as many samples as the value.
+    capacity
+        For objective ``"capacity"`` how many samples fit this device; None if nothing limits them.
     """
 
     name: str
@@ -46,14 +51,15 @@ class DeviceLoad:
     nodes: int
     sync: float = 0.0
     replica_of: str | None = None
+    cache: float = 0.0
+    capacity: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data for JSON; those on replicas only if they are not trivial."""
+        """Return the fields as plain data for JSON; trivial ones on replicas and samples are left out."""
         record = asdict(self)
-        if self.replica_of is None:
-            del record["replica_of"]
-        if self.sync == 0:
-            del record["sync"]
+        trivial = {"replica_of": None, "sync": 0, "cache": 0, "capacity": None}
+        for name in (name for name, value in trivial.items() if record[name] == value):
+            del record[name]
         return record
 
 

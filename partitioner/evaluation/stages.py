@@ -8,7 +8,12 @@ import numpy as np
 
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.frame import completed, device_loads, read_solution
-from partitioner.evaluation.notes import notes_on_levels, notes_on_memory, notes_on_microbatches
+from partitioner.evaluation.notes import (
+    notes_on_cache,
+    notes_on_levels,
+    notes_on_memory,
+    notes_on_microbatches,
+)
 from partitioner.evaluation.order import in_order, order_violations
 from partitioner.evaluation.pipeline import PlacedPipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed
@@ -29,6 +34,7 @@ def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, term
     found = _pipeline(placed, copies, ordered, terms, False) if piped else _plain(placed, by_pass=False)
     notes = (
         *notes_on_memory(graph, terms.schedule),
+        *notes_on_cache(graph),
         *notes_on_levels(devices),
         *notes_on_microbatches(terms.schedule, terms.microbatches),
     )
@@ -45,7 +51,7 @@ def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Te
     """Return the time of a batch that fills and drains the pipeline."""
     placed, copies, ordered = read_solution(graph, devices, solution)
     found = _pipeline(placed, copies, ordered, terms, True)
-    notes = (*notes_on_memory(graph, terms.schedule), *notes_on_levels(devices))
+    notes = (*notes_on_memory(graph, terms.schedule), *notes_on_cache(graph), *notes_on_levels(devices))
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)
 
 

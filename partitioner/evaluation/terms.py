@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -36,6 +37,7 @@ class Terms:
     constraints: Constraints | None = None
     split: str | None = None
     transfers: Transfers | None = None
+    max_time_per_sample: float | None = None
 
     def __post_init__(self) -> None:
         limit, cpus, transfers = self.subgraphs_per_accelerator, self.limited_cpus, self.transfers
@@ -45,6 +47,7 @@ class Terms:
             raise OptionError(f"limited_cpus = {shown(cpus)}: must be True or False")
         if transfers is not None and not isinstance(transfers, Transfers):
             raise OptionError(f"transfers = {shown(transfers)}: must be a partitioner.Transfers, or None")
+        check_longest(self.max_time_per_sample)
         check_schedule("inference" if self.schedule is None else self.schedule, self.microbatches)
         require_constraints(self.constraints)
 
@@ -52,6 +55,19 @@ class Terms:
     def given(self) -> dict[str, Any]:
         """The fields that differ from their defaults."""
         return {name: value for name, value in vars(self).items() if value != DEFAULTS[name]}
+
+
+def check_longest(value: object) -> None:
+    """Refuse a limit of the time per sample that is neither None nor a positive number.
+
+    Raises
+    ------
+    OptionError
+        Naming the value.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 0 < value < math.inf):  # type: ignore[operator]
+        raise OptionError(f"max_time_per_sample = {shown(value)}: must be a positive number, or None")
 
 
 DEFAULTS = {field.name: field.default for field in fields(Terms)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,20 +101,22 @@ def _read_native(content: Any, source: str, time_unit: str | None = None) -> tup
     return with_time_unit(graph, time_unit), devices
 
 
-def _read_saved(content: Any, source: str, time_unit: str | None = None) -> tuple[Graph, Devices]:
-    graph, devices = read_saved(content, source)
+def _read_saved(
+    content: Any, source: str, time_unit: str | None = None, phases: Mapping[str, float] | None = None
+) -> tuple[Graph, Devices]:
+    graph, devices = read_saved(content, source, phases)
     return with_time_unit(graph, time_unit), devices
 
 
 NATIVE = FileFormat("a workload file", ("time_unit",), _read_native, has_devices=True)
-SAVED = FileFormat("a workload file", ("time_unit",), _read_saved, has_devices=True)
+SAVED = FileFormat("a workload file", ("time_unit", "phases"), _read_saved, has_devices=True)
 PIPEDREAM = FileFormat("a profile", ("bandwidth", "training", "cpu_factor", "trimmed"), _read_profile)
 LAYER_TABLE = FileFormat("a table of layers", LAYER_OPTIONS, _read_table)
 CONFIG = FileFormat(
     "a model's config",
     (
         *("sequence", "batch", "context", "device", "dtype", "efficiency", "bandwidth", "training"),
-        *("microbatches", "optimizer_bytes", "predictors"),
+        *("microbatches", "optimizer_bytes", "predictors", "generate", "phases"),
     ),
     config_graph,
 )

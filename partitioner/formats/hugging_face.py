@@ -16,9 +16,12 @@ from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.families import FAMILIES
 from partitioner.formats.llm.model import Setting, layers_of
 from partitioner.formats.llm.operators import TokenRun
+from partitioner.formats.llm.serving import DECODE, PREFILL, serving_graph
 from partitioner.workload.devices import Devices
 from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Graph
+from partitioner.workload.layer_graph import time_per_byte
+from partitioner.workload.phases import weigh_phases
 
 MOST_LAYERS = 10_000
 
@@ -38,6 +41,8 @@ def config_graph(
     microbatches: int = 1,
     optimizer_bytes: float | None = None,
     predictors: bool | None = None,
+    generate: int | None = None,
+    phases: Mapping[str, float] | None = None,
 ) -> tuple[Graph, Devices]:
     """Return the layer graph of a config, and one device of the kind named.
 
@@ -52,6 +57,7 @@ def config_graph(
     """
     decoder = decoder_of(content, source)
     _check_counts(batch=batch, sequence=sequence, context=context)
+    _check_generate(generate, training, phases)
     _check_flags(training=training, predictors=training if predictors is None else predictors)
     figures = named_device(device)  # type: ignore[arg-type]
     kind = _dtype(content, source) if dtype is None else dtype_name(dtype)
@@ -60,11 +66,18 @@ def config_graph(
     setting = Setting(run, figures, kind, efficiency, training, optimizer)
     if not (training if predictors is None else predictors):
         decoder = replace(decoder, predictors=())
-    layers = layers_of(decoder, setting)
-    graph = Graph.chain(layers, bandwidth=bandwidth, training=training, microbatches=microbatches)
+    if generate is None:
+        layers = layers_of(decoder, setting)
+        graph = Graph.chain(layers, bandwidth=bandwidth, training=training, microbatches=microbatches)
+    else:
+        time_per_byte(bandwidth)  # type: ignore[arg-type]
+        graph = serving_graph(decoder, setting, generate, bandwidth)  # type: ignore[arg-type]
+        graph = weigh_phases(graph, {PREFILL: 1, DECODE: generate} if phases is None else phases)
     given = {"model": content["model_type"], "batch": batch, "sequence": sequence, "context": context}
     given |= {"device": figures.name, "dtype": kind, "efficiency": efficiency}
-    graph = replace(graph, extras=Extras({**graph.extras.top, **given}, graph.extras.nodes))
+    given |= {} if generate is None else {"generate": generate}
+    extras = Extras({**graph.extras.top, **given}, graph.extras.nodes, graph.extras.edges)
+    graph = replace(graph, extras=extras)
     return graph, one_accelerator(graph, figures.memory)
 
 
@@ -73,6 +86,17 @@ def _check_counts(**counts: object) -> None:
         least = 0 if name == "context" else 1
         if not is_count(value, least):
             raise OptionError(f"{name} = {shown(value)}: must be an integer of at least {least}")
+
+
+def _check_generate(generate: object, training: object, phases: object) -> None:
+    if generate is None:
+        if phases is not None:
+            raise OptionError(f"phases = {shown(phases)}: a config has phases with the option generate only")
+        return
+    _check_counts(generate=generate)
+    if training:
+        rule = "must be None for training; training = False (--inference) leaves the backward pass out"
+        raise OptionError(f"generate = {shown(generate)}: {rule}")
 
 
 def _check_flags(**flags: object) -> None:

@@ -13,7 +13,7 @@ from partitioner.workload.extras import TIME_UNITS
 from partitioner.workload.layer import Layer
 
 TIMES = ("forward", "backward")
-SIZES = ("parameters", "activations", "output", "gradients", "optimizer", "workspace", "size")
+SIZES = ("parameters", "activations", "output", "gradients", "optimizer", "workspace", "size", "cache")
 FIELDS = ("name", *TIMES, *SIZES, "inputs", "shared")
 ALIKE = 0.8  # similarity by difflib from which an unknown field counts as misspelled
 

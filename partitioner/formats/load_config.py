@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import path_name
@@ -27,6 +28,8 @@ def load_config(
     microbatches: int = 1,
     optimizer_bytes: float | None = None,
     predictors: bool | None = None,
+    generate: int | None = None,
+    phases: Mapping[str, float] | None = None,
     communication: str | None = None,
 ) -> Workload:
     """Return the layers of a language model from its ``config.json``, as Hugging Face's libraries write it.
@@ -61,6 +64,11 @@ def load_config(
         less, else 8.
     predictors
         Whether to include the layers that predict further tokens; None: for training.
+    generate
+        For serving: tokens that every sequence generates after its prompt of `sequence` tokens. A sample is
+        then one sequence, of which `batch` pass together, and nodes have the cache of a sequence.
+    phases
+        With `generate`: the weights of ``prefill`` and ``decode`` in the times; None: 1 and `generate`.
     communication
         The model of communication, see :class:`partitioner.Devices`.
 
@@ -87,6 +95,8 @@ def load_config(
         "microbatches": microbatches,
         "optimizer_bytes": optimizer_bytes,
         "predictors": predictors,
+        "generate": generate,
+        "phases": phases,
     }
     sizes = checked_sizes(accelerators, memory, None)
     return assembled(path, file_format, content, options, sizes, communication=communication)

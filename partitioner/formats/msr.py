@@ -3,9 +3,10 @@
 The file holds `maxSizePerFPGA` (bytes), `maxFPGAs`, `maxCPUs`, `nodes` and `edges`. A node has `id`,
 `supportedOnFpga`, `cpuLatency`, `fpgaLatency`, `isBackwardNode` and may have `name`, `colorClass`,
 `size` (0 if missing) and `layerId`; an edge has `sourceId`, `destId` and `cost`. "FPGA" stands for any
-accelerator. This package adds two things to the format: a node may have `times`, an object with its time on
-further kinds of device (of these it runs only on those that `times` names), and the parts of its memory,
-`parameters`, `gradients`, `optimizer`, `activations` and `workspace`. Fields of other names are kept.
+accelerator. This package adds three things to the format: a node may have `times`, an object with its time on
+further kinds of device (of these it runs only on those that `times` names), the parts of its memory,
+`parameters`, `gradients`, `optimizer`, `activations` and `workspace`, and its `cache`. Fields of other names
+are kept.
 """
 
 from __future__ import annotations
@@ -145,6 +146,7 @@ def _graph(nodes: Nodes, edges: list[tuple[NodeId, NodeId]], cost: list[float], 
         layer=nodes.layer,
         names=nodes.names,
         extras=extras,
+        cache=nodes.cache or 0.0,
         **dict(zip(MEMORY_PARTS, parts, strict=True)),
     )
 

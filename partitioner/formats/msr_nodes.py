@@ -13,7 +13,7 @@ from partitioner.workload.graph import NodeId
 
 NODE_FIELDS = ("id", "name", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode")
 NAMELESS = "nodes without an id"
-OPTIONAL_NODE_FIELDS = ("colorClass", "layerId", "size", "times", *MEMORY_PARTS)
+OPTIONAL_NODE_FIELDS = ("colorClass", "layerId", "size", "times", "cache", *MEMORY_PARTS)
 
 
 @dataclass
@@ -32,6 +32,7 @@ class Nodes:
     others: list[dict[str, Any]] = field(default_factory=list)
     times: list[dict[str, float]] = field(default_factory=list)
     parts: list[list[float]] = field(default_factory=list)
+    cache: list[float] = field(default_factory=list)
 
 
 def read_nodes(records: Sequence[Any], flaws: list[Flaw]) -> Nodes:
@@ -53,6 +54,7 @@ def read_nodes(records: Sequence[Any], flaws: list[Flaw]) -> Nodes:
         nodes.layer.append(record.take("layerId", identifier, None, required=False))
         nodes.times.append(record.take("times", _times, {}, required=False))
         nodes.parts.append([record.take(part, number, 0.0, required=False) for part in MEMORY_PARTS])
+        nodes.cache.append(record.take("cache", number, 0.0, required=False))
         nodes.others.append(record.others((*NODE_FIELDS, *OPTIONAL_NODE_FIELDS)))
     return nodes
 

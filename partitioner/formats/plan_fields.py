@@ -90,6 +90,8 @@ def _load(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:
         nodes=record.take("nodes", whole, 0),
         sync=record.take("sync", amount, 0.0, required=False),
         replica_of=record.take("replica_of", text, None, required=False),
+        cache=record.take("cache", amount, 0.0, required=False),
+        capacity=record.take("capacity", whole, None, required=False),
     )
 
 

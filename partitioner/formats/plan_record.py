@@ -22,7 +22,7 @@ from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
 
 RUN = ("schedule", "microbatches")
-OF_CALL = (*RUN, "subgraphs_per_accelerator")
+OF_CALL = (*RUN, "subgraphs_per_accelerator", "max_time_per_sample")
 FIELDS = (
     *("replicas", "stages", "subgraphs", "execution_order", "objective", "split", "bound", "hardware"),
     *("options", "workload_sha256"),

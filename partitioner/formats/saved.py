@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,16 @@ from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import Devices
 from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Graph, Ints, NodeId
+from partitioner.workload.phases import phase_flaws, weigh_phases
 from partitioner.workload.workload_json import NODE_FIELDS, TOP_FIELDS, VERSION
 
 Columns = dict[str, list[Any]]
 
 
-def read_saved(content: Any, source: str) -> tuple[Graph, Devices]:
+def read_saved(content: Any, source: str, phases: Mapping[str, float] | None = None) -> tuple[Graph, Devices]:
     """Return graph and devices in the content of a file, each checked, but not whether they fit together.
+
+    With `phases`, times and costs are weighted sums over these phases; else they are those of the file.
 
     Raises
     ------
@@ -57,9 +60,17 @@ def read_saved(content: Any, source: str) -> tuple[Graph, Devices]:
         raise WorkloadError(list(dict.fromkeys(flaws)), source)
     extras = Extras(others, extra, edge_extra)
     try:
-        return _graph(kinds, nodes, edges, cost, tables, extras), devices
+        return _in_phases(_graph(kinds, nodes, edges, cost, tables, extras), phases), devices
     except WorkloadError as error:
         raise WorkloadError(error.flaws, source) from error
+
+
+def _in_phases(graph: Graph, weights: Mapping[str, float] | None) -> Graph:
+    """Return the graph of a file, whose phases are checked, with times by the weights if there are any."""
+    flaws = phase_flaws(graph)
+    if flaws:
+        raise WorkloadError(flaws)
+    return graph if weights is None else weigh_phases(graph, weights)
 
 
 def _ids_known(nodes: Columns, flaws: Sequence[Flaw]) -> bool:
@@ -96,7 +107,7 @@ def _read_nodes(
             "isBackwardNode": record.take("isBackwardNode", flag, False, False),
             "colorClass": record.take("colorClass", identifier, None, False),
             "layerId": record.take("layerId", identifier, None, False),
-            **{name: record.take(name, number, 0.0, False) for name in ("size", *MEMORY_PARTS)},
+            **{name: record.take(name, number, 0.0, False) for name in ("size", "cache", *MEMORY_PARTS)},
         }
         _check_kinds(record, found, kinds)
         for name, value in found.items():
@@ -145,6 +156,7 @@ def _graph(
         layer_labels=layer_labels,
         extras=extras,
         parts=np.array([nodes[part] for part in MEMORY_PARTS]),
+        cache=np.array(nodes["cache"]),
     )
 
 

@@ -43,6 +43,7 @@ def evaluate(
     split: str | None = None,
     transfers: Transfers | None = None,
     execution_order: Sequence[Any] | None = None,
+    max_time_per_sample: float | None = None,
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
 
@@ -67,7 +68,8 @@ def evaluate(
         ``"latency"``: the time of a single sample (Appendix A), see the notes; ``"batch"``: the time of
         a batch of `microbatches` samples that fills and drains the pipeline, the sum of the loads of all
         stages and `microbatches` - 1 times the largest; ``"makespan"``: when the last operator ends if every
-        device runs its operators one by one.
+        device runs its operators one by one; ``"capacity"``: the most samples in flight with which every
+        device fits its memory (`docs/serving.md`).
     subgraphs_per_accelerator
         For latency: how many forward subgraphs an accelerator may hold, and how many backward ones (1).
     subgraphs
@@ -102,6 +104,8 @@ def evaluate(
         number starts one operator, again and again, so that operators that take no time end in between.
         That is Baechi's simulator but for operators that take no time or tie, whose order its event queue
         leaves to the history of the queue.
+    max_time_per_sample
+        For capacity: the largest load that a device may have; None for any.
 
     Raises
     ------
@@ -141,6 +145,7 @@ def evaluate(
         "limited_cpus": None if limited_cpus is False else limited_cpus,
         **{"schedule": schedule, "microbatches": microbatches},
         **{"constraints": constraints, "split": split, "transfers": transfers},
+        "max_time_per_sample": max_time_per_sample,
     }
     parts = {
         **{"replicas": replicas, "order": order},

@@ -8,6 +8,7 @@ from typing import Any
 
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.registry import Registry
+from partitioner.evaluation.capacity import evaluate_capacity
 from partitioner.evaluation.one_by_one import evaluate_makespan
 from partitioner.evaluation.one_sample import evaluate_latency
 from partitioner.evaluation.result import Evaluation
@@ -53,6 +54,9 @@ class Objective:
         Makes the problem of a method: ``(graph, devices, goal)`` to a `Problem`; `goal.measure` is `measure`.
     needs
         Terms that must be given.
+    base
+        The objective whose methods find its plans, if several searches of these are needed; None if methods
+        are asked for the objective itself.
 
     Raises
     ------
@@ -70,6 +74,7 @@ class Objective:
     extended_method: str = "pipeline"
     contract: Contraction = contract
     needs: tuple[str, ...] = ()
+    base: Objective | None = None
 
     def __post_init__(self) -> None:
         rules = {
@@ -83,6 +88,11 @@ class Objective:
             if not holds:
                 value = shown(getattr(self, name))
                 raise OptionError(f"objective {shown(self.name)}: {name} = {value}: must be {rule}")
+
+    @property
+    def known_as(self) -> str:
+        """The name of the objective that methods are asked for."""
+        return self.name if self.base is None else self.base.name
 
     def automatic(self, split: str, features: Sequence[str]) -> str:
         """Return the method that ``"auto"`` takes for a split and the features that the method must have."""
@@ -154,8 +164,21 @@ SIMULATED = Objective(
     evaluate=evaluate_throughput,
     needs=("schedule", "microbatches"),
 )
+CAPACITY = Objective(
+    "capacity",
+    Measure.LARGEST_LOAD,
+    splits=THROUGHPUT.splits,
+    terms=("order", "schedule", "levels", "max_time_per_sample", "transfer_factor"),
+    method=THROUGHPUT.method,
+    chain_method=THROUGHPUT.chain_method,
+    evaluate=evaluate_capacity,
+    base=THROUGHPUT,
+)
 OBJECTIVES = Registry(
-    "objective", "partitioner.objectives", Objective, (THROUGHPUT, GPIPE, LATENCY, BATCH, OPERATORS)
+    "objective",
+    "partitioner.objectives",
+    Objective,
+    (THROUGHPUT, GPIPE, LATENCY, BATCH, OPERATORS, CAPACITY),
 )
 DEFAULT = THROUGHPUT.name
 

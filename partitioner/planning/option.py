@@ -13,8 +13,9 @@ from partitioner.workload.devices import Devices
 WANTED = "what to look for"
 LIMITS = "when to stop, and what may be used"
 PIPELINES = "pipelines, batches and single samples"
+SERVING = "samples in flight (objective capacity)"
 PLACING = "operators one by one (objective makespan, and list schedulers)"
-SECTIONS = (WANTED, LIMITS, PIPELINES, PLACING)
+SECTIONS = (WANTED, LIMITS, PIPELINES, SERVING, PLACING)
 
 
 class Requested(NamedTuple):

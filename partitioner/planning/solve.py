@@ -12,8 +12,9 @@ from partitioner.base.argument_types import require_callable, require_type
 from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
+from partitioner.planning.capacity.solve import solve_capacity
 from partitioner.planning.least_time import check_time_limit
-from partitioner.planning.objectives import SIMULATED, objective_of
+from partitioner.planning.objectives import CAPACITY, SIMULATED, objective_of
 from partitioner.planning.options import check_values
 from partitioner.planning.pipeline_makespan.ranking import solve_makespan
 from partitioner.planning.run import find_plan
@@ -55,7 +56,9 @@ def solve(
         sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
         time of `microbatches` samples that fill and drain a pipeline; ``"makespan"``: when the last
         operator ends if devices run them one by one, or, if `schedule` and `microbatches` are given, what
-        :func:`partitioner.schedule.simulate` finds for such a pipeline.
+        :func:`partitioner.schedule.simulate` finds for such a pipeline. ``"capacity"`` is the only one that
+        is maximised: the most samples in flight with which every device fits its memory, and among plans
+        with that many the least largest load (`docs/serving.md`).
     method
         A name that ``partitioner methods`` lists; ``"auto"`` takes the strongest that applies.
     split
@@ -99,10 +102,12 @@ def solve(
         each pass an accelerator may hold, for latency (1). For chains: ``replicas``: how many devices may
         share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
         says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
-        in a batch (None). ``constraints``: what else to keep to, :class:`partitioner.Constraints`. For
-        operators one by one, the fields of :class:`partitioner.Placing`: ``refine``, ``reserve_memory``,
-        ``uniform``, ``sct_threshold``, ``grouper``, ``fuse``, ``fusion_range``, ``fusion_memory``,
-        ``imbalance``, ``transfers`` and ``placer``. An option that has no effect on the method, objective or
+        in a batch (None). For capacity: ``max_time_per_sample``: the largest load that a device may have
+        (None); ``max_slowdown``: the same as a multiple of the least one (None). ``constraints``: what else
+        to keep to, :class:`partitioner.Constraints`. For operators one by one, the fields of
+        :class:`partitioner.Placing`: ``refine``, ``reserve_memory``, ``uniform``, ``sct_threshold``,
+        ``grouper``, ``fuse``, ``fusion_range``, ``fusion_memory``, ``imbalance``, ``transfers`` and
+        ``placer``. An option that has no effect on the method, objective or
         split asked for is refused, or noted in the plan where that does no harm. ``docs/options.md`` has a
         table of all options.
 
@@ -139,7 +144,7 @@ def solve(
         graph = from_networkx(graph)
         unread = unread_note(graph)
     check_time_limit(graph, wanted.measure, time_limit)
-    answer = solve_makespan if wanted is SIMULATED else find_plan
+    answer = solve_makespan if wanted is SIMULATED else solve_capacity if wanted is CAPACITY else find_plan
     plan = answer(
         graph,
         devices,

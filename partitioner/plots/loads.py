@@ -86,7 +86,9 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
 def _bounds_loads(plan: Plan) -> bool:
     """Whether the bound of a plan is one of the largest load."""
     objective = OBJECTIVES.get(plan.objective)
-    return objective is not None and objective.measure is Measure.LARGEST_LOAD
+    if objective is None or objective.base is not None:
+        return False
+    return objective.measure is Measure.LARGEST_LOAD
 
 
 def in_order(loads: Sequence[DeviceLoad], order: Sequence[str]) -> list[DeviceLoad]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partitioner.methods.method import ANY_DEVICES
-from partitioner.results.figures import nearness
+from partitioner.results.figures import nearness, relative_gap, shortfall
 from partitioner.results.plan import Plan
 
 
@@ -29,20 +29,25 @@ class Certificate:
 
     @property
     def bound(self) -> float:
-        """The lower bound: no split of the same shape has a smaller value, whatever devices it uses."""
+        """The bound: no split of the same shape has a better value, whatever devices it uses."""
+        if self.best.maximised:
+            return max(self.best.bound, self.value)
         return min(self.best.statistics.get(ANY_DEVICES, self.best.bound), self.best.bound, self.value)
 
     @property
     def gap(self) -> float:
-        """The largest possible distance to the optimum: (value - bound) / value."""
-        return (self.value - self.bound) / self.value if self.value > 0 else 0.0
+        """The largest possible distance to the optimum, as a fraction of the larger of value and bound."""
+        return relative_gap(self.value, self.bound)
 
     def summary(self) -> str:
         """Return what is proven about the placement, in one or two lines."""
         best = self.best
-        better = f"\na better one is known: {best.value:.6g}" if best.value < self.value else ""
+        known = best.value > self.value if best.maximised else best.value < self.value
+        better = f"\na better one is known: {best.value:.6g}" if known else ""
+        near = (
+            shortfall(self.value, self.bound) if best.maximised else nearness(self.value, self.bound, "best")
+        )
         return (
-            f"no {best.split} split is better than {self.bound:.6g}: this one is "
-            f"{nearness(self.value, self.bound, 'best')} "
+            f"no {best.split} split is better than {self.bound:.6g}: this one is {near} "
             f"(method {best.method}, {best.runtime_seconds:.3g} s){better}"
         )

@@ -54,19 +54,36 @@ def nearness(value: float, bound: float, best: str = "optimum") -> str:
     """
     if bound <= 0 < value:
         return "no lower bound above 0 is known"
-    if _gap(value, bound) <= FAR:
-        return f"within {_gap(value, bound):.2%} of the {best}"
+    if relative_gap(value, bound) <= FAR:
+        return f"within {relative_gap(value, bound):.2%} of the {best}"
     return f"at most {value / bound:.3g} x the lower bound"
+
+
+def shortfall(value: float, bound: float) -> str:
+    """Return how far a number is at most from the largest one possible, as a phrase.
+
+    Examples
+    --------
+    >>> shortfall(137.0, 137.0), shortfall(95.0, 100.0), shortfall(20.0, 100.0)
+    ('optimal', 'within 5.00% of the optimum', 'at least 0.2 x the upper bound')
+    """
+    if value >= bound:
+        return "optimal"
+    if relative_gap(value, bound) <= FAR:
+        return f"within {relative_gap(value, bound):.2%} of the optimum"
+    return f"at least {value / bound:.3g} x the upper bound"
 
 
 def gap_cell(value: float, bound: float) -> str:
     """Return how far a value is from the bound, for a table: ``2.00%``, ``15.3 x``; ``-`` if it is 0."""
     if bound <= 0 < value:
         return "-"
-    if _gap(value, bound) <= FAR:
-        return f"{_gap(value, bound):.2%}"
+    if relative_gap(value, bound) <= FAR:
+        return f"{relative_gap(value, bound):.2%}"
     return f"{value / bound:.3g} x" if value / bound < 999.5 else ">999 x"
 
 
-def _gap(value: float, bound: float) -> float:
-    return (value - bound) / value if value > 0 else 0.0
+def relative_gap(value: float, bound: float) -> float:
+    """Return the distance of a value from its bound, as a fraction of the larger of the two."""
+    larger = max(value, bound)
+    return abs(value - bound) / larger if larger > 0 else 0.0

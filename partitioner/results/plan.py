@@ -16,7 +16,8 @@ from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.methods.method import ANY_DEVICES
 from partitioner.results.by_stage import StageLoad
-from partitioner.results.figures import nearness
+from partitioner.results.figures import nearness, relative_gap
+from partitioner.results.serving import MAXIMISED, TIME_BOUND, served_lines
 from partitioner.results.stage_table import stage_table
 from partitioner.results.tables import rate_of, render, tables_of, unit_of
 from partitioner.workload.devices import Devices
@@ -34,9 +35,10 @@ class Plan:
     objective, split
         The objective and the split of the call.
     value
-        The value of the objective for the placement, in the time unit of the graph.
+        The value of the objective for the placement, in the time unit of the graph; for ``"capacity"`` the
+        number of samples in flight.
     bound
-        Lower bound: no placement with this split has a smaller value.
+        Lower bound: no placement with this split has a smaller value; for ``"capacity"`` an upper bound.
     status
         ``"optimal"`` if that is proven, else ``"feasible"``.
     stop_reason
@@ -120,8 +122,13 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """The largest possible distance to the optimum: (value - bound) / value."""
-        return (self.value - self.bound) / self.value if self.value > 0 else 0.0
+        """The largest possible distance to the optimum, as a fraction of the larger of value and bound."""
+        return relative_gap(self.value, self.bound)
+
+    @property
+    def maximised(self) -> bool:
+        """Whether larger values are better, so that `bound` is an upper bound."""
+        return MAXIMISED.get(self.objective, False)
 
     @property
     def bottleneck(self) -> DeviceLoad:
@@ -160,6 +167,12 @@ class Plan:
 
     def _head(self) -> str:
         """Return the value and its proof in a line, and the method and its run in a second one."""
+        ended = f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
+        run = f"method {self.method} ({self.backend}), {ended}"
+        if self.maximised:
+            least = self.statistics.get(TIME_BOUND)
+            served = served_lines(self.value, self.bound, self.bottleneck.load, least, self.time_unit)
+            return f"{self.objective}, {self.split} split: {served}\n{run}"
         optimal = "optimal" if self.statistics.get(ANY_DEVICES, self.bound) >= self.bound else AMONG
         proof = optimal if self.status == "optimal" else nearness(self.value, self.bound)
         by_operator = self.execution_order is not None
@@ -168,8 +181,7 @@ class Plan:
         rate = rate_of(self.objective, self.value, self.time_unit)
         return (
             f"{self.objective}, {self.split} split: {self.value:.6g}{known}{unit}{rate}, {proof}\n"
-            f"lower bound {self.bound:.6g}{known}; method {self.method} ({self.backend}), "
-            f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
+            f"lower bound {self.bound:.6g}{known}; {run}"
         )
 
     def to_json(self) -> str:

@@ -24,13 +24,16 @@ WIDE = 128
 NARROWEST = 80
 WIDEST = 1_000_000
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
+SERVING = ("load", "load %", "compute", "nodes", "memory", "full", "per sample", "samples")
 UNITS = {
     **dict.fromkeys(("throughput", "gpipe", "latency"), " per sample"),
     "batch": " per batch",
     "makespan": " per step",
+    "capacity": " samples in flight",
 }
 RATES = dict.fromkeys(("throughput", "gpipe"), samples_per_second)  # values are the time between two samples
 PIPELINE_UNITS = UNITS | {"makespan": " per batch"}
+SAMPLES = "per sample: the cache that a sample keeps there; samples: how many of them fit"
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"
 
@@ -44,6 +47,8 @@ def tables_of(
 ) -> list[RenderableType]:
     """Return a table of the devices, then one of the schedule or the critical path if there is one."""
     devices = device_table(loads, order, width)
+    if any(load.cache for load in loads):
+        return [devices, Text(SAMPLES)]
     if schedule is None:
         return [devices]
     if by_operator:
@@ -54,14 +59,14 @@ def tables_of(
 def device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: int | None) -> Table:
     """Return a table with a line for each stage and idle device.
 
-    If replicas exchange weights, a column for the time of this exchange replaces `load %`.
+    If replicas exchange weights, a column for the time of this exchange replaces `load %`. For objective
+    ``"capacity"`` there are the cache of a sample and the number of samples that fit, and no transfers.
     """
     wide = columns(width) >= WIDE
-    left_out = "load %" if any(device.sync > 0 for device in devices) else "sync"
     table = Table(box=None, padding=(0, 3 if wide else 1, 0, 0))
     table.add_column("stage", no_wrap=True)
     table.add_column("device", overflow="fold")
-    names = [name for name in FIGURES if name != left_out]
+    names = _figures_for(devices)
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     if wide:
@@ -155,4 +160,13 @@ def _figures(device: DeviceLoad, share: float) -> dict[str, str]:
         *map(figure, (device.load, *times, device.sync)),
         *(amount(device.memory), fullness(device), str(device.nodes), f"{share:.0%}"),
     )
-    return dict(zip(FIGURES, texts, strict=True))
+    fits = "-" if device.capacity is None else f"{device.capacity:,}"
+    return dict(zip(FIGURES, texts, strict=True)) | {"per sample": amount(device.cache), "samples": fits}
+
+
+def _figures_for(devices: Sequence[DeviceLoad]) -> Sequence[str]:
+    """Return the columns of figures of a table of devices."""
+    if any(device.cache for device in devices):
+        return SERVING
+    left_out = "load %" if any(device.sync > 0 for device in devices) else "sync"
+    return [name for name in FIGURES if name != left_out]

@@ -148,6 +148,16 @@ def _require_length(values: Sequence[object], n: int, name: str) -> None:
         raise WorkloadError([Flaw("graph", name, f"{len(values)} values", rule)])
 
 
+def frozen(values: Any, name: str, dtype: type) -> NDArray[Any]:
+    """Return a read-only copy of the values as an array."""
+    try:
+        array: NDArray[Any] = np.array(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WorkloadError([Flaw("graph", name, shown(values), "must be an array of numbers")]) from error
+    array.setflags(write=False)
+    return array
+
+
 def first_of_equal(edges: NDArray[np.int64], cost: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the positions of the first edges of each ends and cost, in increasing order.
 

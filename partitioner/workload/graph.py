@@ -6,19 +6,19 @@ import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partitioner.base.argument_types import require_items, require_type
-from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import WorkloadError, shown
 from partitioner.workload.array_input import (
     MEMORY_PARTS,
     by_kind,
     classes,
     first_of_equal,
     flags,
+    frozen,
     length,
     listed,
     numbers,
@@ -38,6 +38,7 @@ SHOWN_KINDS = 6
 COLUMNS = {
     "time": np.float64, "allowed": np.bool_, "size": np.float64, "backward": np.bool_,
     "color": np.int64, "layer": np.int64, "edges": np.int64, "cost": np.float64, "parts": np.float64,
+    "cache": np.float64,
 }  # fmt: skip
 
 
@@ -80,6 +81,9 @@ class Graph:
         :data:`partitioner.workload.array_input.MEMORY_PARTS`: its parameters, their gradients, the state of
         the optimizer, the activations that one sample keeps for the backward pass, and the workspace, which
         is needed only while the node runs. How often each part counts depends on the schedule.
+    cache
+        Shape (n,): memory that the node keeps for every sample in flight, such as its keys and values of a
+        sequence. Only objective ``"capacity"`` counts it.
 
     Raises
     ------
@@ -102,6 +106,7 @@ class Graph:
     layer_labels: tuple[Hashable, ...] = ()
     extras: Extras = field(default_factory=Extras)
     parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    cache: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         for name in ("kinds", "ids", "names", "color_labels", "layer_labels"):
@@ -109,8 +114,10 @@ class Graph:
         require_type("graph: extras", self.extras, Extras)
         if isinstance(self.parts, np.ndarray) and self.parts.size == 0:
             object.__setattr__(self, "parts", np.zeros((len(MEMORY_PARTS), len(self.ids))))
+        if isinstance(self.cache, np.ndarray) and self.cache.size == 0:
+            object.__setattr__(self, "cache", np.zeros(len(self.ids)))
         for name, dtype in COLUMNS.items():
-            object.__setattr__(self, name, _frozen(getattr(self, name), name, dtype))
+            object.__setattr__(self, name, frozen(getattr(self, name), name, dtype))
         if not layout_flaws(self):
             self._drop_repeated_edges()
         flaws = graph_flaws(self)
@@ -126,7 +133,7 @@ class Graph:
             extra = [self.extras.edges[i] for i in kept.tolist()]
             object.__setattr__(self, "extras", Extras(self.extras.top, self.extras.nodes, extra))
         for name in ("edges", "cost"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)[kept], name, COLUMNS[name]))
+            object.__setattr__(self, name, frozen(getattr(self, name)[kept], name, COLUMNS[name]))
 
     @classmethod
     def from_arrays(
@@ -143,6 +150,7 @@ class Graph:
         layer: Sequence[Hashable | None] | None = None,
         names: Sequence[str] | None = None,
         extras: Extras | None = None,
+        cache: ArrayLike = 0.0,
         **parts: ArrayLike,
     ) -> Graph:
         """Return a graph from one array for each field; a scalar is the value of all nodes or edges.
@@ -157,7 +165,7 @@ class Graph:
             Transfer time of each edge, or one for all edges.
         ids
             The nodes' ids; 0 to n-1 by default.
-        size, backward
+        size, backward, cache
             One value for each node, or one for all nodes.
         allowed
             For a kind, which nodes may run on it; on a kind that is left out every node may run.
@@ -216,6 +224,7 @@ class Graph:
             layer_labels=layer_labels,
             extras=Extras() if extras is None else extras,
             parts=np.array([numbers(parts.get(part, 0.0), n, part, node) for part in MEMORY_PARTS]),
+            cache=numbers(cache, n, "cache", node),
         )
 
     @classmethod
@@ -261,14 +270,5 @@ class Graph:
         arrays = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
         parts += [a.tobytes() for a in (*arrays, self.edges, self.cost)]
         parts += [self.parts.tobytes()] if self.parts.any() else []
+        parts += [b"cache", self.cache.tobytes()] if self.cache.any() else []
         return hashlib.sha256(b"|".join(parts)).hexdigest()
-
-
-def _frozen(values: Any, name: str, dtype: type) -> NDArray[Any]:
-    """Return a read-only copy of the values as an array."""
-    try:
-        array: NDArray[Any] = np.array(values, dtype=dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise WorkloadError([Flaw("graph", name, shown(values), "must be an array of numbers")]) from error
-    array.setflags(write=False)
-    return array

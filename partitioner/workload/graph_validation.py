@@ -29,6 +29,7 @@ def graph_flaws(graph: Graph) -> list[Flaw]:
     for kind, row in zip(graph.kinds, graph.time, strict=True):
         flaws += _number_flaws(row, f"time[{kind}]", lambda i: node_name(graph, i))
     flaws += _number_flaws(graph.size, "size", lambda i: node_name(graph, i))
+    flaws += _number_flaws(graph.cache, "cache", lambda i: node_name(graph, i))
     flaws += _number_flaws(graph.cost, "cost", lambda i: edge_name(graph, i))
     for part, row in zip(MEMORY_PARTS, graph.parts, strict=True):
         flaws += _number_flaws(row, part, lambda i: node_name(graph, i))
@@ -103,7 +104,8 @@ def _repeated_flaws(graph: Graph) -> list[Flaw]:
 def layout_flaws(graph: Graph) -> list[Flaw]:
     """Return the arrays and lists of wrong shape or length, and those with indices out of range."""
     n, kinds, m = len(graph.ids), len(graph.kinds), len(np.atleast_1d(graph.edges))
-    by_node: dict[str, tuple[int, ...]] = dict.fromkeys(("size", "backward", "color", "layer"), (n,))
+    columns = ("size", "cache", "backward", "color", "layer")
+    by_node: dict[str, tuple[int, ...]] = dict.fromkeys(columns, (n,))
     wanted = by_node | {"time": (kinds, n), "allowed": (kinds, n), "edges": (m, 2), "cost": (m,)}
     wanted |= {"parts": (len(MEMORY_PARTS), n)}
     flaws = [

@@ -39,7 +39,9 @@ class Layer:
     workspace
         Bytes that it needs only while it runs.
     size
-        Further bytes that it takes on its device, such as a cache.
+        Further bytes that it takes on its device, whatever is in flight.
+    cache
+        Bytes that it keeps for every sample in flight, such as its keys and values of a sequence.
     more
         Further fields of its nodes, which a graph keeps and no solver reads.
 
@@ -61,6 +63,7 @@ class Layer:
     optimizer: float = 0.0
     workspace: float = 0.0
     size: float = 0.0
+    cache: float = 0.0
     more: Mapping[str, Any] = field(default_factory=dict)
 
 

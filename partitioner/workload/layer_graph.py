@@ -129,7 +129,8 @@ def _memory(layers: Sequence[Layer], mirrored: bool) -> dict[str, list[float]]:
     """Return the memory of all nodes: gradients and optimizer's state belong to backward nodes."""
     none = [0.0] * len(layers)
     forward = {
-        name: [getattr(layer, name) for layer in layers] for name in ("parameters", "size", "workspace")
+        name: [getattr(layer, name) for layer in layers]
+        for name in ("parameters", "size", "workspace", "cache")
     }
     if not mirrored:
         return forward

@@ -11,7 +11,7 @@ from partitioner.base.errors import Flaw, nearest, shown
 from partitioner.workload.devices import is_amount, number_rule
 from partitioner.workload.layer import Layer, by_kind
 
-AMOUNTS = ("parameters", "activations", "output", "gradients", "optimizer", "workspace", "size")
+AMOUNTS = ("parameters", "activations", "output", "gradients", "optimizer", "workspace", "size", "cache")
 
 
 def layer_flaws(layers: Sequence[Layer], mirrored: bool) -> list[Flaw]:

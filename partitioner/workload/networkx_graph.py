@@ -16,7 +16,7 @@ from partitioner.workload.graph import Extras, Graph
 EDGE_FIELDS = ("cost",)
 ALIKE = 0.88  # similarity by difflib from which a name counts as misspelled: one letter in a short name
 MOST_NAMES = 8
-NODE_FIELDS = ("time", "size", "backward", "color", "layer", "allowed", "name", *MEMORY_PARTS)
+NODE_FIELDS = ("time", "size", "backward", "color", "layer", "allowed", "name", "cache", *MEMORY_PARTS)
 
 
 def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
@@ -27,8 +27,8 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
     digraph
         Node attributes: `time` (a mapping from device kind to time; required), `size` (0),
         `backward` (False), `color`, `layer` (None), `allowed` (the kinds that may run the node;
-        all by default), `name`, and the parts of memory, such as `parameters` (0). Edge attribute:
-        `cost` (0). Other attributes are kept but not used, and the notes of a plan name them. An
+        all by default), `name`, the parts of memory, such as `parameters` (0), and `cache` (0). Edge
+        attribute: `cost` (0). Other attributes are kept but not used, and the notes of a plan name them. An
         attribute whose name looks like a misspelling of one of these raises an error.
 
     Returns
@@ -71,7 +71,7 @@ def from_networkx(digraph: nx.DiGraph[Any]) -> Graph:
         color=attribute("color", None),
         layer=attribute("layer", None),
         names=[str(data.get("name", node)) for node, data in nodes.items()],
-        **{part: attribute(part, 0.0) for part in MEMORY_PARTS},
+        **{part: attribute(part, 0.0) for part in (*MEMORY_PARTS, "cache")},
         extras=Extras(
             nodes=[_without(data, NODE_FIELDS) for data in nodes.values()],
             edges=[_without(data, EDGE_FIELDS) for _, _, data in edges],
@@ -114,6 +114,7 @@ def _node_attributes(graph: Graph, i: int) -> dict[str, Any]:
         "backward": bool(graph.backward[i]),
         "name": graph.names[i],
         **{part: float(row[i]) for part, row in zip(MEMORY_PARTS, graph.parts, strict=True) if row.any()},
+        **({"cache": float(graph.cache[i])} if graph.cache.any() else {}),
         **({"color": graph.color_labels[color]} if color >= 0 else {}),
         **({"layer": graph.layer_labels[layer]} if layer >= 0 else {}),
     }

@@ -14,7 +14,7 @@ from partitioner.workload.graph import Graph, Ints
 VERSION = 1
 TOP_FIELDS = ("version", "devices", "kinds", "colorClasses", "layerClasses", "nodes", "edges")
 NODE_FIELDS = (
-    *("id", "name", "times", "allowed", "isBackwardNode", "colorClass", "layerId", "size"),
+    *("id", "name", "times", "allowed", "isBackwardNode", "colorClass", "layerId", "size", "cache"),
     *MEMORY_PARTS,
 )
 EDGE_FIELDS = ("sourceId", "destId", "cost")
@@ -99,6 +99,7 @@ def _node(graph: Graph, i: int) -> dict[str, Any]:
     found |= {"colorClass": _label(graph.color_labels[color], where)} if color >= 0 else {}
     found |= {"layerId": _label(graph.layer_labels[layer], where)} if layer >= 0 else {}
     found |= {"size": float(graph.size[i])} if graph.size[i] else {}
+    found |= {"cache": float(graph.cache[i])} if graph.cache[i] else {}
     extra = graph.extras.nodes[i] if graph.extras.nodes else {}
     return found | parts | _further(extra, NODE_FIELDS, where)
 

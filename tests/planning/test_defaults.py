@@ -22,8 +22,8 @@ DEVICES = pt.Devices.accelerated(2)
 def test_every_objective_alone_chooses_a_method(objective: Objective) -> None:
     split = split_for(objective, None)
     automatic = objective.automatic(split, ())
-    info = choose("auto", objective.name, split, automatic=automatic)
-    assert info.name == automatic and split in info.splits_for(objective.name)
+    info = choose("auto", objective.known_as, split, automatic=automatic)
+    assert info.name == automatic and split in info.splits_for(objective.known_as)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,8 @@ OTHERS: dict[str, Any] = {
     "fusion_range": 3,
     "fusion_memory": 0.5,
     "imbalance": 0.1,
+    "max_time_per_sample": 5.0,
+    "max_slowdown": 1.5,
     "placer": Placer(priority="bottom_level", insertion=False),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ OPTIONS = {
     "latency": ("subgraphs_per_accelerator",),
     "makespan": (*PLACED.split(), "fusion_memory", "imbalance", "placer"),
 }
+LIMITS = ("max_time_per_sample", "max_slowdown")
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ def entries(folder: Path) -> list[Entry]:
     both: dict[str, Any] = {"graph": graph, "devices": devices}
     quick = {"time_limit": 2.0}
     asked = {"throughput": {}, "batch": {"microbatches": 3}, "latency": {}, "makespan": {}}
+    phases = [{"phases": {"decode": dict.fromkeys(times, 1.0)}}] * 3
+    extras = replace(graph.extras, nodes=phases, edges=[{"phases": {"decode": 0.5}}] * 2)
+    serving = replace(graph, cache=np.ones(3), extras=extras)
+    limited = pt.Devices((pt.DeviceKind("accelerator", 2, memory=8.0),))
+    filled = {"graph": serving, "devices": limited, "objective": "capacity"}
     placed = both | {"placement": placement}
     planned = both | {"plan": plan}
     out = folder / "out.json"
@@ -105,6 +111,9 @@ def entries(folder: Path) -> list[Entry]:
         Entry("certify", pt.certify, placed | quick),
         Entry("compare_methods", pt.compare_methods, both | {"methods": ["dpl"], "time_limit": 1.0}),
         Entry("compare_schedules", pt.compare_schedules, planned | {"microbatches": 3}),
+        Entry("weigh_phases", pt.weigh_phases, {"graph": serving, "weights": {"decode": 2.0}}),
+        Entry("evaluate capacity", pt.evaluate, filled | {"placement": placement}),
+        Entry("solve capacity", pt.solve, filled | quick | {"method": "dpl"}, LIMITS),
         Entry("data_parallel", pt.data_parallel, {"graph": graph, "replicas": 2}),
         Entry(
             "split_operations",

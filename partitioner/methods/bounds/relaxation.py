@@ -62,7 +62,8 @@ class Relaxation:
         """Return how much sets of devices can take at a largest load; `counts` has shape (..., K)."""
         room = np.where(self.memory_price > 0, memory, 0.0) * self.memory_price
         with np.errstate(over="ignore"):
-            each = np.minimum(self.time_price * load + room, HUGE)
+            time = np.where(self.time_price > 0, load, 0.0) * self.time_price
+            each = np.minimum(time + room, HUGE)
         return np.asarray(counts @ each)
 
 

@@ -114,7 +114,7 @@ class Bracket:
         """
         try:
             if from_top:
-                self.ask(self.value * (1 - ROUNDING))
+                self.ask(min(self.value * (1 - ROUNDING), UNLIMITED))
             else:
                 self._rise()
             if np.isinf(self.value):

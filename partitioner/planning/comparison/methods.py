@@ -11,6 +11,7 @@ from typing import Any
 import networkx as nx
 
 from partitioner.base.argument_types import require_callable
+from partitioner.base.errors import OptionError
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Progress
@@ -176,6 +177,9 @@ def compare_methods(
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     Workload(graph, devices)
     wanted = objective_of(objective, options=method_options)
+    if wanted.base is not None:
+        words = f"has no methods of its own to compare; its plans are made by those of {wanted.known_as}"
+        raise OptionError(f"objective = {wanted.name!r}: {words}")
     require_callable(on_progress=on_progress)
     check_values(backend=backend)
     interruption = Interruption(stop)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from partitioner.planning.option import Option
-from partitioner.planning.option_records import limits, operators, pipelines, wanted
+from partitioner.planning.option_records import limits, operators, pipelines, serving, wanted
 
 OPTIONS: dict[str, Option] = {
     option.name: option
-    for option in (*wanted.RECORDS, *limits.RECORDS, *pipelines.RECORDS, *operators.RECORDS)
+    for records in (wanted, limits, pipelines, serving, operators)
+    for option in records.RECORDS
 }

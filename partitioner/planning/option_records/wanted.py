@@ -19,7 +19,7 @@ RECORDS = (
         "objective",
         DEFAULT,
         name_in(OBJECTIVES, f"one of {', '.join(OBJECTIVES.own)}, or a registered objective"),
-        f"minimise this: {', '.join(OBJECTIVES.own)}",
+        f"minimise this, or maximise it if it is capacity: {', '.join(OBJECTIVES.own)}",
         WANTED,
         metavar="NAME",
         keyword=True,
@@ -40,7 +40,7 @@ RECORDS = (
         name_among(SHAPES, optional=True),
         "make a chain of stages, convex parts, or free parts",
         WANTED,
-        meaning="chain for throughput, gpipe and batch, convex for latency, free for makespan",
+        meaning="chain for throughput, gpipe, batch and capacity, convex for latency, free for makespan",
         keyword=True,
     ),
     Option(

@@ -20,14 +20,14 @@ BY_SAMPLE = [MEMORY_PARTS.index(name) for name in ("activations", "workspace")]
 def data_parallel(graph: Graph, replicas: int, *, gradient_cost: float = 0.0) -> Graph:
     """Replicate a model that is trained on one batch (strong scaling; FastT, Section 5.2).
 
-    Each replica runs its share of the batch: times, costs of edges, activations and workspace are divided by
-    the number of replicas; parameters, their gradients, the state of the optimizer and `size` are in each.
-    Node ``a`` becomes ``a/replica0``, ``a/replica1`` and so on, each colour class one a replica. For every
-    colour class, and every node without one, that has weights (:attr:`Graph.weights`) there is a node
-    ``a/aggregation``, named after the last node of the class, that takes no time and no memory. It reads the
-    gradients of all replicas from that node, the last of the backward pass if the class has any; an edge
-    costs `gradient_cost` for each unit of the weights of the class. The update behind it is no part of the
-    graph.
+    Each replica runs its share of the batch: times, costs of edges, activations, workspace and cache are
+    divided by the number of replicas; parameters, their gradients, the state of the optimizer and `size` are
+    in each. Node ``a`` becomes ``a/replica0``, ``a/replica1`` and so on, each colour class one a replica.
+    For every colour class, and every node without one, that has weights (:attr:`Graph.weights`) there is a
+    node ``a/aggregation``, named after the last node of the class, that takes no time and no memory. It
+    reads the gradients of all replicas from that node, the last of the backward pass if the class has any;
+    an edge costs `gradient_cost` for each unit of the weights of the class. The update behind it is no part
+    of the graph.
 
     Parameters
     ----------
@@ -100,6 +100,7 @@ def data_parallel(graph: Graph, replicas: int, *, gradient_cost: float = 0.0) ->
         layer_labels=(),
         extras=type(graph.extras)(top=graph.extras.top),
         parts=np.hstack((parts[:, copies], np.zeros((len(parts), extra)))),
+        cache=np.concatenate((graph.cache[copies] / replicas, np.zeros(extra))),
     )
 
 

@@ -28,4 +28,5 @@ def in_order(graph: Graph, order: Ints) -> Graph:
         names=tuple(graph.names[i] for i in nodes),
         extras=type(graph.extras)(top=graph.extras.top),
         parts=graph.parts[:, order],
+        cache=graph.cache[order],
     )

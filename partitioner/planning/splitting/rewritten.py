@@ -110,6 +110,7 @@ class Splitter:
             allowed=graph.allowed[:, node] | idle,
             size=np.where(idle, 0.0, size),
             parts=np.where(idle, 0.0, parts),
+            cache=np.where(idle, 0.0, graph.cache[node] / shared),
             backward=graph.backward[node],
             color=np.where(new, -1, graph.color[node]),
             layer=np.where(new, -1, graph.layer[node]),
