@@ -53,7 +53,7 @@ class GroupTables:
         return GroupFilling(self, self.shared.spec(threshold, limit, 0.0, summed=True))
 
     def clipped(self, threshold: float) -> StageCosts:
-        """Return the costs for a threshold, in which replicas exchange weights on the links of their group."""
+        """Return the costs for a threshold; replicas exchange weights on the links of their group."""
         own = self.links.link.diagonal()[self.links.group]
         costs = self.shared.clipped(threshold)
         return costs._replace(bandwidth=costs.bandwidth / own)
