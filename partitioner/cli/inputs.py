@@ -12,7 +12,7 @@ from partitioner.cli.shared_arguments import PROFILE
 from partitioner.exports.expressible import expressible
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
-from partitioner.formats.devices_in_place import changed
+from partitioner.formats.devices_in_place import changed, pooled
 from partitioner.formats.file_formats import PIPEDREAM, FileFormat, recognised
 from partitioner.formats.msr import workload_of
 from partitioner.formats.readers import read_foreign
@@ -131,4 +131,8 @@ def _devices(options: argparse.Namespace, devices: Devices) -> Devices:
         if sizes:
             raise OptionError(f"--{next(iter(sizes))} and --devices say the same: give one of them")
         devices = load_devices(options.devices)
+    if options.pool:
+        if options.devices or sizes:
+            raise OptionError(f"--{next(iter(sizes), 'devices')} and --pool say the same: give one of them")
+        devices = pooled(devices, options.pool)
     return changed(devices, **sizes, communication=options.communication)

@@ -1,4 +1,4 @@
-"""Every device is in one group, every pair has one link; all else is refused with its group, field and rule."""
+"""Every device is in one group, every pair has one link; all else is refused with group, field and rule."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ def test_equal_groups_are_equal_and_others_change_the_hash_of_a_workload() -> No
         (lambda: GroupLink(0.5), "link between all other groups: slowdown = 0.5: must be a number from 1"),
         (lambda: GroupLink(2, ("a",)), "link: between = ('a',): must be the names of two groups"),
         (lambda: GroupLink(2, "ab"), "link: between = 'ab': must be the names of two groups"),
-        (lambda: GroupLink(2, (1, 2)), "link: between = (1, 2): must be the names of two groups"),
+        (
+            lambda: GroupLink(2, (1, 2)),  # type: ignore[arg-type]
+            "link: between = (1, 2): must be the names of two groups",
+        ),
     ],
 )
 def test_a_group_or_link_that_cannot_be(make: Any, message: str) -> None:

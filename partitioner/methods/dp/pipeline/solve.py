@@ -174,6 +174,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if len(problem.pipeline.link) and not is_exact(problem, lattice):
         stages, value, bound = bracket_below(linear, lattice, stages, value)
+        infeasible = infeasible and (problem.lossless or bool(np.isinf(bound)))
     elif not problem.lossless:
         tables = model.tables(problem.relaxed(), linear.relaxation, lattice)
         below = model.bracket(tables, settings, linear.bound, bracket.value)
