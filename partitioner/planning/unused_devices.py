@@ -9,7 +9,7 @@ from partitioner.base.clock import METER
 from partitioner.base.interruption import CompilationStopped
 from partitioner.evaluation.result import Evaluation
 from partitioner.methods.expand import expand, expand_subgraphs
-from partitioner.methods.method import Outcome, Settings, meets
+from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
 from partitioner.methods.registry import METHODS
 from partitioner.planning.options import Options
 from partitioner.planning.request import Request
@@ -43,25 +43,30 @@ def notes_on_unused(
         return ()
     more = f" and {len(unused) - SHOWN_NAMES} more" if len(unused) > SHOWN_NAMES else ""
     names = ", ".join(unused[:SHOWN_NAMES]) + more
-    known = outcome.stop_reason == "optimal"
     found = None if settings.deterministic else _on_all(request, settings)
-    return (_words(names, evaluation.value, known, found),)
+    return (_words(names, outcome, found),)
 
 
-def _words(names: str, value: float, known: bool, found: Outcome | None) -> str:
-    """Return the note; `known` says that the plan is proven, `found` is the plan on all devices."""
-    if found is not None and found.infeasible:
+def _is_best(outcome: Outcome) -> bool:
+    """Whether a plan is proven to be the best one for every choice of devices."""
+    wide = outcome.statistics.get(ANY_DEVICES, outcome.bound)
+    return outcome.stop_reason == "optimal" and meets(wide, outcome.bound)
+
+
+def _words(names: str, outcome: Outcome, found: Outcome | None) -> str:
+    """Return the note; `found` is the plan that uses every device, None if it is not known."""
+    value, best = outcome.value, _is_best(outcome)
+    if found is None or (found.infeasible and not best):
+        return f"not used: {names}" + ("; no plan that uses them is better" if best else "")
+    if found.infeasible:
         return f"not used: {names}; no plan uses every device"
-    if found is not None and found.stop_reason == "optimal" and found.value > value and known:
-        longer = f", {found.value / value - 1:.1%} longer" if value else ""
-        return (
-            f"not worth using: {names}; the best plan that uses every device takes {found.value:.6g}{longer}"
-        )
-    if found is not None and meets(value, found.value):
+    if meets(value, found.value):
         return f"not needed: {names}; a plan that uses every device takes as long"
-    if found is not None and not meets(value, found.bound):
-        return f"not worth using: {names}; a plan that uses every device takes at least {found.bound:.6g}"
-    return f"not used: {names}" + ("; no plan that uses them is better" if known else "")
+    if not best or not _is_best(found):
+        return f"not used: {names}; the best plan found that uses every device takes {found.value:.6g}"
+    longer = f", {found.value / value - 1:.1%} longer" if value else ""
+    more = f"the best plan that uses every device takes {found.value:.6g}{longer}"
+    return f"not worth using: {names}; {more}"
 
 
 def _unused(devices: Devices, evaluation: Evaluation) -> list[str]:

@@ -71,7 +71,7 @@ def _divided(problem: PipelineProblem, group: Ints, kind: Ints, first: Ints) -> 
         problem,
         time=problem.time[kind],
         allowed=problem.allowed[kind] & here,
-        relaxed_allowed=problem.relaxed_allowed[kind],
+        relaxed_allowed=problem.relaxed_allowed[kind] & (here | (not problem.lossless)),
         count=problem.pipeline.held[group, kind],
         memory=problem.memory[kind],
         transfer_factor=problem.transfer_factor[kind],
