@@ -7,8 +7,13 @@ from dataclasses import replace
 from partitioner.methods.method import ANY_DEVICES, Outcome, meets
 
 
+UNKNOWN_ENDS = (
+    "the lower bound takes tensors that may pass over a stage to travel on the fastest link of their group"
+)
+
+
 def among_groups(outcome: Outcome, replicas: int, wide: float) -> Outcome:
-    """Return the outcome, with a note on the pipelines for which its bound holds if these are not all.
+    """Return the outcome with notes: on a gap, and on the pipelines for which its bound holds if not all.
 
     Parameters
     ----------
@@ -19,6 +24,8 @@ def among_groups(outcome: Outcome, replicas: int, wide: float) -> Outcome:
     wide
         A lower bound for pipelines on any devices.
     """
+    if outcome.parts is not None and not meets(outcome.bound, outcome.value):
+        outcome = replace(outcome, notes=(*outcome.notes, UNKNOWN_ENDS))
     if replicas == 1:
         return outcome
     outcome = replace(outcome, statistics={**outcome.statistics, ANY_DEVICES: min(wide, outcome.bound)})
