@@ -81,15 +81,24 @@ def folder_graph(
     return _joined(profiles, source, size, degree)
 
 
+def _entries(folder: Path) -> list[Path]:
+    """Return what a folder holds, in the order of the names."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise WorkloadError([Flaw("folder", "", "", reason)], str(folder)) from error
+
+
 def _folders(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if each.is_dir())
+    return [each for each in _entries(folder) if each.is_dir()]
 
 
 def _sizes(folder: Path, degree: int) -> set[int]:
     """Return the microbatch sizes of a folder's profiles at a degree."""
     found: set[int] = set()
     for kind in _folders(folder):
-        names = [match for each in kind.iterdir() if (match := BY_SIZE.fullmatch(each.name))]
+        names = [match for each in _entries(kind) if (match := BY_SIZE.fullmatch(each.name))]
         found |= {int(match[1]) for match in names if int(match[2]) == degree}
         if not names and (kind / BY_KIND).exists():
             found |= {int(name) for name in _by_batch(kind / BY_KIND)}

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from partitioner.methods.method import ANY_DEVICES, Outcome, meets
 
-
 UNKNOWN_ENDS = (
     "the lower bound takes tensors that may pass over a stage to travel on the fastest link of their group"
 )
