@@ -42,6 +42,8 @@ from partitioner.methods.dp.pipeline.stage_kernel import (
     takes,
 )
 
+STATES_A_STEP = 32  # a step takes about as long as this number of states
+
 
 @njit(cache=True, nogil=True)
 def sweep_groups(  # type: ignore[no-untyped-def]
@@ -58,7 +60,7 @@ def sweep_groups(  # type: ignore[no-untyped-def]
     first, last
         The ideal to start with, and the one before which to end, the full one.
     budget
-        Return after the ideal at which this many steps have been walked.
+        Return after the ideal at which this many steps have been walked; many states count as further steps.
 
     Returns
     -------
@@ -131,6 +133,7 @@ def sweep_groups(  # type: ignore[no-untyped-def]
                     lightest[k, 0] = min(lightest[k, 0], lightest_of[k, 0])
                     lightest[k, 1] = min(lightest[k, 1], lightest_of[k, 1])
             target, total_count = max(target, far), total_count + counts[pair]
+        steps += groups * groups * count_of_states // STATES_A_STEP
         if total_count == 0:
             continue
         relocate(parent, added, net_start, net_of, before, place, start)
@@ -209,6 +212,7 @@ def sweep_groups(  # type: ignore[no-untyped-def]
                     pair = come_from * groups + here
                     if not fits[k] or counts[pair] == 0 or (ideal == last and go_to > 0):
                         continue
+                    steps += counts[pair] // STATES_A_STEP
                     load = linked_load(
                         compute[depth + 1, k], sum_of[INTO], sum_of[LEAVING], sure_before, after,
                         link[come_from, here], link[here, go_to], unknown[here], transfer_factor[k],

@@ -18,6 +18,7 @@ from partitioner.problem.arrays import Floats
 from partitioner.problem.variants import PipelineProblem
 
 BYTES_PER_STATE = 20
+WEIGHT = 8  # of a state in the memory budget, so that no ideal takes long
 
 
 class GroupTables:
@@ -141,8 +142,8 @@ def unknown_factors(problem: PipelineProblem) -> tuple[Floats, Floats]:
 
 
 def group_state_bytes(problem: PipelineProblem) -> int:
-    """Return the bytes that a table takes for each ideal."""
-    return BYTES_PER_STATE * state_count(problem) * len(problem.pipeline.link) ** 2
+    """Return the bytes that a table takes for each ideal, times :data:`WEIGHT`."""
+    return WEIGHT * BYTES_PER_STATE * state_count(problem) * len(problem.pipeline.link) ** 2
 
 
 def is_exact(problem: PipelineProblem, lattice: Lattice) -> bool:
