@@ -34,7 +34,8 @@ def load(
     ----------
     path
         The file, or a folder of profiles. Times are in ms (in a workload file: in one unit of the user's
-        choice), sizes in bytes. communication
+        choice), sizes in bytes.
+    communication
         The model of communication, see :class:`partitioner.Devices`; None for that of the file, which is
         ``"sequential"`` if the file names none.
     devices
