@@ -36,6 +36,7 @@ from partitioner.results.plan import Plan
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.groups import DeviceGroup, GroupLink
 from partitioner.workload.layer import Layer
 from partitioner.workload.levels import Level
 from partitioner.workload.networkx_graph import from_networkx, to_networkx
@@ -50,12 +51,14 @@ __all__ = [
     "Comparison",
     "Constraints",
     "ContradictionError",
+    "DeviceGroup",
     "DeviceKind",
     "Devices",
     "Dimension",
     "Evaluation",
     "ExportError",
     "Graph",
+    "GroupLink",
     "InfeasibleError",
     "Layer",
     "Level",

@@ -23,6 +23,7 @@ from tests.oracle_stages import (
     Rows,
     Splits,
     Stage,
+    group_of,
     loads_of_stages,
     memory_of_stages,
     objective_of,
@@ -77,7 +78,13 @@ def values(
 
 
 def layouts(devices: Devices, replicas: int, most: int) -> Iterator[list[Stage]]:
-    """Every list of at most `most` stages that visits the smallest groups in order, equal devices once."""
+    """Every list of at most `most` stages that visits the smallest groups in order, equal devices once.
+
+    Explicit groups may be visited in any order and again; the devices of a stage are in one of them.
+    """
+    if devices.groups:
+        yield from _layouts_of_groups(devices, replicas, most)
+        return
     sizes = {
         k: devices.levels[0].size(kind.name) if devices.levels else kind.count
         for k, kind in enumerate(devices.kinds)
@@ -103,6 +110,23 @@ def layouts(devices: Devices, replicas: int, most: int) -> Iterator[list[Stage]]
                         yield from grown([*stages, Stage(k, room, room)], end, {})
 
     yield from grown([], 0, {})
+
+
+def _layouts_of_groups(devices: Devices, replicas: int, most: int) -> Iterator[list[Stage]]:
+    rooms: list[tuple[int, tuple[int, ...]]] = []
+    for k, kind in enumerate(devices.kinds):
+        owner = [group_of(devices, k, i) for i in range(kind.count)]
+        rooms += [(k, tuple(i for i, g in enumerate(owner) if g == here)) for here in sorted(set(owner))]
+
+    def grown(stages: list[Stage], taken: tuple[int, ...]) -> Iterator[list[Stage]]:
+        if stages:
+            yield stages
+        for at, (k, room) in enumerate(rooms if len(stages) < most else ()):
+            for r in range(1, min(len(room) - taken[at], replicas) + 1):
+                stage = Stage(k, room[taken[at] : taken[at] + r], room)
+                yield from grown([*stages, stage], (*taken[:at], taken[at] + r, *taken[at + 1 :]))
+
+    yield from grown([], (0,) * len(rooms))
 
 
 def _idle(devices: Devices, stages: list[Stage]) -> bool:

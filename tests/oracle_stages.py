@@ -56,11 +56,32 @@ class Splits:
 
 def slowness(devices: Devices, one: Stage, other: Stage) -> float:
     """How much slower the link of two stages is than inside a smallest group."""
+    if devices.groups:
+        return max(
+            linked(devices, group_of(devices, one.kind, i), group_of(devices, other.kind, j))
+            for i in one.devices
+            for j in other.devices
+        )
     slow = 1.0
     for level in devices.levels:
         groups = {i // level.size(devices.kinds[s.kind].name) for s in (one, other) for i in s.devices}
         slow = level.slowdown if len(groups) > 1 else slow
     return slow
+
+
+def group_of(devices: Devices, kind: int, index: int) -> int:
+    """The number of the explicit group of a device; those of a kind are numbered group by group."""
+    owners = [g for g, each in enumerate(devices.groups) for _ in range(each.size(devices.kinds[kind].name))]
+    return owners[index]
+
+
+def linked(devices: Devices, one: int, other: int) -> float:
+    """The slowdown between a device of one explicit group and another device of the same or another one."""
+    if one == other:
+        return devices.groups[one].slowdown
+    names = {devices.groups[one].name, devices.groups[other].name}
+    by_pair = [link.slowdown for link in devices.links if set(link.between) == names]
+    return [*by_pair, *(link.slowdown for link in devices.links if not link.between)][0]
 
 
 def loads_of_stages(splits: Splits, devices: Devices, stages: list[Stage]) -> tuple[Floats, ...]:

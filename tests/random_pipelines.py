@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from partitioner import DeviceKind, Devices, Graph
+from partitioner import DeviceGroup, DeviceKind, Devices, Graph, GroupLink
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import COMMUNICATION_MODELS, SYNCHRONISATIONS
@@ -37,7 +38,10 @@ class Case:
 def random_case(
     rng: np.random.Generator, features: Collection[str], most_nodes: int = 9, most_devices: int = 6
 ) -> Case:
-    """A case in which the features out of `FEATURES` are at work, as far as chance lets them."""
+    """A case in which the features are at work, as far as chance lets them.
+
+    They are out of `FEATURES`; "groups" may take the place of "levels".
+    """
     graph = _graph(rng, int(rng.integers(1, most_nodes + 1)), "memory" in features)
     devices = _devices(rng, graph, features, most_devices)
     asked: dict[str, Any] = {}
@@ -96,7 +100,29 @@ def _devices(rng: np.random.Generator, graph: Graph, features: Collection[str], 
     )
     kinds = tuple(_kind(rng, graph, name, size * groups, features) for name, size in sizes.items())
     models = str(rng.choice(COMMUNICATION_MODELS)), str(rng.choice(SYNCHRONISATIONS))
-    return Devices(kinds, models[0], wired, models[1])
+    apart, links = _apart(rng, kinds) if "groups" in features else ((), ())
+    return Devices(kinds, models[0], wired, models[1], apart, links)
+
+
+def _apart(
+    rng: np.random.Generator, kinds: tuple[DeviceKind, ...]
+) -> tuple[tuple[DeviceGroup, ...], tuple[GroupLink, ...]]:
+    """One to four groups that the devices are dealt to by chance, and links by pair or for the rest."""
+    home = {kind.name: rng.integers(4, size=kind.count) for kind in kinds}
+    used = sorted({int(g) for groups in home.values() for g in groups})
+    held = [{name: int((groups == g).sum()) for name, groups in home.items()} for g in used]
+    slow = [1.0, 1.0, 1.5, 3.0, 7.0]
+    groups = tuple(
+        DeviceGroup(
+            f"group {i}", {name: count for name, count in each.items() if count}, float(rng.choice(slow))
+        )
+        for i, each in enumerate(held)
+    )
+    pairs = list(combinations([group.name for group in groups], 2))
+    named = [pair for pair in pairs if rng.random() < 0.7]
+    links = [GroupLink(float(rng.choice(slow)), pair) for pair in named]
+    rest = [GroupLink(float(rng.choice(slow)))] if len(named) < len(pairs) else []
+    return groups, (*links, *rest)
 
 
 def _groups(rng: np.random.Generator, most: int) -> tuple[list[tuple[int, float]], int]:

@@ -84,6 +84,25 @@ def weights(text: str) -> dict[str, float]:
     return found
 
 
+def pool(text: str) -> dict[str, tuple[int, float | None]]:
+    """Return numbers and memory by kind from a text such as ``GH-96=2:96GB,V100-16=3``, as argparse's `type`.
+
+    Examples
+    --------
+    >>> pool("GH-96=2:96GB,V100-16=3")
+    {'GH-96': (2, 96000000000.0), 'V100-16': (3, None)}
+    """
+    found: dict[str, tuple[int, float | None]] = {}
+    for part in text.split(","):
+        name, _, given = part.strip().rpartition("=")
+        number, _, memory = given.partition(":")
+        if not name or not number.isdecimal() or name in found:
+            rule = "must be a kind and a number, such as GH-96=2 or GH-96=2:96GB, and no kind twice"
+            raise argparse.ArgumentTypeError(f"{part!r}: {rule}")
+        found[name] = int(number), size(memory) if memory else None
+    return found
+
+
 def add_sections(parser: argparse.ArgumentParser, sections: Sequence[Section]) -> None:
     """Add the arguments to a parser; those of a section without a title go where argparse puts them."""
     for section in sections:

@@ -12,7 +12,7 @@ from partitioner.cli.shared_arguments import PROFILE
 from partitioner.exports.expressible import expressible
 from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
-from partitioner.formats.devices_in_place import changed
+from partitioner.formats.devices_in_place import changed, pooled
 from partitioner.formats.file_formats import PIPEDREAM, FileFormat, recognised
 from partitioner.formats.msr import workload_of
 from partitioner.formats.readers import read_foreign
@@ -118,7 +118,8 @@ def _check_needed(options: argparse.Namespace, file_format: FileFormat, planned:
     name = file_format.name
     if file_format is PIPEDREAM and options.bandwidth is None:
         raise OptionError(f"{name} needs --bandwidth, in bytes per second")
-    if not (file_format.has_devices or options.devices or planned) and options.accelerators is None:
+    named = options.devices or options.pool or options.accelerators is not None
+    if not (file_format.has_devices or planned or named):
         raise OptionError(f"{name} needs --accelerators or --devices")
     if file_format is PIPEDREAM and options.cpus and options.cpu_factor is None:
         raise OptionError(f"{name} needs --cpu-factor for --cpus: it has no times of CPUs")
@@ -127,8 +128,9 @@ def _check_needed(options: argparse.Namespace, file_format: FileFormat, planned:
 def _devices(options: argparse.Namespace, devices: Devices) -> Devices:
     """Return the devices of the file, else those of the workload, changed by the options."""
     sizes = {name: getattr(options, name) for name in SIZES if getattr(options, name) is not None}
-    if options.devices:
-        if sizes:
-            raise OptionError(f"--{next(iter(sizes))} and --devices say the same: give one of them")
-        devices = load_devices(options.devices)
+    given = [*sizes, *(name for name in ("devices", "pool") if getattr(options, name))]
+    if len(given) > 1 and given[-1] not in SIZES:
+        raise OptionError(f"--{given[0]} and --{given[-1]} say the same: give one of them")
+    devices = load_devices(options.devices) if options.devices else devices
+    devices = pooled(devices, options.pool) if options.pool else devices
     return changed(devices, **sizes, communication=options.communication)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.cli.argument import Argument, Section, dimensions, flag, size, value, weights
+from partitioner.cli.argument import Argument, Section, dimensions, flag, pool, size, value, weights
 from partitioner.exports.writers import TARGETS
 from partitioner.workload.devices import COMMUNICATION_MODELS
 from partitioner.workload.extras import TIME_UNITS
@@ -12,7 +12,8 @@ OF_PLAN = "of the plan, or else of the workload"
 WORKLOAD = value(
     "workload",
     "read the workload from this file: a workload in JSON, layers in JSON or a table (.csv), the config of a "
-    "language model (.json), an ONNX model (.onnx), a profile of PipeDream's profiler (.txt)",
+    "language model (.json), an ONNX model (.onnx), a profile of PipeDream's profiler (.txt), a folder with "
+    "profiles of Metis or Sailor for several kinds of devices",
     metavar="WORKLOAD",
 )
 PLAN = value(
@@ -65,7 +66,8 @@ PROFILE = Section(
         ),
         value(
             "--batch",
-            "let this number of sequences be a sample of a config, or of a profile of Sailor (default: 1)",
+            "let this number of sequences be a sample of a config, of a profile of Sailor or of a folder of "
+            "profiles (default: 1; for profiles the only size that they have)",
             type=int,
             metavar="N",
         ),
@@ -110,7 +112,8 @@ PROFILE = Section(
         ),
         value(
             "--degree",
-            "read the figures for this tensor-parallel degree from a file in Piper's format (default: 1)",
+            "read the figures for this tensor-parallel degree from a file in Piper's format or a folder of "
+            "profiles (default: 1)",
             type=int,
             metavar="N",
         ),
@@ -153,6 +156,13 @@ def devices(owner: str) -> Section:
                 f"(default: the limit {owner})",
                 type=size,
                 metavar="BYTES",
+            ),
+            value(
+                "--pool",
+                "use these numbers of devices by kind, each with at most this many bytes of memory if given, "
+                f"such as GH-96=2:96GB,V100-16=3 (default: those {owner})",
+                type=pool,
+                metavar="KIND=N[:BYTES],...",
             ),
             value("--cpus", f"use this number of CPUs (default: those {owner})", type=int, metavar="N"),
             value(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from partitioner.base.errors import OptionError, shown
-from partitioner.workload.devices import is_amount, number_rule
+from partitioner.workload.device_validation import is_amount, number_rule
 
 
 def optimizer_bytes_of(given: float | None, width: float) -> float:

@@ -29,7 +29,10 @@ from partitioner.workload.graph import Graph
 
 def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
     """Return the largest load over the devices, forward and backward together."""
-    piped = bool(terms.schedule or solution.replicas or devices.levels) or solution.order is not None
+    piped = (
+        bool(terms.schedule or solution.replicas or devices.levels or devices.groups)
+        or solution.order is not None
+    )
     placed, copies, ordered = read_solution(graph, devices, solution)
     found = _pipeline(placed, copies, ordered, terms, False) if piped else _plain(placed, by_pass=False)
     notes = (

@@ -98,6 +98,7 @@ def check_terms(
         "subgraphs": solution.subgraphs,
         "execution_order": solution.execution_order,
         "levels": devices.levels or None,
+        "groups": devices.groups or None,
     }
     given = [*terms.given, *(name for name, value in parts.items() if value is not None)]
     foreign = [name for name in given if name not in (*known, "constraints", "split")]

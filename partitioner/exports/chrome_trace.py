@@ -12,7 +12,7 @@ from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import write_text
 from partitioner.schedule.timeline import PARTS, Timeline
-from partitioner.workload.devices import LARGEST
+from partitioner.workload.device_validation import LARGEST
 
 Event = dict[str, Any]
 NANOSECONDS = 1e6  # in a millisecond

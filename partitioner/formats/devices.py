@@ -1,4 +1,4 @@
-"""Reading of devices from a JSON file: kinds, levels of links, the model of communication."""
+"""Reading of devices from a JSON file: kinds, levels or groups with links, the model of communication."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import path_name, read_json
-from partitioner.formats.record import Record, flag, listing, mapping, number, text, whole
+from partitioner.formats.record import Record, flag, listing, mapping, number, text, texts, whole
 from partitioner.workload.devices import DeviceKind, Devices
+from partitioner.workload.groups import DeviceGroup, GroupLink
 from partitioner.workload.levels import Level
 from partitioner.workload.transfers import Transfers
 
@@ -29,16 +30,21 @@ READERS: dict[str, Any] = {
     "communication": text,
     "levels": listing,
     "synchronisation": text,
+    "groups": listing,
+    "links": listing,
+    "between": texts,
 }
+CLASSES: dict[str, Any] = {"kinds": DeviceKind, "levels": Level, "groups": DeviceGroup, "links": GroupLink}
 
 
 def load_devices(path: str | os.PathLike[str]) -> Devices:
     """Return the devices in a file.
 
     The file holds an object with the fields of :class:`partitioner.Devices`: `kinds`, a list of objects with
-    the fields of :class:`partitioner.DeviceKind`; and optionally `communication`, `synchronisation` and
-    `levels`, a list of objects with the fields of :class:`partitioner.Level`. :func:`load_transfers` reads
-    the optional field `transfers`.
+    the fields of :class:`partitioner.DeviceKind`; and optionally `communication`, `synchronisation`,
+    `levels`, a list of objects with the fields of :class:`partitioner.Level`, or `groups` and `links`, with
+    those of :class:`partitioner.DeviceGroup` and :class:`partitioner.GroupLink`. :func:`load_transfers`
+    reads the optional field `transfers`.
 
     Raises
     ------
@@ -61,15 +67,15 @@ def read_devices(top: Record, further: tuple[str, ...] = ()) -> Devices | None:
     before = len(flaws)
     given = _fields(top, Devices, further)
     prefix = "" if top.where == "file" else f"{top.where}."
-    kinds = [
-        _made(DeviceKind, data, f"{prefix}kinds[{i}]", flaws)
-        for i, data in enumerate(given.get("kinds") or [])
-    ]
-    levels = [
-        _made(Level, data, f"{prefix}levels[{i}]", flaws) for i, data in enumerate(given.get("levels") or [])
-    ]
+    lists = {
+        name: [
+            _made(of_class, data, f"{prefix}{name}[{i}]", flaws) for i, data in enumerate(given[name] or [])
+        ]
+        for name, of_class in CLASSES.items()
+        if name in given
+    }
     try:
-        return Devices(**given | {"kinds": kinds, "levels": levels}) if len(flaws) == before else None
+        return Devices(**given | lists) if len(flaws) == before else None
     except WorkloadError as error:
         flaws += error.flaws
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from partitioner.base.errors import OptionError, shown
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
@@ -29,6 +31,32 @@ def changed(
         kinds = tuple(replace(k, memory=memory) if k.name == COUNTS[0] else k for k in kinds)
     model = devices.communication if communication is None else communication
     return replace(devices, kinds=kinds, communication=model)
+
+
+def pooled(devices: Devices, pool: Mapping[str, tuple[int, float | None]]) -> Devices:
+    """Return a pool of devices: of each kind a number, and the memory of one in bytes if it is not None.
+
+    Raises
+    ------
+    OptionError
+        If there is no kind of that name, or devices are in levels or groups.
+
+    Examples
+    --------
+    >>> pooled(Devices.accelerated(1, cpus=1), {"accelerator": (4, 16e9)}).names[-1]
+    'accelerator3'
+    """
+    known = {kind.name: kind for kind in devices.kinds}
+    if devices.levels or devices.groups:
+        raise OptionError("pool: must not be given for devices in levels or groups")
+    for name in pool:
+        if name not in known:
+            raise OptionError(f"pool: {shown(name)} must be one of {', '.join(known)}")
+    kinds = tuple(
+        replace(known[name], count=count, memory=known[name].memory if memory is None else memory)
+        for name, (count, memory) in pool.items()
+    )
+    return replace(devices, kinds=kinds)
 
 
 def one_accelerator(graph: Graph, memory: float | None = None) -> Devices:

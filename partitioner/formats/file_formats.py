@@ -17,6 +17,7 @@ from partitioner.formats.msr import read_native
 from partitioner.formats.onnx.graph import onnx_graph
 from partitioner.formats.pipedream import load_pipedream
 from partitioner.formats.piper import piper_graph
+from partitioner.formats.profile_folder import folder_graph
 from partitioner.formats.sailor import is_by_batch, sailor_graph
 from partitioner.formats.saved import read_saved
 from partitioner.formats.time_units import with_time_unit
@@ -59,6 +60,8 @@ def recognised(path: str | os.PathLike[str]) -> tuple[FileFormat, Any]:
     WorkloadError
         If the file cannot be read, or is not JSON although its suffix names no other format.
     """
+    if Path(path_name(path)).is_dir():
+        return FOLDER, None
     suffix = Path(path_name(path)).suffix.lower()
     if suffix == PROFILE:
         return PIPEDREAM, None
@@ -126,4 +129,10 @@ ONNX_MODEL = FileFormat(
 METIS = FileFormat("a profile of Metis", ("bandwidth", "training", "backward_share"), metis_graph)
 PIPER = FileFormat("an input of Piper", PIPER_OPTIONS, piper_graph, has_devices=True)
 SAILOR = FileFormat("a profile of Sailor", ("batch", *PIPER_OPTIONS), sailor_graph)
+FOLDER = FileFormat(
+    "a folder of profiles",
+    ("batch", "degree", "bandwidth", "training", "backward_share"),
+    folder_graph,
+    has_devices=True,
+)
 LAYERS = FileFormat("a file of layers", LAYER_OPTIONS, _read_layers)

@@ -33,7 +33,8 @@ def load(
     Parameters
     ----------
     path
-        The file. Times are in ms (in a workload file: in one unit of the user's choice), sizes in bytes.
+        The file, or a folder of profiles. Times are in ms (in a workload file: in one unit of the user's
+        choice), sizes in bytes.
     communication
         The model of communication, see :class:`partitioner.Devices`; None for that of the file, which is
         ``"sequential"`` if the file names none.

@@ -94,7 +94,7 @@ def workload_of(path: str | os.PathLike[str], graph: Graph, devices: Devices) ->
         If the devices cannot run the graph; the message uses the names of fields in the file.
     """
     try:
-        return Workload(graph, devices, Path(path).stem)
+        return Workload(graph, devices, Path(path).name if Path(path).is_dir() else Path(path).stem)
     except WorkloadError as error:
         flaws = [_with_file_names(flaw) for flaw in error.flaws]
         raise WorkloadError(list(dict.fromkeys(flaws)), path_name(path)) from error

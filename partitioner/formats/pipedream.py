@@ -14,7 +14,8 @@ from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, WorkloadError, shown
 from partitioner.base.files import path_name
 from partitioner.formats.profile import Profile, read_profile
-from partitioner.workload.devices import MAX_COUNT, Devices
+from partitioner.workload.device_validation import MAX_COUNT
+from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Extras, Floats, Graph
 from partitioner.workload.workload import Workload
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from partitioner.base.errors import Flaw, shown
 from partitioner.formats.record import Record, RuleBrokenError
-from partitioner.workload.devices import LARGEST, SMALLEST, number_rule
+from partitioner.workload.device_validation import LARGEST, SMALLEST, number_rule
 
 FIELDS = ("forward_compute_time", "backward_compute_time", "activation_size", "parameter_size")
 STAGE = "stage_id"

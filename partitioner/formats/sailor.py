@@ -9,7 +9,8 @@ from typing import Any
 from partitioner.base.errors import OptionError, shown
 from partitioner.formats.devices_in_place import changed
 from partitioner.formats.piper import piper_graph
-from partitioner.workload.devices import MAX_COUNT, Devices
+from partitioner.workload.device_validation import MAX_COUNT
+from partitioner.workload.devices import Devices
 from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Graph
 

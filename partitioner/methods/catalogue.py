@@ -44,8 +44,8 @@ PLANNERS = (
         ("throughput", "batch"),
         ("chain",),
         ("numba",),
-        "as dp, with replicas, levels, schedules and limits on stages",
-        ("replicas", "levels", "schedule", "limits"),
+        "as dp, with replicas, levels, groups, schedules and limits on stages",
+        ("replicas", "levels", "groups", "schedule", "limits"),
     ),
     MethodInfo(
         "simulated",
@@ -54,7 +54,7 @@ PLANNERS = (
         ("chain",),
         ("numba",),
         "plans of pipeline, simulated; the best one improved by moving stage boundaries; with a lower bound",
-        ("replicas", "levels", "schedule", "limits"),
+        ("replicas", "levels", "groups", "schedule", "limits"),
     ),
     MethodInfo(
         "local_search",
@@ -173,7 +173,7 @@ PLANNERS = (
         ("free",),
         ("numba",),
         "optimal up to 60 operators if the time suffices, else as portfolio; with a lower bound",
-        ("operators", "levels"),
+        ("operators", "levels", "groups"),
         may_miss=True,
     ),
 )
@@ -188,7 +188,7 @@ def _placer(name: str, place: str, guarantee: str) -> MethodInfo:
         ("free", "convex"),
         ("numba",),
         guarantee,
-        ("operators", "levels"),
+        ("operators", "levels", "groups"),
         features_for=("makespan",),
         splits_of={**dict.fromkeys(PLACED, ("free",)), "latency": ("convex",)},
         may_miss=True,

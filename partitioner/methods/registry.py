@@ -13,6 +13,7 @@ from partitioner.methods.solvers.backends.catalogue import BACKENDS
 FEATURES = {
     "replicas": "replicas",
     "levels": "levels of devices",
+    "groups": "groups of devices with links of their own",
     "schedule": "schedules",
     "limits": "limits on stages and pins to a device",
 }

@@ -24,7 +24,7 @@ from partitioner.workload.graph import Graph
 
 Evaluator = Callable[[Graph, Devices, Solution, Terms], Evaluation]
 Contraction = Callable[[Graph, Devices, Goal], Problem]
-PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels")
+PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels", "groups")
 SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
 
 
@@ -150,7 +150,7 @@ OPERATORS = Objective(
     "makespan",
     Measure.LAST_OPERATOR,
     splits=("free",),
-    terms=("transfers", "execution_order", "levels", "transfer_factor"),
+    terms=("transfers", "execution_order", "levels", "groups", "transfer_factor"),
     method="exact",
     extended_method="",
     evaluate=evaluate_makespan,

@@ -22,6 +22,7 @@ from partitioner.planning.option_effects import has_effect, notes_on_options
 from partitioner.planning.options import check_transfer_factors, cores_for, read_options, split_for
 from partitioner.planning.request import Request, plain
 from partitioner.planning.run_method import notes_on_kernels, run_method
+from partitioner.planning.unused_devices import notes_on_unused
 from partitioner.planning.verify import confirm, no_plan
 from partitioner.planning.warm_start import start_from, unused_start
 from partitioner.problem.layers import whole_layers
@@ -97,6 +98,7 @@ def find_plan(
     evaluation = evaluation_of(request, placement, subgraphs, known)
     confirm(evaluation, outcome, devices)
     proven = outcome.stop_reason == "optimal"
+    unused = notes_on_unused(request, evaluation, outcome, settings)
     stages = placement.order if problem.ordered else evaluation.shape.order
     return Plan(
         objective=objective.name,
@@ -114,7 +116,7 @@ def find_plan(
         workload_sha256=workload.sha256,
         seed=seed,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*notes, *noted, *capped, *outcome.notes, *evaluation.notes, *notes_on_kernels(clock)),
+        notes=(*notes, *noted, *capped, *outcome.notes, *unused, *evaluation.notes, *notes_on_kernels(clock)),
         statistics={name: x for name, x in outcome.statistics.items() if math.isfinite(x)},
         native_status=outcome.native_status,
         subgraphs=subgraphs,

@@ -25,9 +25,9 @@ def start_from(
 ) -> tuple[list[Part] | None, Ints | None]:
     """Return the parts of a warm start, and for latency the subgraph of every supernode, shape (n,).
 
-    Both are None unless it is feasible and of the requested shape, and if devices are in levels.
+    Both are None unless it is feasible and of the requested shape, and if devices are in levels or groups.
     """
-    if warm_start is None or devices.levels:
+    if warm_start is None or devices.levels or devices.groups:
         return None, None
     start = solution_of(warm_start)
     if 1 + max(map(len, start.replicas.values()), default=0) > regime.replicas:
@@ -46,8 +46,9 @@ def unused_start(
     """Return a note if a warm start was given and :func:`start_from` made no parts of it."""
     if warm_start is None or parts is not None:
         return ()
-    if devices.levels:
-        return ("the warm start is not used: none is where devices are in levels",)
+    if devices.levels or devices.groups:
+        where = "levels" if devices.levels else "groups"
+        return (f"the warm start is not used: none is where devices are in {where}",)
     return (f"the warm start is not used: it breaks a rule, or it is no {split} split as asked for",)
 
 

@@ -18,7 +18,7 @@ from partitioner.problem.measure import Measure
 from partitioner.results.figures import figure
 from partitioner.results.names import joined_within, ranges
 from partitioner.results.plan import Plan
-from partitioner.workload.devices import LARGEST, is_amount
+from partitioner.workload.device_validation import LARGEST, is_amount
 from partitioner.workload.graph import Floats
 
 if TYPE_CHECKING:

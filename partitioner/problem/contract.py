@@ -206,7 +206,7 @@ def _problem(graph: Graph, devices: Devices, groups: Groups, kept: Ints, member:
     extension = goal.extension
     most = UNLIMITED if extension is not None and extension.needs_all(devices) else len(kept)
     torn = np.zeros(len(kept), dtype=bool) if extension is None else extension.torn(member, len(kept))
-    detail = "sources" if devices.communication == "duplex" or devices.levels else "pins"
+    detail = "sources" if devices.communication == "duplex" or devices.levels or devices.groups else "pins"
     empty = rows_of(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), len(kept))
     return Problem(
         time=groups.time[:, :, kept],

@@ -11,6 +11,7 @@ from partitioner.problem.precedence import distinct
 from partitioner.workload.constraints import Range
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
+from partitioner.workload.groups import link_slowdowns
 from partitioner.workload.in_flight import samples_in_flight as stash
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.resolved_constraints import Demands, neighbour_edges
@@ -72,6 +73,9 @@ class Pipeline:
         Shape (L, K): devices of each kind in a group of each level, the smallest groups first.
     slowdown
         Shape (L,): factor for the cost of a transfer out of such a group.
+    held, link
+        Shapes (G, K) and (G, G): devices of each kind in each explicit group, which are numbered group by
+        group, and the factor for the cost of a transfer between devices of two groups; empty without groups.
     replicas, schedule, microbatches
         See :class:`partitioner.workload.pipeline_settings.Regime`.
     limits
@@ -94,6 +98,8 @@ class Pipeline:
     schedule: str | None = None
     microbatches: int | None = None
     limits: PipelineLimits = field(default_factory=PipelineLimits)
+    held: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    link: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def merged(self, block: Ints, count: int) -> Pipeline:
         """Return the same data for `count` blocks of supernodes; `block` has shape (n,)."""
@@ -135,7 +141,7 @@ class Extension:
     def needs_all(self, devices: Devices) -> bool:
         """Whether more devices than supernodes can be useful, or it matters which devices are used."""
         shared = self.regime.replicas > 1 or self.regime.constraints.use_all_devices
-        return shared or bool(devices.levels)
+        return shared or bool(devices.levels or devices.groups)
 
     def counted(self, graph: Graph, group: Ints, groups: int) -> Bools:
         """Return which groups need memory, so that merging them may lose an optimum; shape (groups,)."""
@@ -207,6 +213,10 @@ def _pipeline(
         schedule=regime.schedule,
         microbatches=regime.microbatches,
         limits=_limits(regime),
+        held=np.array(
+            [[group.size(kind.name) for kind in kinds] for group in devices.groups], dtype=np.int64
+        ).reshape(len(devices.groups), len(kinds)),
+        link=link_slowdowns(devices.groups, devices.links),
     )
 
 

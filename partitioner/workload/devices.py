@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from partitioner.base.argument_types import is_one_of
 from partitioner.base.errors import Flaw, WorkloadError, one_of, shown
+from partitioner.workload.device_validation import SEPARATOR, kind_flaws
+from partitioner.workload.group_validation import GROUPS_RULE, LINKS_RULE, group_flaws
+from partitioner.workload.groups import DeviceGroup, GroupLink
 from partitioner.workload.levels import LEVELS_RULE, Level, level_flaws
 
 COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
 SYNCHRONISATIONS = ("added", "overlapped")
-MAX_COUNT = 65_536
 MEMORY_TOLERANCE = 1e-9
-SMALLEST, LARGEST = 1e-100, 1e100
-SEPARATOR = ":"
 SHOWN_KINDS = 6
 KINDS_RULE = "must be a sequence of DeviceKind"
+SEQUENCES = {"kinds": KINDS_RULE, "levels": LEVELS_RULE, "groups": GROUPS_RULE, "links": LINKS_RULE}
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,9 @@ class Devices:
     synchronisation
         When replicas of a stage exchange weights: ``"added"``: after the processing; ``"overlapped"``: at
         the same time (Appendix H.2).
+    groups, links
+        Groups of devices that need not be equal, and the links between pairs of them; empty if all links
+        are equal or in levels.
 
     Raises
     ------
@@ -120,21 +124,27 @@ class Devices:
     communication: str = "sequential"
     levels: tuple[Level, ...] = ()
     synchronisation: str = "added"
+    groups: tuple[DeviceGroup, ...] = ()
+    links: tuple[GroupLink, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, rule in (("kinds", KINDS_RULE), ("levels", LEVELS_RULE)):
+        for name, rule in SEQUENCES.items():
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise WorkloadError([Flaw("devices", name, shown(given), rule)])
             object.__setattr__(self, name, tuple(given))
-        flaws = _kind_flaws(self.kinds)
+        wrong = [kind for kind in self.kinds if not isinstance(kind, DeviceKind)]
+        if wrong:
+            raise WorkloadError([Flaw("devices", "kinds", shown(kind), KINDS_RULE) for kind in wrong])
+        flaws = kind_flaws(self.kinds)
         for name, known in (("communication", COMMUNICATION_MODELS), ("synchronisation", SYNCHRONISATIONS)):
             if not is_one_of(getattr(self, name), known):
                 rule = f"must be {one_of(getattr(self, name), known)}"
                 flaws.append(Flaw("devices", name, shown(getattr(self, name)), rule))
-        flaws = flaws or level_flaws(
-            {kind.name: kind.count for kind in self.kinds if kind.count}, self.levels
-        )
+        present = {kind.name: kind.count for kind in self.kinds if kind.count}
+        flaws = flaws or level_flaws(present, self.levels) + group_flaws(present, self.groups, self.links)
+        if self.levels and self.groups:
+            flaws.append(Flaw("devices", "groups", "", "must not be given in addition to levels"))
         if flaws:
             raise WorkloadError(flaws)
 
@@ -166,7 +176,18 @@ class Devices:
             "communication": plain.communication,
             "levels": levels,
             "synchronisation": plain.synchronisation,
+            **plain.grouping,
         }
+
+    @property
+    def grouping(self) -> dict[str, Any]:
+        """Groups and links as plain data for JSON; empty if there are none."""
+        groups = [asdict(group) | {"devices": dict(group.devices)} for group in self.groups]
+        links = [
+            {"slowdown": link.slowdown} | ({"between": list(link.between)} if link.between else {})
+            for link in self.links
+        ]
+        return ({"groups": groups} if groups else {}) | ({"links": links} if links else {})
 
     def normal(self) -> Devices:
         """Return equal devices whose sizes, factors and slowdowns are of type float."""
@@ -181,20 +202,24 @@ class Devices:
             for kind in self.kinds
         )
         levels = tuple(replace(level, slowdown=float(level.slowdown)) for level in self.levels)
-        return replace(self, kinds=kinds, levels=levels)
+        groups = tuple(replace(group, slowdown=float(group.slowdown)) for group in self.groups)
+        links = tuple(replace(link, slowdown=float(link.slowdown)) for link in self.links)
+        return replace(self, kinds=kinds, levels=levels, groups=groups, links=links)
 
     @property
     def text(self) -> str:
         """All fields as text, equal for equal devices; part of :attr:`partitioner.Workload.sha256`."""
         plain = self.normal()
-        named = ((entry.name, getattr(plain, entry.name)) for entry in fields(plain))
+        named = [(entry.name, getattr(plain, entry.name)) for entry in fields(plain)]
+        named = [(name, value) for name, value in named if value or name not in ("groups", "links")]
         return f"Devices({', '.join(f'{name}={value!r}' for name, value in named)})"
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{kind.count} {kind.name}" for kind in self.kinds[:SHOWN_KINDS])
         more = f" and {len(self.kinds) - SHOWN_KINDS} more kinds" if len(self.kinds) > SHOWN_KINDS else ""
         levels = f", {len(self.levels)} levels" if self.levels else ""
-        return f"<Devices: {kinds}{more}; {self.communication}{levels}>"
+        groups = f", {len(self.groups)} groups" if self.groups else ""
+        return f"<Devices: {kinds}{more}; {self.communication}{levels}{groups}>"
 
     def kind_of(self, device: str) -> tuple[int, int] | None:
         """Return the position of the device's kind and its index in that kind; None for a name of no kind.
@@ -208,69 +233,8 @@ class Devices:
         return None
 
 
-def _kind_flaws(kinds: Sequence[DeviceKind]) -> list[Flaw]:
-    flaws = [
-        Flaw("devices", "kinds", shown(kind), KINDS_RULE)
-        for kind in kinds
-        if not isinstance(kind, DeviceKind)
-    ]
-    if flaws:
-        return flaws
-    for kind in kinds:
-        where = f"device kind {kind.name if isinstance(kind.name, str) else shown(kind.name)}"
-        if not isinstance(kind.name, str) or not kind.name:
-            flaws.append(Flaw("devices", "name", shown(kind.name), "must be a text that is not empty"))
-        if isinstance(kind.count, bool) or not isinstance(kind.count, int):
-            flaws.append(Flaw(where, "count", shown(kind.count), "must be an integer"))
-        elif not 0 <= kind.count <= MAX_COUNT:
-            flaws.append(Flaw(where, "count", shown(kind.count), f"must be 0 to {MAX_COUNT:,}"))
-        if kind.memory is not None and not is_amount(kind.memory):
-            flaws.append(Flaw(where, "memory", shown(kind.memory), number_rule(kind.memory)))
-        flaws += _speed_flaws(kind, where)
-    names = [kind.name for kind in kinds]
-    flaws += [
-        Flaw("devices", "name", shown(name), "is given to two kinds")
-        for name in sorted({name for name in names if isinstance(name, str) and names.count(name) > 1})
-    ]
-    flaws += [
-        Flaw("devices", "name", shown(name), f"must differ from the name of another kind without {SEPARATOR}")
-        for name in names
-        if isinstance(name, str) and name.endswith(SEPARATOR) and name[:-1] in names and name[-2:-1].isdigit()
-    ]
-    if not flaws and sum(kind.count for kind in kinds) == 0:
-        flaws.append(Flaw("devices", "count", "0", "there must be at least one device"))
-    return flaws
-
-
 def _as_float(value: float | None) -> float | None:
     return None if value is None else float(value)
-
-
-def _speed_flaws(kind: DeviceKind, where: str) -> list[Flaw]:
-    given = {"time_factor": kind.time_factor, "transfer_factor": kind.transfer_factor}
-    given |= {} if kind.bandwidth is None else {"bandwidth": kind.bandwidth}
-    rule = f"must be a number from {SMALLEST:g} to {LARGEST:g}"
-    flaws = [
-        Flaw(where, name, shown(value), rule)
-        for name, value in given.items()
-        if not is_amount(value) or value == 0
-    ]
-    if kind.times is not None and not isinstance(kind.times, str):
-        flaws.append(Flaw(where, "times", shown(kind.times), "must be the name of a kind, or None"))
-    return flaws
-
-
-def is_amount(value: Any) -> bool:
-    """Whether the value is allowed as a time, cost or size: 0, or from 1e-100 to 1e100."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and bool(value == 0 or SMALLEST <= value <= LARGEST)
-
-
-def number_rule(value: object) -> str:
-    """Return the rule for times, costs and sizes that `value` breaks, for an error message."""
-    if isinstance(value, int | float) and value is not True and 0 < value < math.inf:
-        return f"must be 0, or from {SMALLEST:g} to {LARGEST:g}"
-    return "must be a finite number of at least 0"
 
 
 def _is_index(text: str) -> bool:

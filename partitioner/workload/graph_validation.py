@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from partitioner.base.errors import Flaw, shown
 from partitioner.workload.array_input import MEMORY_PARTS
-from partitioner.workload.devices import LARGEST, SMALLEST, Devices, number_rule
+from partitioner.workload.device_validation import LARGEST, SMALLEST, number_rule
+from partitioner.workload.devices import Devices
 from partitioner.workload.topological import topological
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from partitioner.base.argument_types import MANY, check_word, is_count
 from partitioner.base.errors import OptionError, shown
-from partitioner.workload.devices import MAX_COUNT
+from partitioner.workload.device_validation import MAX_COUNT
 
 SCHEDULES = ("inference", "gpipe", "1f1b", "1f1b_async")
 HOLD_A_BATCH = ("gpipe",)  # schedules that hold all samples of a batch

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw, nearest, shown
-from partitioner.workload.devices import is_amount, number_rule
+from partitioner.workload.device_validation import is_amount, number_rule
 from partitioner.workload.layer import Layer, by_kind
 
 AMOUNTS = ("parameters", "activations", "output", "gradients", "optimizer", "workspace", "size", "cache")

@@ -43,7 +43,7 @@ class Level:
 
     def __post_init__(self) -> None:
         where = f"level {self.name}"
-        pairs = _pairs(self.devices)
+        pairs = counted_devices(self.devices)
         if pairs is None:
             rule = "must give a number of at least 1 for each kind of device"
             raise WorkloadError([Flaw(where, "devices", shown(self.devices), rule)])
@@ -107,7 +107,14 @@ def _group_flaws(present: Mapping[str, int], level: Level) -> list[Flaw]:
     return []
 
 
-def _pairs(devices: object) -> tuple[tuple[str, int], ...] | None:
+def counted_devices(devices: object) -> tuple[tuple[str, int], ...] | None:
+    """Return numbers of at least 1 by kind as pairs; None if `devices` is not a mapping or pairs of these.
+
+    Examples
+    --------
+    >>> counted_devices({"gpu": 4}), counted_devices({"gpu": 0})
+    ((('gpu', 4),), None)
+    """
     items: Any = devices.items() if isinstance(devices, Mapping) else devices
     if isinstance(items, str) or not isinstance(items, Iterable):
         return None

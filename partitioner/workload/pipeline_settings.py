@@ -36,6 +36,7 @@ class Regime:
         wanted = {
             "replicas": self.replicas > 1,
             "levels": bool(devices.levels),
+            "groups": bool(devices.groups),
             "schedule": self.schedule is not None,
             "limits": self.constraints.limited or bool(pinned),
         }

@@ -11,7 +11,8 @@ import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.constraints import TRAINING_ONLY, Constraints
-from partitioner.workload.devices import SEPARATOR, Devices
+from partitioner.workload.device_validation import SEPARATOR
+from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph, Ints
 from partitioner.workload.module_groups import of_inputs, whole_groups, with_the_module_before
 from partitioner.workload.modules import module_starts

@@ -10,8 +10,10 @@ import numpy as np
 
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.workload.devices import LARGEST, SMALLEST, Devices
+from partitioner.workload.device_validation import LARGEST, SMALLEST
+from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Floats
+from partitioner.workload.groups import group_numbers, link_slowdowns
 
 Matrix = Sequence[Sequence[float]]
 RULE = (
@@ -30,7 +32,7 @@ class Transfers:
         A factor for the cost of the edge (for its bytes, if costs are bytes): one number for all pairs of
         devices, or a square matrix in the order of `Devices.names`. None: the larger
         `DeviceKind.effective_transfer_factor` of the two devices, times the slowdown of the level that
-        separates them; 0 between devices that do not pay for transfers.
+        separates them, or of the link of their groups; 0 between devices that do not pay for transfers.
     intercept
         The time that every transfer takes in addition: one number for all pairs, or a square matrix.
     contention
@@ -127,7 +129,10 @@ def _default_slope(devices: Devices) -> Floats:
 
 
 def _slowdown(devices: Devices) -> Floats:
-    """Return the slowdown between each two devices: that of the outermost level that separates them."""
+    """Return the slowdown between each two devices, by their groups or the outermost level between them."""
+    if devices.groups:
+        kinds = [group_numbers(devices.groups, kind.name, kind.count) for kind in devices.kinds]
+        return link_slowdowns(devices.groups, devices.links)[np.ix_(*[np.concatenate(kinds)] * 2)]
     found = np.ones((len(devices.names), len(devices.names)))
     for level in devices.levels:
         group = np.concatenate(

@@ -22,7 +22,7 @@ from partitioner.methods.solvers.worker_pool import WorkerPool
 from tests.methods.inline_worker_pool import InlineWorkerPool
 from trials.campaign import Campaign, Trial, campaign_parser
 from trials.question import tried
-from trials.questions import chains, latencies, limits, pipelines, splits
+from trials.questions import chains, groups, latencies, limits, pipelines, splits
 from trials.times import makespans, simulations
 from trials.worker import Lost, Worker
 
@@ -31,6 +31,7 @@ FAMILIES = {
     "splits": (splits, 20),
     "limits": (limits, 5),
     "pipelines": (pipelines, 25),
+    "groups": (groups, 10),
     "latencies": (latencies, 8),
     "makespans": (makespans, 7),
     "simulations": (simulations, 5),

@@ -80,7 +80,16 @@ def limits(rng: Rng) -> Question:
 
 def pipelines(rng: Rng) -> Question:
     """Chains with replicas, levels, memory by stage, constraints and batches, in any mixture."""
-    features = [name for name in FEATURES if rng.random() < 0.4]
+    return _extended(rng, "pipelines", [name for name in FEATURES if rng.random() < 0.4])
+
+
+def groups(rng: Rng) -> Question:
+    """The same over explicit groups in place of levels, with links by pair."""
+    others = [name for name in FEATURES if name != "levels" and rng.random() < 0.3]
+    return _extended(rng, "groups", ["groups", *others])
+
+
+def _extended(rng: Rng, name: str, features: list[str]) -> Question:
     case = random_case(rng, features, 6, 4 + int(rng.integers(2)))
     given = {"replicas": case.replicas, "schedule": case.schedule, "microbatches": case.microbatches}
     options: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, 1)}
@@ -94,8 +103,9 @@ def pipelines(rng: Rng) -> Question:
         limits = (case.constraints, case.replicas, case.schedule, options.get("microbatches"))
         return agreed(best_pipeline(asked.graph, asked.devices, *limits, case.objective))
 
-    row = "pipelines, " + ("batch" if case.objective == "batch" else "throughput")
-    return Question(row, case.graph, case.devices, case.objective, options, oracle)
+    row = f"{name}, " + ("batch" if case.objective == "batch" else "throughput")
+    exact = name == "pipelines"
+    return Question(row, case.graph, case.devices, case.objective, options, oracle, exact=exact)
 
 
 def latencies(rng: Rng) -> Question:

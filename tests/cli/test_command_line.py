@@ -140,7 +140,7 @@ def test_methods_are_listed(capsys: Captured) -> None:
     ("arguments", "text"),
     [
         (["solve", "missing.json"], "missing.json: file: No such file or directory"),
-        (["solve", "."], ".: file: Is a directory"),
+        (["solve", "."], ".: folder: must hold a folder for each kind of device"),
         (["solve", "{workload}", "--gap", "7"], "gap = 7.0: must be a fraction"),
         (["solve", "{workload}", "--time-limit", "nan"], "time_limit = nan: must be a positive number"),
         (["solve", "{workload}", "--seed", "-1"], "seed = -1: must be an integer of at least 0"),

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from partitioner import Constraints, Devices, WorkloadError, load, load_pipedream
+from partitioner import Constraints, Devices, OptionError, WorkloadError, load, load_pipedream
+from partitioner.cli.argument import pool
 from partitioner.cli.arguments import command_parser
 from partitioner.cli.command_line import main
 from partitioner.cli.inputs import read_constraints, read_workload
@@ -274,3 +275,31 @@ def test_a_name_that_nothing_has_is_wrong_usage(capsys: Captured, workload_file:
         main(["solve", str(workload_file), f"--{name}", "nonsense"])
     assert caught.value.code == 2
     assert f"argument --{name}: {name} = 'nonsense': must be one of " in capsys.readouterr().err
+
+
+def test_a_pool_takes_the_place_of_the_devices(profile_file: Path, devices_file: Path) -> None:
+    """Numbers by kind, and memory where it is given."""
+    words = profile_file, "--bandwidth", "1e3"
+    devices = devices_for(*words, "--pool", "accelerator=3:2GB")
+    assert counts(devices) == {"accelerator": 3}
+    assert devices.kinds[0].memory == 2e9
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--pool", "gpu=3"), "pool: 'gpu' must be one of accelerator, cpu"),
+        (("--pool", "accelerator=3", "--accelerators", "2"), "--accelerators and --pool say the same"),
+        (("--pool", "accelerator=3", "--devices", "x.json"), "--devices and --pool say the same"),
+    ],
+)
+def test_a_pool_that_does_not_fit(profile_file: Path, words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(OptionError) as error:
+        devices_for(profile_file, "--bandwidth", "1e3", *words)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["gpu", "gpu=x", "=3", "gpu=1,gpu=2", "gpu=1:much"])
+def test_a_pool_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        pool(text)

@@ -16,6 +16,7 @@ from tests.oracle_stages import Rows, Splits, Stage, loads_of_stages, memory_of_
 from tests.random_pipelines import FEATURES, Case, random_case
 
 ALONE = [(feature,) for feature in FEATURES]
+APART = [("groups",), ("groups", "kinds", "replicas", "memory", "constraints", "batch")]
 few_and_many = pytest.mark.parametrize("count", [40, pytest.param(250, marks=pytest.mark.slow)])
 
 
@@ -83,7 +84,7 @@ def cases(seed: int, count: int, features: Any) -> Any:
 
 
 @few_and_many
-@pytest.mark.parametrize("features", [*ALONE, FEATURES])
+@pytest.mark.parametrize("features", [*ALONE, FEATURES, *APART])
 def test_costs_are_those_of_the_oracle(features: tuple[str, ...], count: int) -> None:
     """Any placement: loads and their parts, memory, the copies of stages, idle devices."""
     for case, stages, split in cases(1, count, features):
@@ -107,7 +108,7 @@ def test_costs_are_those_of_the_oracle(features: tuple[str, ...], count: int) ->
 
 
 @few_and_many
-@pytest.mark.parametrize("features", [(), *ALONE, FEATURES])
+@pytest.mark.parametrize("features", [(), *ALONE, FEATURES, *APART])
 def test_values_and_verdicts_are_those_of_the_oracle(features: tuple[str, ...], count: int) -> None:
     """In the order given: feasible where the oracle says so, and then of the same value."""
     feasible = 0

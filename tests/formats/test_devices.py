@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partitioner import DeviceKind, Devices, Level, WorkloadError
+from partitioner import DeviceGroup, DeviceKind, Devices, GroupLink, Level, WorkloadError
 from partitioner.formats.devices import load_devices
 
 FEW = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -25,6 +25,9 @@ NAMES = (
     "devices",
     "kinds",
     "levels",
+    "groups",
+    "links",
+    "between",
 )
 VALUE = st.recursive(
     st.none()
@@ -85,6 +88,22 @@ def test_every_field(tmp_path: Path) -> None:
             "levels[0]: devices: is missing",
         ),
         ({"kinds": [{"name": "gpu", "count": 0}]}, "there must be at least one device"),
+        (
+            {"kinds": [{"name": "gpu", "count": 2}], "groups": [{"name": "a"}]},
+            "groups[0]: devices: is missing",
+        ),
+        (
+            {"kinds": [{"name": "gpu", "count": 2}], "links": [{"slowdown": 2, "between": "a"}]},
+            "links[0]: between = 'a': must be a list",
+        ),
+        (
+            {
+                "kinds": [{"name": "gpu", "count": 2}],
+                "groups": [{"name": "a", "devices": {"gpu": 1}}, {"name": "b", "devices": {"gpu": 1}}],
+                "links": [{"slowdown": 2, "between": ["a", "c"]}],
+            },
+            "link between a and c: between = 'c': must be the name of a group: a, b",
+        ),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, data: Any, message: str) -> None:
@@ -92,6 +111,21 @@ def test_what_is_wrong_is_told(tmp_path: Path, data: Any, message: str) -> None:
         read(tmp_path, data)
     assert message in str(error.value)
     assert str(error.value).startswith(str(tmp_path))
+
+
+def test_groups_and_links(tmp_path: Path) -> None:
+    given = {
+        "kinds": [{"name": "A100", "count": 3}, {"name": "V100", "count": 1}],
+        "groups": [
+            {"name": "server 1", "devices": {"A100": 2}},
+            {"name": "server 2", "devices": {"A100": 1, "V100": 1}, "slowdown": 2},
+        ],
+        "links": [{"slowdown": 8}],
+    }
+    devices = read(tmp_path, given)
+    groups = (DeviceGroup("server 1", {"A100": 2}), DeviceGroup("server 2", {"A100": 1, "V100": 1}, 2.0))
+    assert (devices.groups, devices.links) == (groups, (GroupLink(8.0),))
+    assert read(tmp_path, devices.as_dict()) == devices
 
 
 @FEW

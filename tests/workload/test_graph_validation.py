@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Workload, WorkloadError
-from partitioner.workload.devices import number_rule
+from partitioner.workload.device_validation import number_rule
 from partitioner.workload.graph_validation import device_flaws, graph_flaws
 from tests.instances import INFEASIBLE, SOLVABLE, Instance
 

@@ -17,7 +17,8 @@ from partitioner.planning.comparison.schedule_table import ranked_table
 from partitioner.results.figures import amount
 from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.kinds.registry import KINDS
-from partitioner.workload.devices import LARGEST, MEMORY_TOLERANCE, Devices
+from partitioner.workload.device_validation import LARGEST
+from partitioner.workload.devices import MEMORY_TOLERANCE, Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import from_networkx
 

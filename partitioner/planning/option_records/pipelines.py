@@ -6,7 +6,7 @@ from partitioner.base.errors import one_of
 from partitioner.planning.option import PIPELINES, Effect, Option, with_term
 from partitioner.planning.option_rules import count, instance, name_among
 from partitioner.workload.constraints import NONE, Constraints
-from partitioner.workload.devices import MAX_COUNT
+from partitioner.workload.device_validation import MAX_COUNT
 from partitioner.workload.in_flight import SCHEDULES
 
 RECORDS = (

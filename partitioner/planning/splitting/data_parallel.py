@@ -10,7 +10,7 @@ from partitioner.base.argument_types import is_count, require_type
 from partitioner.base.errors import OptionError, shown
 from partitioner.planning.splitting.names import unused
 from partitioner.workload.array_input import MEMORY_PARTS
-from partitioner.workload.devices import LARGEST, MAX_COUNT
+from partitioner.workload.device_validation import LARGEST, MAX_COUNT
 from partitioner.workload.graph import Floats, Graph, Ints, NodeId
 from partitioner.workload.topological import topological
 

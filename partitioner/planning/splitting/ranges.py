@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from partitioner.base.errors import OptionError, shown
-from partitioner.workload.devices import LARGEST
+from partitioner.workload.device_validation import LARGEST
 
 MOST_PARTS = 256
 

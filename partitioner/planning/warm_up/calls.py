@@ -17,6 +17,7 @@ from partitioner.planning.warm_up.workloads import (
     different_devices,
     halves,
     inference,
+    linked_servers,
     servers,
     training,
     unrelated,
@@ -82,11 +83,12 @@ def _solve(graph: Graph, machine: Devices, objective: str, options: dict[str, An
 
 def _others() -> list[SmallCall]:
     """Return short calls for other devices, transfers and graphs."""
-    graph, machine, levels = training(), devices(), servers()
+    graph, machine, levels, linked = training(), devices(), servers(), linked_servers()
     contention = {"transfers": Transfers(contention=True)}
     return [
         _solve(graph, levels, "throughput", {"replicas": 4}),
         _solve(graph, levels, "batch", {"replicas": 4, "microbatches": 2}),
+        _solve(graph, linked, "throughput", {"replicas": 2}),
         _solve(graph, levels, "throughput", {"method": "pipedream", "replicas": 4}),
         _solve(graph, levels, OPERATORS, {"method": "portfolio"}),
         _solve(graph, machine, OPERATORS, {"method": "portfolio", **contention}),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.groups import DeviceGroup, GroupLink
 from partitioner.workload.levels import Level
 
 HALF = 5  # nodes of each pass
@@ -54,6 +55,13 @@ def servers() -> Devices:
     """Return two servers of two accelerators each."""
     kind = DeviceKind("accelerator", 4, memory=MEMORY, bandwidth=50.0)
     return Devices((kind,), levels=(Level("server", {"accelerator": 2}, slowdown=5.0),))
+
+
+def linked_servers() -> Devices:
+    """Return two servers of one and of two accelerators, with a link between them."""
+    kind = DeviceKind("accelerator", 3, memory=MEMORY, bandwidth=50.0)
+    groups = DeviceGroup("one", {"accelerator": 1}), DeviceGroup("two", {"accelerator": 2})
+    return Devices((kind,), groups=groups, links=(GroupLink(5.0),))
 
 
 def different_devices(count: int) -> tuple[Graph, Devices]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp.pipeline.levels.loads import work_over_levels
+from partitioner.methods.dp.pipeline.links import work_over_links
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
@@ -38,8 +38,8 @@ def stage_loads(problem: PipelineProblem, stages: Sequence[Part]) -> Floats:
     kind = np.array([part.kind for part in stages], dtype=np.int64)
     weights = np.array([pipeline.weights[part.nodes].sum() for part in stages])
     exchange = (copies - 1) * weights / (copies * pipeline.bandwidth[kind])
-    if len(pipeline.slowdown):
-        work, slow = work_over_levels(problem, stages)
+    if len(pipeline.slowdown) or len(pipeline.link):
+        work, slow = work_over_links(problem, stages)
         work, exchange = work / copies, exchange * slow
     else:
         work = part_loads(problem, stages)[0] / copies

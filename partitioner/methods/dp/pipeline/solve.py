@@ -12,6 +12,11 @@ from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice_limits import lattice_within, too_many
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear
 from partitioner.methods.dp.pipeline.batch import BatchBracket
+from partitioner.methods.dp.pipeline.groups.below import bracket_below
+from partitioner.methods.dp.pipeline.groups.flat import on_fastest_links
+from partitioner.methods.dp.pipeline.groups.notes import among_groups
+from partitioner.methods.dp.pipeline.groups.split import by_group
+from partitioner.methods.dp.pipeline.groups.tables import GroupTables, group_state_bytes, is_exact
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
 from partitioner.methods.dp.pipeline.levels.notes import among, gap_notes
 from partitioner.methods.dp.pipeline.levels.tables import LevelsTables, group_bytes
@@ -26,6 +31,7 @@ from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PipelineProblem
 
 NEAR = 1.15
+FLAT_SHARE = 0.3  # of the time left, for the problem on equal links
 ORDERS_SAVED = 4
 MERGED = "free nodes were merged, which keeps the ideals few but may lose the optimum"
 
@@ -38,23 +44,43 @@ def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
     free nodes merged is solved first, as its ideals are few: often its best pipeline meets the bound that
     holds without the merging.
     """
+    if len(problem.pipeline.link):
+        return _over_groups(problem, settings)
     return among(_coarse_first(problem, settings))
 
 
-def _coarse_first(problem: PipelineProblem, settings: Settings, goes_on: bool = True) -> Outcome:
+def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
+    """Return the best pipeline over explicit groups, each stage of which is in one group.
+
+    The problem on the fastest links comes first; its bound holds for pipelines on any devices.
+    """
+    left = settings.seconds_left
+    early = settings if left is None else settings.within(FLAT_SHARE * left)
+    flat = solve_pipeline(on_fastest_links(problem), replace(early, incumbent=None))
+    if flat.infeasible:
+        return no_split(problem)
+    split = by_group(problem)
+    found = _coarse_first(split.problem, replace(settings, incumbent=None), known=flat.bound)
+    return among_groups(split.joined(found), problem.pipeline.replicas, flat.bound)
+
+
+def _coarse_first(
+    problem: PipelineProblem, settings: Settings, goes_on: bool = True, known: float = 0.0
+) -> Outcome:
     """Return the best pipeline of the problem contracted further, and if need be of the problem itself.
 
-    Where ideals do not fit in memory, pipelines are improved until the time limit only if `goes_on`.
+    Where ideals do not fit in memory, pipelines are improved until the time limit only if `goes_on`. `known`
+    is a lower bound on the value.
     """
     if problem.coarser is None:
-        return _solved(problem, settings, goes_on)
-    coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None), goes_on=False)
+        return _solved(problem, settings, goes_on, known)
+    coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None), False, known)
     if coarse.infeasible or coarse.stop_reason != "heuristic":
         return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
     starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
-    known = [start for start in starts if start is not None]
-    start = min(known, key=lambda parts: pipeline_value(problem, parts), default=None)
-    fine = _solved(problem, replace(settings, incumbent=start), goes_on)
+    given = [start for start in starts if start is not None]
+    start = min(given, key=lambda parts: pipeline_value(problem, parts), default=None)
+    fine = _solved(problem, replace(settings, incumbent=start), goes_on, known)
     bound = min(max(coarse.bound, fine.bound), fine.value)
     if fine.stop_reason == "heuristic":
         fine = replace(fine, stop_reason=settings.ended(bound, fine.value))
@@ -71,19 +97,19 @@ def _refined(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
     return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
 
 
-def _solved(problem: PipelineProblem, settings: Settings, goes_on: bool) -> Outcome:
+def _solved(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
     """Return the best pipeline of the given problem, which is turned if memory depends on devices behind."""
     if not behind_matters(problem):
-        return _walked(problem, settings, goes_on)
+        return _walked(problem, settings, goes_on, known)
     start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
-    outcome = _walked(turned(problem), replace(settings, incumbent=start), goes_on)
+    outcome = _walked(turned(problem), replace(settings, incumbent=start), goes_on, known)
     parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
     return replace(outcome, problem=problem, parts=parts)
 
 
-def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool) -> Outcome:
+def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
     """Return the best pipeline over linear orders and then over all ideals."""
-    model = model_for(problem)
+    model = model_for(problem, known)
     relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
     if np.isinf(relaxation.bound):
         return no_split(problem)
@@ -112,15 +138,15 @@ def _with_orders(problem: PipelineProblem, settings: Settings) -> Settings:
     return replace(settings, orders=-(-settings.orders // ORDERS_SAVED)) if levels else settings
 
 
-def model_for(problem: PipelineProblem) -> ChainModel[PipelineProblem]:
-    """Return the cost model and search of pipelines for the problem's measure and levels."""
-    levels = len(problem.pipeline.slowdown) > 0
+def model_for(problem: PipelineProblem, known: float = 0.0) -> ChainModel[PipelineProblem]:
+    """Return the cost model and search of pipelines for the problem's measure, levels and groups."""
+    levels, groups = len(problem.pipeline.slowdown) > 0, len(problem.pipeline.link) > 0
     return ChainModel(
-        tables=LevelsTables if levels else PipelineTables,
+        tables=LevelsTables if levels else GroupTables if groups else PipelineTables,
         bracket=BatchBracket if problem.measure is Measure.BATCH else Bracket,
         value=pipeline_value,
-        bound=least_value,
-        state_bytes=group_bytes if levels else state_bytes,
+        bound=lambda asked, relaxation: max(known, least_value(asked, relaxation)),
+        state_bytes=group_bytes if levels else group_state_bytes if groups else state_bytes,
     )
 
 
@@ -144,22 +170,25 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     bracket = model.bracket(tables, settings, low, linear.value)
     far = np.isfinite(linear.value) and linear.value > NEAR * linear.bound
     bracket.narrow(from_top=far and low == linear.bound)
-    stages = bracket.stages or linear.stages
+    stages, value = bracket.stages or linear.stages, bracket.value
     bound, infeasible = bracket.bound, bracket.complete and stages is None
-    if not problem.lossless:
+    if len(problem.pipeline.link) and not is_exact(problem, lattice):
+        stages, value, bound = bracket_below(linear, lattice, stages, value)
+        infeasible = infeasible and (problem.lossless or bool(np.isinf(bound)))
+    elif not problem.lossless:
         tables = model.tables(problem.relaxed(), linear.relaxation, lattice)
         below = model.bracket(tables, settings, linear.bound, bracket.value)
         below.narrow(from_top=np.isfinite(bracket.value))
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     cut = not bracket.complete and bracket.steps > settings.step_limit
     note = f"the exact search was stopped by its limit after {bracket.steps:,} steps"
-    more = () if bracket.complete else gap_notes(problem, bracket.value, bound, low)
+    more = () if bracket.complete else gap_notes(problem, value, bound, low)
     return Outcome(
         problem,
         stages,
-        bracket.value,
-        min(bound, bracket.value),
-        settings.ended(bound, bracket.value),
+        value,
+        min(bound, value),
+        settings.ended(bound, value),
         infeasible=infeasible,
         notes=(note, *more) if cut else more,
         statistics={

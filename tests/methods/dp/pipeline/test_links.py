@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Level
-from partitioner.methods.dp.pipeline.levels.loads import work_over_levels
+from partitioner.methods.dp.pipeline.links import work_over_links
 from partitioner.methods.method import Part
 from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline.cases import problem_of
@@ -29,25 +29,25 @@ def stages_on(*devices: tuple[int, ...]) -> list[Part]:
 
 @pytest.mark.parametrize(("place", "slow"), [(1, 1.0), (2, 3.0), (3, 3.0), (4, 10.0), (7, 10.0)])
 def test_a_transfer_costs_by_the_smallest_common_group(place: int, slow: float) -> None:
-    work, _ = work_over_levels(chain_of(2), stages_on((0,), (place,)))
+    work, _ = work_over_links(chain_of(2), stages_on((0,), (place,)))
     assert work.tolist() == [1 + slow, 1 + slow]
 
 
 def test_a_tensor_leaves_once_to_its_farthest_reader() -> None:
-    work, _ = work_over_levels(chain_of(4), stages_on((0,), (1,), (2,), (4,)))
+    work, _ = work_over_links(chain_of(4), stages_on((0,), (1,), (2,), (4,)))
     assert work.tolist() == [11.0, 2.0, 4.0, 11.0]
 
 
 def test_replicas_over_groups_are_as_far_as_their_farthest() -> None:
-    work, own = work_over_levels(chain_of(2), stages_on((0, 1, 2, 3), (4,)))
+    work, own = work_over_links(chain_of(2), stages_on((0, 1, 2, 3), (4,)))
     assert own.tolist() == [3.0, 1.0]
     assert work.tolist() == [11.0, 11.0]
-    work, own = work_over_levels(chain_of(2), stages_on((1,), (2, 3, 4, 5)))
+    work, own = work_over_links(chain_of(2), stages_on((1,), (2, 3, 4, 5)))
     assert own.tolist() == [1.0, 10.0]
     assert work.tolist() == [11.0, 11.0]
 
 
 @pytest.mark.parametrize(("communication", "middle"), [("overlapped", 3.0), ("duplex", 3.0)])
 def test_transfers_beside_the_work(communication: str, middle: float) -> None:
-    work, _ = work_over_levels(chain_of(2, communication), stages_on((0,), (2,)))
+    work, _ = work_over_links(chain_of(2, communication), stages_on((0,), (2,)))
     assert work.tolist() == [middle, middle]

@@ -1,4 +1,4 @@
-"""The loads of stages on devices in groups (paper, Appendices H.2 and H.3)."""
+"""The loads of stages on devices whose links differ (paper, Appendices H.2 and H.3)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from partitioner.methods.communication import joint_loads
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part, part_numbers
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.variants import PipelineProblem
 
 
-def work_over_levels(problem: PipelineProblem, stages: Sequence[Part]) -> tuple[Floats, Floats]:
+def work_over_links(problem: PipelineProblem, stages: Sequence[Part]) -> tuple[Floats, Floats]:
     """Return the work of each stage for a sample, and the slowdown of its own links, shape (stages,) each.
 
     The stages must name their devices and together hold every supernode.
@@ -31,6 +31,10 @@ def work_over_levels(problem: PipelineProblem, stages: Sequence[Part]) -> tuple[
 def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
     """Return the slowdown of links between the devices of two stages, shape (stages, stages)."""
     slow = np.ones((len(stages), len(stages)))
+    if len(pipeline.link):
+        here = _groups(pipeline, stages)
+        linked = here[:, None, :, None] & here[None, :, None, :]
+        return np.asarray(np.where(linked, pipeline.link, 1.0).max(axis=(2, 3)))
     for level, factor in enumerate(pipeline.slowdown):
         size = [int(pipeline.group[level, part.kind]) for part in stages]
         first = np.array([min(part.devices) // each for part, each in zip(stages, size, strict=True)])
@@ -38,6 +42,19 @@ def _slowdowns(pipeline: Pipeline, stages: Sequence[Part]) -> Floats:
         apart = np.minimum.outer(first, first) < np.maximum.outer(last, last)
         slow[apart] = factor
     return slow
+
+
+def _groups(pipeline: Pipeline, stages: Sequence[Part]) -> Bools:
+    """Return whether each stage has a device in each explicit group, shape (stages, groups).
+
+    A stage that names no devices is on the first ones of its kind.
+    """
+    found = np.zeros((len(stages), len(pipeline.held)), dtype=bool)
+    for i, part in enumerate(stages):
+        ends = np.cumsum(pipeline.held[:, part.kind])
+        devices = part.devices or range(part.replicas)
+        found[i, np.searchsorted(ends, devices, side="right")] = True
+    return found
 
 
 def _transfers(problem: PipelineProblem, stages: Sequence[Part], slow: Floats) -> Floats:
