@@ -11,7 +11,7 @@ import numpy as np
 
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.workload.devices import LARGEST, is_amount
+from partitioner.workload.device_validation import LARGEST, is_amount
 from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Floats, Graph
 from partitioner.workload.graph_validation import edge_name, node_name

@@ -86,9 +86,9 @@ def test_a_batch_is_bounded_by_what_was_merged_at_a_risk() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("features", COMBINATIONS)
 def test_many_random_cases_against_the_oracle(features: str) -> None:
-    feasible, nested = check_cases(features, range(12, 512))
-    assert feasible > 80
-    assert nested > 40
+    feasible, nested = check_cases(features, range(12, 262))
+    assert feasible > 40
+    assert nested > 20
 
 
 @pytest.mark.parametrize("seeds", [range(4), slow(range(4, 15))])
