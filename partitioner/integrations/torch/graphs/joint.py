@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -26,12 +27,23 @@ def joint_graph(exported: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     from torch.fx.traceback import preserve_node_meta
 
     module = exported.module()
+    _constants_as_buffers(module, exported.constants)
     for node in module.graph.nodes:
         node.meta["custom"] = {OPERATOR: node.name}
     pure = not writes(exported.graph)
     with contextlib.ExitStack() as stack, preserve_node_meta():
         joint = aot_export_joint_with_descriptors(stack, module, args, kwargs, disable_functionalization=pure)
         return joint.graph_module.graph
+
+
+def _constants_as_buffers(module: Any, constants: Mapping[str, Any]) -> None:
+    """Register the tensors that a module holds as plain attributes, which torch would not trace."""
+    for path, tensor in constants.items():
+        owner, _, name = path.rpartition(".")
+        inner = module.get_submodule(owner)
+        if isinstance(tensor, torch.Tensor) and name in vars(inner):
+            delattr(inner, name)
+            inner.register_buffer(name, tensor, persistent=False)
 
 
 def writes(graph: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.evaluation.solution import AnySolution, solution_of
-from partitioner.integrations.torch.graphs.node_operators import node_operators
+from partitioner.integrations.torch.graphs.node_operators import operator_devices
 from partitioner.integrations.torch.installed import require_torch
 from partitioner.integrations.torch.pipelines.order import DeviceRun, device_runs
 from partitioner.workload.graph import Graph
@@ -64,9 +64,10 @@ def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution
     Raises
     ------
     WorkloadError
-        If an operator of the model is in no node of the graph; if the plan puts the loss on another device
-        than the last operators; if it has replicas; or, for a graph with a backward pass, if stages on
-        different devices read one parameter, naming their modules.
+        If an operator of the model is in no node of the graph; if the plan is of another graph, has replicas
+        or puts a colour class of the graph on several devices; or, for a graph with a backward pass, if it
+        puts the loss on another device than the last operators, or if stages on different devices read one
+        parameter, naming their modules.
     OptionError
         If an argument is not a tensor.
     BackendUnavailable
@@ -77,15 +78,12 @@ def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution
     from partitioner.integrations.torch.pipelines.program import program_of
 
     _require_tensors(args)
-    solution = solution_of(plan)
-    if solution.replicas:
-        rule = "a pipeline runs each stage on one device"
-        raise WorkloadError([Flaw("plan", "replicas", shown(dict(solution.replicas)), rule)])
+    homes = operator_devices(graph, solution_of(plan))
     program = program_of(model, tuple(args))
-    device_of = _devices(program, graph, solution.placement)
+    device_of = _devices(program, homes)
     runs = device_runs(list(program.calls), program.before, device_of)
     if graph.backward.any():
-        flaws = [*_tied(program, device_of), *_loss_elsewhere(program, graph, solution.placement, runs)]
+        flaws = [*_tied(program, device_of), *_loss_elsewhere(program, homes, runs)]
         if flaws:
             raise WorkloadError(flaws)
     return PipelineStages(cut(program, runs))
@@ -98,14 +96,13 @@ def _require_tensors(args: object) -> None:
         raise OptionError(f"args = {shown(args)}: must be a tuple of tensors, which pipelines send")
 
 
-def _devices(program: Any, graph: Graph, placement: Mapping[Any, str]) -> dict[str, str]:
-    """Return the device of each call."""
-    home = _homes(graph, placement)
+def _devices(program: Any, homes: Mapping[str, str]) -> dict[str, str]:
+    """Return the device of each call, from those of the graph's operators."""
     found: dict[str, str] = {}
     flaws = []
     for name, node in program.calls.items():
         read = [found[one.name] for one in node.all_input_nodes if one.name in found]
-        device = home.get(program.operator[name], read[0] if read else None)
+        device = homes.get(program.operator[name], read[0] if read else None)
         if device is None:
             flaws.append(
                 Flaw(f"operator {name}", "", "", "is in no node of the graph: it is of another model")
@@ -115,15 +112,6 @@ def _devices(program: Any, graph: Graph, placement: Mapping[Any, str]) -> dict[s
     if flaws:
         raise WorkloadError(flaws)
     return found
-
-
-def _homes(graph: Graph, placement: Mapping[Any, str]) -> dict[str, str]:
-    """Return the device of every operator of a graph."""
-    operators = node_operators(graph)
-    missing = [node for node in graph.ids if node not in placement]
-    if missing:
-        raise WorkloadError([Flaw(f"node {shown(missing[0])}", "", "", "has no device in the plan")])
-    return {name: placement[node] for node, known in zip(graph.ids, operators, strict=True) for name in known}
 
 
 def _tied(program: Any, device_of: Mapping[str, str]) -> Iterator[Flaw]:
@@ -145,12 +133,10 @@ def _tied(program: Any, device_of: Mapping[str, str]) -> Iterator[Flaw]:
             yield Flaw(f"parameter {path}", "", where, "for training all that read it must be on one device")
 
 
-def _loss_elsewhere(
-    program: Any, graph: Graph, placement: Mapping[Any, str], runs: Sequence[DeviceRun]
-) -> Iterator[Flaw]:
+def _loss_elsewhere(program: Any, homes: Mapping[str, str], runs: Sequence[DeviceRun]) -> Iterator[Flaw]:
     """Yield a flaw for each operator of the graph that is not in the model and not on the last device."""
     known = set(program.operator.values())
-    for name, device in _homes(graph, placement).items():
+    for name, device in homes.items():
         if name not in known and device != runs[-1].device:
             rule = f"the loss must be with the last stage, on {runs[-1].device}"
             yield Flaw(f"operator {name}", "", f"is on {device}", rule)

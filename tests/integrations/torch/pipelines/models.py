@@ -11,6 +11,7 @@ from torch import nn
 from partitioner import Graph
 from partitioner.integrations.torch import graph_of
 from tests.integrations.torch.models import made
+from tests.integrations.torch.placing.models import Constants
 
 
 class Recurrent(nn.Module):  # type: ignore[misc]
@@ -48,6 +49,8 @@ def in_double(name: str) -> tuple[Any, tuple[Any, ...]]:
         model, args = Recurrent(), (torch.randn(2, 4, 8),)
     elif name == "pair":
         model, args = Untied(), (torch.randn(2, 3, 6), torch.randn(2, 3, 6))
+    elif name == "constants":
+        model, args = Constants(), (torch.randn(2, 4),)
     else:
         model, args = made(name)
     return model.double(), tuple(one.double() if one.is_floating_point() else one for one in args)
