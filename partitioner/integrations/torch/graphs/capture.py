@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import torch
-
 from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.integrations.torch.graphs.exported import exported_program
 from partitioner.integrations.torch.graphs.flops import FlopCounts
 from partitioner.integrations.torch.graphs.joint import described, is_backward, joint_graph, outputs_of
 from partitioner.integrations.torch.graphs.operation import AtenOperation, Capture, Source
@@ -21,7 +20,7 @@ from partitioner.integrations.torch.graphs.owners import (
     readers_joined,
 )
 from partitioner.integrations.torch.graphs.scored import Scored, path_in_model
-from partitioner.integrations.torch.graphs.values import require_shapes, source_of, tensors_of
+from partitioner.integrations.torch.graphs.values import source_of, tensors_of
 
 INPUTS = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "buffer"}
 
@@ -58,8 +57,7 @@ def seen_and_captured(
 def _captured(
     model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool
 ) -> tuple[Seen, Capture]:
-    exported = torch.export.export(model, args, dict(kwargs), strict=False)
-    require_shapes(exported.graph)
+    exported = exported_program(model, args, kwargs, training)
     owner = exported_owners(exported.graph)
     tensors = {**exported.constants, **dict(_named(model))}
     home = _inputs(exported)

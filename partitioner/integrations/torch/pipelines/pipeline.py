@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,23 +87,37 @@ class PipelineRank:
         where = torch.device(device)
         self.modules = stages.of_rank(rank)
         self._stages = [TimedStage(module, len(stages.modules), where) for module in self.modules]
-        self._trains = loss is not None
-        self._schedule = TableSchedule(self._stages, table, stages.rank_of, microbatches, loss)
+        self._form, self._microbatches, self._loss = stages.form, microbatches, loss
+        score = None if loss is None else self._score
+        self._schedule = TableSchedule(self._stages, table, stages.rank_of, microbatches, score)
 
     def parameters(self) -> list[Any]:
         """Return the parameters of this rank's stages, each once, as an optimizer takes them."""
         return list({id(one): one for module in self.modules for one in module.parameters()}.values())
 
-    def step(self, batch: tuple[Any, ...], target: Any = None) -> PipelineStep:
+    def _score(self, tensors: tuple[Any, ...], target: Any) -> Any:
+        """Return the loss of a microbatch from what the last stage returns."""
+        assert self._loss is not None
+        return self._loss(self._form.result(tensors), target)
+
+    def step(
+        self, batch: tuple[Any, ...], target: Any = None, *, kwargs: Mapping[str, Any] | None = None
+    ) -> PipelineStep:
         """Run the schedule once; gradients are added to those of the model's parameters.
 
         Parameters
         ----------
-        batch
-            The arguments of the model for the whole batch, which is cut into microbatches along the first
-            dimension; only the rank of the first stage reads it.
+        batch, kwargs
+            The arguments of the model for the whole batch; only the rank of the first stage reads them.
+            Tensors are cut into microbatches along the first dimension, except those that have the shape of
+            one microbatch, which all of them get.
         target
             The target of the whole batch; only the rank of the last stage reads it.
+
+        Raises
+        ------
+        OptionError
+            On the rank of the first stage, if the arguments have another form than those of `stages_of`.
         """
         import torch
 
@@ -111,9 +125,12 @@ class PipelineRank:
             stage.passes.clear()
         first, last = (any(getattr(one, end) for one in self._stages) for end in ("is_first", "is_last"))
         losses: list[Any] = []
-        given: dict[str, Any] = {"target": target, "losses": losses} if last and self._trains else {}
-        with torch.set_grad_enabled(self._trains):
-            output = self._schedule.step(*(batch if first else ()), return_outputs=not self._trains, **given)
+        trains = self._loss is not None
+        given: dict[str, Any] = {"target": target, "losses": losses} if last and trains else {}
+        calls = self._form.tensors(batch, kwargs or {}, self._microbatches) if first else []
+        with torch.set_grad_enabled(trains):
+            results = self._schedule.step(*calls, return_outputs=not trains, **given)
+        output = self._form.merged(results) if results is not None else None
         passes = sorted((one for stage in self._stages for one in stage.passes), key=lambda one: one.begin)
         return PipelineStep(output, tuple(one.detach() for one in losses), tuple(passes))
 
@@ -124,6 +141,7 @@ def run_pipeline(
     target: Any = None,
     *,
     microbatches: int,
+    kwargs: Mapping[str, Any] | None = None,
     schedule: str | None = None,
     loss: Callable[..., Any] | None = None,
     device: str = "cpu",
@@ -133,7 +151,7 @@ def run_pipeline(
     The arguments are those of :class:`PipelineRank` and its method ``step``; for more than one step, make one
     and call that.
     """
-    return PipelineRank(stages, microbatches, schedule, loss, device).step(batch, target)
+    return PipelineRank(stages, microbatches, schedule, loss, device).step(batch, target, kwargs=kwargs)
 
 
 def _own_rank(stages: PipelineStages) -> int:

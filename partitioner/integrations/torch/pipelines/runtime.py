@@ -121,6 +121,14 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
             num_stages=len(rank_of),
         )
 
+    def _split_inputs(self, args: tuple[Any, ...], kwargs: Any = None) -> tuple[list[Any], list[Any]]:
+        """Return the arguments of each microbatch, which are given as such; none on ranks that take none."""
+        return list(args) or [()] * self._n_microbatches, [{}] * self._n_microbatches
+
+    def _merge_outputs(self, output_chunks: list[Any]) -> list[Any]:
+        """Return the outputs of each microbatch."""
+        return output_chunks
+
 
 def filled(row: Sequence[Any]) -> list[Any]:
     """Return the actions of a row without pauses."""

@@ -24,9 +24,12 @@ class PipelineStages:
     modules
         The stages, each a ``torch.nn.Module`` with exactly the parameters that it reads, which are those of
         the model.
+    form
+        What a call of the model takes and returns.
     """
 
     modules: tuple[Any, ...]
+    form: Any
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -44,7 +47,14 @@ class PipelineStages:
         return [stage for stage, home in zip(self.modules, self.rank_of, strict=True) if home == rank]
 
 
-def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution) -> PipelineStages:
+def stages_of(
+    model: Any,
+    args: tuple[Any, ...],
+    graph: Graph,
+    plan: AnySolution,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+) -> PipelineStages:
     """Return the stages of a plan: maximal runs of operators on one device.
 
     The model is cut at any operator. A tensor that a later stage reads is carried through the stages between.
@@ -54,8 +64,9 @@ def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution
     ----------
     model
         The model that the graph was made of.
-    args
-        Arguments of a call of it: tensors, with the shapes of one microbatch.
+    args, kwargs
+        Arguments of a call of it, with the shapes of one microbatch. What is no tensor is part of the
+        stages: each call must have the same.
     graph
         The graph that :func:`partitioner.integrations.torch.graph_of` returned for the model.
     plan
@@ -69,7 +80,7 @@ def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution
         puts the loss on another device than the last operators, or if stages on different devices read one
         parameter, naming their modules.
     OptionError
-        If an argument is not a tensor.
+        If `args` is no tuple.
     BackendUnavailable
         If torch is not installed.
     """
@@ -77,23 +88,18 @@ def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution
     from partitioner.integrations.torch.pipelines.cutting import cut
     from partitioner.integrations.torch.pipelines.program import program_of
 
-    _require_tensors(args)
+    if not isinstance(args, tuple | list):
+        raise OptionError(f"args = {shown(args)}: must be a tuple of arguments")
     homes = operator_devices(graph, solution_of(plan))
-    program = program_of(model, tuple(args))
+    training = bool(graph.backward.any())
+    program = program_of(model, tuple(args), kwargs or {}, training)
     device_of = _devices(program, homes)
     runs = device_runs(list(program.calls), program.before, device_of)
-    if graph.backward.any():
+    if training:
         flaws = [*_tied(program, device_of), *_loss_elsewhere(program, homes, runs)]
         if flaws:
             raise WorkloadError(flaws)
-    return PipelineStages(cut(program, runs))
-
-
-def _require_tensors(args: object) -> None:
-    import torch
-
-    if not isinstance(args, tuple | list) or not all(isinstance(one, torch.Tensor) for one in args):
-        raise OptionError(f"args = {shown(args)}: must be a tuple of tensors, which pipelines send")
+    return PipelineStages(cut(program, runs), program.form)
 
 
 def _devices(program: Any, homes: Mapping[str, str]) -> dict[str, str]:

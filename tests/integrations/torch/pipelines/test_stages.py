@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(WorkloadError, match="is not placed on any device"):
         stages_of(model, args, graph, {graph.ids[0]: "accelerator0"})
     with pytest.raises(OptionError, match="args"):
-        stages_of(model, (3,), graph, placement)
+        stages_of(model, 3, graph, cut_at(graph, (), (0,)))  # type: ignore[arg-type]
 
 
 def test_nodes_of_one_class_apart_are_refused() -> None:

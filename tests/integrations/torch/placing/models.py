@@ -87,7 +87,7 @@ class Rewritten(nn.Module):  # type: ignore[misc]
 
 
 class Constants(nn.Module):  # type: ignore[misc]
-    """Tensors that are no buffers: attributes of a module and of one inside it, in a list, and in the code."""
+    """Tensors that are no buffers: attributes of modules, in a list, and in the code."""
 
     def __init__(self) -> None:
         super().__init__()
