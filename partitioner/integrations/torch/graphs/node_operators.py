@@ -29,6 +29,12 @@ def node_operators(graph: Graph) -> list[list[str]]:
     return [list(names) for names in found if names]
 
 
+def forward_operators(graph: Graph) -> dict[Any, list[str]]:
+    """Return the operators of each forward node."""
+    nodes = zip(graph.ids, node_operators(graph), graph.backward.tolist(), strict=True)
+    return {node: names for node, names, backward in nodes if not backward}
+
+
 def operator_devices(graph: Graph, solution: Solution) -> dict[str, str]:
     """Return the device of each operator, which runs both passes of it.
 

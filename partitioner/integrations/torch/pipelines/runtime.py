@@ -97,7 +97,7 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
     microbatches
         The number of microbatches.
     loss
-        What makes a scalar of the output and the target; None for inference.
+        What makes a scalar of the output and the target, whose gradients are added; None for inference.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
         microbatches: int,
         loss: Callable[..., Any] | None,
     ) -> None:
-        super().__init__(stages, microbatches, loss_fn=loss)
+        super().__init__(stages, microbatches, loss_fn=loss, scale_grads=False)
         self._rank_of = dict(enumerate(rank_of))
         rows = enumerate(csv.reader(table.splitlines()))
         self.pipeline_order = {rank: [_Action.from_str(cell) for cell in row] for rank, row in rows}

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.evaluation.solution import AnySolution, solution_of
-from partitioner.integrations.torch.graphs.node_operators import operator_devices
+from partitioner.integrations.torch.graphs.node_operators import forward_operators, operator_devices
 from partitioner.integrations.torch.installed import require_torch
 from partitioner.integrations.torch.pipelines.order import DeviceRun, device_runs
 from partitioner.workload.graph import Graph
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,7 @@ def stages_of(
     plan: AnySolution,
     *,
     kwargs: Mapping[str, Any] | None = None,
+    stage_of: Mapping[Any, int] | None = None,
 ) -> PipelineStages:
     """Return the stages of a plan: maximal runs of operators on one device.
 
@@ -71,6 +74,9 @@ def stages_of(
         The graph that :func:`partitioner.integrations.torch.graph_of` returned for the model.
     plan
         A plan for the graph, or the device of every node.
+    stage_of
+        The number of the stage of every forward node, for schedules in which a device has neighbouring
+        stages, such as those in a V; None for maximal runs.
 
     Raises
     ------
@@ -90,11 +96,12 @@ def stages_of(
 
     if not isinstance(args, tuple | list):
         raise OptionError(f"args = {shown(args)}: must be a tuple of arguments")
-    homes = operator_devices(graph, solution_of(plan))
+    solution = solution_of(plan)
+    homes = operator_devices(graph, solution)
     training = bool(graph.backward.any())
     program = program_of(model, tuple(args), kwargs or {}, training)
-    device_of = _devices(program, homes)
-    runs = device_runs(list(program.calls), program.before, device_of)
+    device_of = _of_calls(program, homes)
+    runs = device_runs(list(program.calls), program.before, device_of, _numbers(program, graph, stage_of))
     if training:
         flaws = [*_tied(program, device_of), *_loss_elsewhere(program, homes, runs)]
         if flaws:
@@ -102,19 +109,30 @@ def stages_of(
     return PipelineStages(cut(program, runs), program.form)
 
 
-def _devices(program: Any, homes: Mapping[str, str]) -> dict[str, str]:
-    """Return the device of each call, from those of the graph's operators."""
-    found: dict[str, str] = {}
+def _numbers(program: Any, graph: Graph, stage_of: Mapping[Any, int] | None) -> dict[str, int] | None:
+    """Return the number of the stage of each call."""
+    if stage_of is None:
+        return None
+    missing = [node for node in forward_operators(graph) if node not in stage_of]
+    if missing:
+        raise WorkloadError([Flaw(f"node {shown(missing[0])}", "", "", "has no number in stage_of")])
+    given = forward_operators(graph).items()
+    return _of_calls(program, {name: stage_of[node] for node, names in given for name in names})
+
+
+def _of_calls(program: Any, homes: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the value of each call, from those of operators; views have that of what they read."""
+    found: dict[str, Value] = {}
     flaws = []
     for name, node in program.calls.items():
         read = [found[one.name] for one in node.all_input_nodes if one.name in found]
-        device = homes.get(program.operator[name], read[0] if read else None)
-        if device is None:
+        value = homes.get(program.operator[name], read[0] if read else None)
+        if value is None:
             flaws.append(
                 Flaw(f"operator {name}", "", "", "is in no node of the graph: it is of another model")
             )
         else:
-            found[name] = device
+            found[name] = value
     if flaws:
         raise WorkloadError(flaws)
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
-from partitioner.integrations.torch.graphs.node_operators import node_operators, operator_devices
+from partitioner.integrations.torch.graphs.node_operators import forward_operators, operator_devices
 from partitioner.workload.graph import Graph
 
 
@@ -71,9 +71,5 @@ def require_operators(assignment: Assignment, operators: Iterable[str], bare: Co
 
 def _ranks(graph: Graph, solution: Solution) -> dict[str, int]:
     position = {node: i for i, node in enumerate(solution.execution_order or ())}
-    return {
-        name: position[node]
-        for node, names, backward in zip(graph.ids, node_operators(graph), graph.backward, strict=True)
-        if node in position and not backward
-        for name in names
-    }
+    given = forward_operators(graph).items()
+    return {name: position[node] for node, names in given if node in position for name in names}
