@@ -26,9 +26,11 @@ INPUTS = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "buff
 
 
 class Seen(NamedTuple):
-    """A graph of torch, the operator of each call, the kind and path of each placeholder, and its outputs.
+    """A graph of torch, the operator of each call, the kind and path of each placeholder, its results.
 
-    `tensors` has the parameters, buffers and constants of the model by the paths that `home` gives.
+    `tensors` has the parameters, buffers and constants of the model by the paths that `home` gives. Of a
+    joint graph, `gradients` and `updates` have the parameters and buffers whose gradients and new values
+    nodes are.
     """
 
     graph: Any
@@ -36,7 +38,8 @@ class Seen(NamedTuple):
     owner: Mapping[str, str]
     home: Mapping[str, tuple[str, str]]
     gradients: Mapping[str, str]
-    updates: frozenset[str]
+    updates: Mapping[str, str]
+    outputs: tuple[str, ...]
 
 
 def seen_and_captured(
@@ -62,7 +65,7 @@ def _captured(
     tensors = {**exported.constants, **dict(_named(model))}
     home = _inputs(exported)
     changed = changed_sources(exported.graph, {name for name, (kind, _) in home.items() if kind != "input"})
-    seen = Seen(exported.graph, tensors, owner, home, {}, frozenset())
+    seen = Seen(exported.graph, tensors, owner, home, {}, {}, ())
     if training:
         graph = joint_graph(exported, args, dict(kwargs))
         described_as = {node.name: described(node) for node in graph.find_nodes(op="placeholder")}
@@ -75,7 +78,7 @@ def _captured(
         operations=operations,
         sources=sources,
         gradients={name: first.get(path, path) for name, path in seen.gradients.items()},
-        updates=seen.updates,
+        updates=frozenset(seen.updates),
         changed=frozenset(first.get(path, path) for path in (home[node.name][1] for node in changed)),
         joined=tuple((owner[a], owner[b]) for a, b in (*joined(exported.graph), *readers_joined(changed))),
         modules=tuple(path for path, _ in model.named_modules(remove_duplicate=False) if path),

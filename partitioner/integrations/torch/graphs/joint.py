@@ -80,12 +80,14 @@ def described(node: Any) -> tuple[str, str]:
     return "gradient" if isinstance(what, TangentAOTInput) else "input", node.name
 
 
-def outputs_of(graph: Any) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the nodes that are gradients, with their parameters, and those that update buffers."""
+def outputs_of(graph: Any) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """Return the nodes that are gradients, those that are new values of buffers, and the model's outputs."""
     from torch._functorch._aot_autograd.descriptors import (
+        BufferAOTInput,
         GradAOTOutput,
         InputMutationAOTOutput,
         ParamAOTInput,
+        PlainAOTOutput,
     )
 
     node = graph.output_node()
@@ -99,5 +101,9 @@ def outputs_of(graph: Any) -> tuple[dict[str, str], frozenset[str]]:
         for value, what in pairs
         if isinstance(what, GradAOTOutput) and isinstance(what.grad_of, ParamAOTInput)
     }
-    updates = frozenset(value.name for value, what in pairs if isinstance(what, InputMutationAOTOutput))
-    return gradients, updates
+    updates = {
+        value.name: what.mutated_input.target
+        for value, what in pairs
+        if isinstance(what, InputMutationAOTOutput) and isinstance(what.mutated_input, BufferAOTInput)
+    }
+    return gradients, updates, tuple(value.name for value, what in pairs if isinstance(what, PlainAOTOutput))

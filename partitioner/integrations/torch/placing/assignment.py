@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from partitioner.base.errors import Flaw, WorkloadError
-from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
+from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.integrations.torch.graphs.node_operators import forward_operators, operator_devices
 from partitioner.workload.graph import Graph
 
@@ -19,13 +20,16 @@ class Assignment:
     ----------
     device
         The name of the device of each operator.
+    position
+        The position of each node in the plan's order of execution; empty if it has none.
     rank
-        The position of each operator's node in the plan's order of execution; empty if it has none.
+        The position of each operator's forward node in it.
     names
         The names of the plan's devices in their order, also of those that it does not use if they are known.
     """
 
     device: Mapping[str, str]
+    position: Mapping[Any, int]
     rank: Mapping[str, int]
     names: tuple[str, ...]
 
@@ -42,7 +46,10 @@ def assignment_of(graph: Graph, plan: AnySolution) -> Assignment:
     device = operator_devices(graph, solution)
     hardware = solution.hardware if isinstance(solution, PlanRecord) else None
     known = hardware.names if hardware is not None else sorted(set(device.values()))
-    return Assignment(device, _ranks(graph, solution), tuple(dict.fromkeys([*known, *device.values()])))
+    position = {node: i for i, node in enumerate(solution.execution_order or ())}
+    given = forward_operators(graph).items()
+    rank = {name: position[node] for node, names in given if node in position for name in names}
+    return Assignment(device, position, rank, tuple(dict.fromkeys([*known, *device.values()])))
 
 
 def require_operators(assignment: Assignment, operators: Iterable[str], bare: Collection[str]) -> None:
@@ -67,9 +74,3 @@ def require_operators(assignment: Assignment, operators: Iterable[str], bare: Co
     flaws = [Flaw(f"operator {name}", "", "", rule) for names, rule in lacking for name in sorted(names)]
     if flaws:
         raise WorkloadError(flaws)
-
-
-def _ranks(graph: Graph, solution: Solution) -> dict[str, int]:
-    position = {node: i for i, node in enumerate(solution.execution_order or ())}
-    given = forward_operators(graph).items()
-    return {name: position[node] for node, names in given if node in position for name in names}

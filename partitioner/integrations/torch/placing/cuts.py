@@ -96,7 +96,8 @@ class CopiedGraph:
         if key not in self._sent:
             after = state if state.op != "placeholder" else reader.graph.find_nodes(op="placeholder")[-1]
             with reader.graph.inserting_after(after):
-                self._sent[key] = reader.graph.call_function(moved, (read, self._devices[target]))
+                given = (read, self._devices[target], self._writes.may_follow(read))
+                self._sent[key] = reader.graph.call_function(moved, given)
             source = self._home.get(read, INPUT)
             kind = "constant" if read in self._constant and read.op == CALL else KINDS[read.op]
             nbytes = sum(nbytes_of(tensor, read.name) for tensor in tensors_of(read))

@@ -32,6 +32,11 @@ class Writes:
         between = [i for i in writers if own < i < end]
         return writers[max(between)] if between else read
 
+    def may_follow(self, read: Any) -> bool:
+        """Whether an operator may write into the memory of `read`, or a caller: inputs and outputs."""
+        shared = read.op == "placeholder" or any(one.op == "output" for one in read.users)
+        return shared or any(key in self._at for key in storage_keys(read))
+
     def written(self, node: Any) -> list[int]:
         """Return the pieces of memory that a node reads or returns and that some operator writes into."""
         touched = {key for one in (node, *node.all_input_nodes) for key in storage_keys(one)}
