@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -22,6 +23,15 @@ pytestmark = [pytest.mark.xdist_group("gloo"), pytest.mark.filterwarnings("ignor
 SECONDS = 120
 NAMES = ("gpt", "cnn", "unet", "experts", "constants")
 OPTIONS: dict[str, Any] = {"device": "H100", "bandwidth": 1e14, "training": True}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Sums over threads are added in another order: the plain model has one, as each process has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def loss_of(found: Any) -> Any:
