@@ -6,24 +6,31 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import torch
-
 from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.integrations.torch.graphs.exported import exported_program
 from partitioner.integrations.torch.graphs.flops import FlopCounts
 from partitioner.integrations.torch.graphs.joint import described, is_backward, joint_graph, outputs_of
 from partitioner.integrations.torch.graphs.operation import AtenOperation, Capture, Source
 from partitioner.integrations.torch.graphs.operations import operation_of, uncounted
-from partitioner.integrations.torch.graphs.owners import exported_owners, joined, joint_owners
+from partitioner.integrations.torch.graphs.owners import (
+    changed_sources,
+    exported_owners,
+    joined,
+    joint_owners,
+    readers_joined,
+)
 from partitioner.integrations.torch.graphs.scored import Scored, path_in_model
-from partitioner.integrations.torch.graphs.values import require_shapes, source_of, tensors_of
+from partitioner.integrations.torch.graphs.values import source_of, tensors_of
 
 INPUTS = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "buffer"}
 
 
 class Seen(NamedTuple):
-    """A graph of torch, the operator of each call, the kind and path of each placeholder, and its outputs.
+    """A graph of torch, the operator of each call, the kind and path of each placeholder, its results.
 
-    `tensors` has the parameters, buffers and constants of the model by the paths that `home` gives.
+    `tensors` has the parameters, buffers and constants of the model by the paths that `home` gives. Of a
+    joint graph, `gradients` and `updates` have the parameters and buffers whose gradients and new values
+    nodes are.
     """
 
     graph: Any
@@ -31,7 +38,8 @@ class Seen(NamedTuple):
     owner: Mapping[str, str]
     home: Mapping[str, tuple[str, str]]
     gradients: Mapping[str, str]
-    updates: frozenset[str]
+    updates: Mapping[str, str]
+    outputs: tuple[str, ...]
 
 
 def seen_and_captured(
@@ -52,15 +60,16 @@ def seen_and_captured(
 def _captured(
     model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool
 ) -> tuple[Seen, Capture]:
-    exported = torch.export.export(model, args, dict(kwargs), strict=False)
-    require_shapes(exported.graph)
+    exported = exported_program(model, args, kwargs, training)
     owner = exported_owners(exported.graph)
     tensors = {**exported.constants, **dict(_named(model))}
-    seen = Seen(exported.graph, tensors, owner, _inputs(exported), {}, frozenset())
+    home = _inputs(exported)
+    changed = changed_sources(exported.graph, {name for name, (kind, _) in home.items() if kind != "input"})
+    seen = Seen(exported.graph, tensors, owner, home, {}, {}, ())
     if training:
         graph = joint_graph(exported, args, dict(kwargs))
-        home = {node.name: described(node) for node in graph.find_nodes(op="placeholder")}
-        seen = Seen(graph, tensors, joint_owners(graph, owner), home, *outputs_of(graph))
+        described_as = {node.name: described(node) for node in graph.find_nodes(op="placeholder")}
+        seen = Seen(graph, tensors, joint_owners(graph, owner), described_as, *outputs_of(graph))
         _require_gradients(model, seen)
     first = _first_names(model)
     operations, silent = _operations(seen, training)
@@ -69,8 +78,9 @@ def _captured(
         operations=operations,
         sources=sources,
         gradients={name: first.get(path, path) for name, path in seen.gradients.items()},
-        updates=seen.updates,
-        joined=tuple((owner[a], owner[b]) for a, b in joined(exported.graph)),
+        updates=frozenset(seen.updates),
+        changed=frozenset(first.get(path, path) for path in (home[node.name][1] for node in changed)),
+        joined=tuple((owner[a], owner[b]) for a, b in (*joined(exported.graph), *readers_joined(changed))),
         modules=tuple(path for path, _ in model.named_modules(remove_duplicate=False) if path),
         notes=(*silent, *_unread(operations, sources)),
     )
@@ -146,5 +156,6 @@ def _without_prefix(capture: Capture) -> Capture:
             name: replace(source, path=path_in_model(source.path)) for name, source in capture.sources.items()
         },
         gradients={name: path_in_model(path) for name, path in capture.gradients.items()},
+        changed=frozenset(map(path_in_model, capture.changed)),
         modules=tuple(path for path in map(path_in_model, capture.modules) if path),
     )

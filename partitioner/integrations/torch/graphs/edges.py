@@ -83,8 +83,9 @@ def _kept(carried: Carried, groups: Sequence[OperationGroup], classes: Classes) 
 
 
 def _lasting(capture: Capture) -> set[str]:
-    """Return the operations and buffers that depend on no input, no parameter and no chance."""
-    found = {name for name, source in capture.sources.items() if source.kind == "buffer"}
+    """Return the operations and buffers that depend on no input, no parameter, no chance and no write."""
+    kept = {name: source for name, source in capture.sources.items() if source.path not in capture.changed}
+    found = {name for name, source in kept.items() if source.kind == "buffer"}
     for op in capture.operations:
         if not op.random and found.issuperset(op.reads):
             found.add(op.name)

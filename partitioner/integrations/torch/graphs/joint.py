@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -26,12 +27,23 @@ def joint_graph(exported: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     from torch.fx.traceback import preserve_node_meta
 
     module = exported.module()
+    _constants_as_buffers(module, exported.constants)
     for node in module.graph.nodes:
         node.meta["custom"] = {OPERATOR: node.name}
     pure = not writes(exported.graph)
     with contextlib.ExitStack() as stack, preserve_node_meta():
         joint = aot_export_joint_with_descriptors(stack, module, args, kwargs, disable_functionalization=pure)
         return joint.graph_module.graph
+
+
+def _constants_as_buffers(module: Any, constants: Mapping[str, Any]) -> None:
+    """Register the tensors that a module holds as plain attributes, which torch would not trace."""
+    for path, tensor in constants.items():
+        owner, _, name = path.rpartition(".")
+        inner = module.get_submodule(owner)
+        if isinstance(tensor, torch.Tensor) and name in vars(inner):
+            delattr(inner, name)
+            inner.register_buffer(name, tensor, persistent=False)
 
 
 def writes(graph: Any) -> bool:
@@ -68,12 +80,14 @@ def described(node: Any) -> tuple[str, str]:
     return "gradient" if isinstance(what, TangentAOTInput) else "input", node.name
 
 
-def outputs_of(graph: Any) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the nodes that are gradients, with their parameters, and those that update buffers."""
+def outputs_of(graph: Any) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """Return the nodes that are gradients, those that are new values of buffers, and the model's outputs."""
     from torch._functorch._aot_autograd.descriptors import (
+        BufferAOTInput,
         GradAOTOutput,
         InputMutationAOTOutput,
         ParamAOTInput,
+        PlainAOTOutput,
     )
 
     node = graph.output_node()
@@ -87,5 +101,9 @@ def outputs_of(graph: Any) -> tuple[dict[str, str], frozenset[str]]:
         for value, what in pairs
         if isinstance(what, GradAOTOutput) and isinstance(what.grad_of, ParamAOTInput)
     }
-    updates = frozenset(value.name for value, what in pairs if isinstance(what, InputMutationAOTOutput))
-    return gradients, updates
+    updates = {
+        value.name: what.mutated_input.target
+        for value, what in pairs
+        if isinstance(what, InputMutationAOTOutput) and isinstance(what.mutated_input, BufferAOTInput)
+    }
+    return gradients, updates, tuple(value.name for value, what in pairs if isinstance(what, PlainAOTOutput))

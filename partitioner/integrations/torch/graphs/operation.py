@@ -109,8 +109,11 @@ class Capture:
         For operations that return the gradient of a parameter, the parameter's path.
     updates
         The operations that return a new value of a buffer.
+    changed
+        The paths of the buffers and parameters that an operation writes into.
     joined
-        Pairs of operators that must share a device: one writes into memory of the other.
+        Pairs of operators that must share a device: one writes into memory that the other returns, or both
+        read a tensor of the model that some operator writes into.
     modules
         The paths of all modules.
     notes
@@ -121,6 +124,7 @@ class Capture:
     sources: Mapping[str, Source]
     gradients: Mapping[str, str]
     updates: frozenset[str]
+    changed: frozenset[str]
     joined: tuple[tuple[str, str], ...]
     modules: tuple[str, ...]
     notes: tuple[str, ...]

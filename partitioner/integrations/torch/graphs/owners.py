@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from partitioner.integrations.torch.graphs.joint import operator_of
@@ -48,6 +49,18 @@ def joined(graph: Any) -> list[tuple[str, str]]:
             pairs += [(node.name, before[key])] if key in before else []
             before[key] = node.name
     return pairs
+
+
+def changed_sources(graph: Any, held: Container[str]) -> list[Any]:
+    """Return the placeholders that a call writes into, of those whose names are `held`."""
+    written = {key for node in _calls(graph) for key in storages_written(node)}
+    sources = [node for node in graph.find_nodes(op="placeholder") if node.name in held]
+    return [node for node in sources if written & {*storage_keys(node)}]
+
+
+def readers_joined(sources: Iterable[Any]) -> list[tuple[str, str]]:
+    """Return pairs of the nodes that read each source, which must see what the others write into it."""
+    return [pair for node in sources for pair in pairwise(one.name for one in node.users if tensors_of(one))]
 
 
 def storages_written(node: Any) -> list[int]:

@@ -19,42 +19,32 @@ def cut(program: ExportedModel, runs: Sequence[DeviceRun]) -> tuple[StageModule,
     one. The last stage returns what the model returns.
     """
     carried = [_carried(program, runs, number) for number in range(1, len(runs))]
-    results = _nodes(program.result)
-    given = [[node.name for node in program.inputs], *carried]
-    returned = [*carried, [node.name for node in results]]
-    last = len(runs) - 1
+    given, returned = [program.inputs, *carried], [*carried, program.results]
     return tuple(
         StageModule(
             body=_body(program, run, given[i], returned[i]),
             index=i,
             device=run.device,
             operators=run.operators,
-            inputs=tuple(program.tensor[name] for name in given[i]),
-            outputs=tuple(program.tensor[name] for name in returned[i]),
-            single=i == last and program.single,
+            inputs=tuple(program.tensor[node.name] for node in given[i]),
+            outputs=tuple(program.tensor[node.name] for node in returned[i]),
         )
         for i, run in enumerate(runs)
     )
 
 
-def _carried(program: ExportedModel, runs: Sequence[DeviceRun], number: int) -> list[str]:
-    """Return the tensors that pass from before a stage to it or to a later one."""
+def _carried(program: ExportedModel, runs: Sequence[DeviceRun], number: int) -> list[Any]:
+    """Return the nodes of the tensors that pass from before a stage to it or to a later one."""
     early = {node.name for node in program.inputs} | {name for run in runs[:number] for name in run.operators}
     late = [name for run in runs[number:] for name in run.operators]
     read = [node for name in late for node in program.calls[name].all_input_nodes]
-    wanted = dict.fromkeys(node.name for node in (*read, *_nodes(program.result)))
-    return [name for name in wanted if name in early]
+    return [node for node in dict.fromkeys((*read, *program.results)) if node.name in early]
 
 
-def _nodes(result: Any) -> list[Any]:
-    """Return the nodes of what a program returns."""
-    return [one for one in torch.utils._pytree.tree_leaves(result) if isinstance(one, torch.fx.Node)]
-
-
-def _body(program: ExportedModel, run: DeviceRun, given: Sequence[str], returned: Sequence[str]) -> Any:
+def _body(program: ExportedModel, run: DeviceRun, given: Sequence[Any], returned: Sequence[Any]) -> Any:
     """Return a module with the calls of a run and the parameters that they read."""
     graph = torch.fx.Graph()
-    made = {name: graph.placeholder(name) for name in given}
+    made = {node.name: graph.placeholder(node.name) for node in given}
 
     def value(node: Any) -> Any:
         if node.name not in made and node.op == "get_attr":
@@ -63,5 +53,5 @@ def _body(program: ExportedModel, run: DeviceRun, given: Sequence[str], returned
 
     for name in run.operators:
         made[name] = graph.node_copy(program.calls[name], value)
-    graph.output(tuple(made[name] for name in returned))
+    graph.output(tuple(map(value, returned)))
     return torch.fx.GraphModule(program.module, graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -14,7 +15,10 @@ class DeviceRun(NamedTuple):
 
 
 def device_runs(
-    operators: Sequence[str], before: Mapping[str, Set[str]], device_of: Mapping[str, str]
+    operators: Sequence[str],
+    before: Mapping[str, Set[str]],
+    device_of: Mapping[str, str],
+    stage_of: Mapping[str, int] | None = None,
 ) -> list[DeviceRun]:
     """Return all operators in runs on one device each, in an order in which they may run.
 
@@ -30,26 +34,26 @@ def device_runs(
         The operators that each one waits for.
     device_of
         The device of each.
+    stage_of
+        Numbers of operators of which only equal ones share a run; None if all do.
 
     Examples
     --------
     >>> device_runs("abcd", {"c": {"a"}, "d": {"b"}}, {"a": "x", "b": "y", "c": "x", "d": "y"})
     [DeviceRun(device='x', operators=('a', 'c')), DeviceRun(device='y', operators=('b', 'd'))]
     """
+    home = {name: (device_of[name], (stage_of or {}).get(name, 0)) for name in operators}
     left, done = list(operators), set[str]()
     found = []
     while left:
-        options = [
-            DeviceRun(device, _runnable(left, done, before, device_of, device))
-            for device in dict.fromkeys(device_of[name] for name in left)
-        ]
-        missing = {
-            one.device: sum(device_of[name] == one.device for name in left) - len(one.operators)
-            for one in options
+        options = {
+            place: _runnable(left, done, before, home, place)
+            for place in dict.fromkeys(home[name] for name in left)
         }
-        best = min(options, key=lambda one: (missing[one.device] > 0, -len(one.operators)))
-        found.append(best)
-        done.update(best.operators)
+        waiting = Counter(home[name] for name in left)
+        best = min(options, key=lambda place: (waiting[place] > len(options[place]), -len(options[place])))
+        found.append(DeviceRun(best[0], options[best]))
+        done.update(options[best])
         left = [name for name in left if name not in done]
     return found
 
@@ -58,13 +62,13 @@ def _runnable(
     left: Sequence[str],
     done: Set[str],
     before: Mapping[str, Set[str]],
-    device_of: Mapping[str, str],
-    device: str,
+    home: Mapping[str, tuple[str, int]],
+    place: tuple[str, int],
 ) -> tuple[str, ...]:
-    """Return the operators that a device can run now without waiting for another one."""
+    """Return the operators that a place can run now without waiting for another one."""
     finished, found = set(done), []
     for name in left:
-        if device_of[name] == device and finished.issuperset(before.get(name, ())):
+        if home[name] == place and finished.issuperset(before.get(name, ())):
             finished.add(name)
             found.append(name)
     return tuple(found)

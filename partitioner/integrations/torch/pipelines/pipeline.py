@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from partitioner.base.errors import OptionError, shown
 from partitioner.integrations.torch.installed import check_version, require_torch
 from partitioner.integrations.torch.pipelines.stages import PipelineStages
 from partitioner.integrations.torch.pipelines.tables import csv_of_stages
+from partitioner.schedule.table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,9 @@ class PipelineRank:
     microbatches
         The number of microbatches of a batch.
     schedule
-        The name of a schedule of this package; None for ``"1f1b"`` with a loss and ``"inference"`` without.
-        For a free split they are those of its virtual stages.
+        The name of a schedule of this package, or a table of passes whose devices are those of the plan; None
+        for ``"1f1b"`` with a loss and ``"inference"`` without. Its stages are those of the pipeline: of a
+        free split several are on one device.
     loss
         What makes a scalar of the output and the target of a microbatch; gradients are those of the mean
         over the microbatches. None for inference.
@@ -65,7 +67,7 @@ class PipelineRank:
         self,
         stages: PipelineStages,
         microbatches: int,
-        schedule: str | None = None,
+        schedule: str | Table | None = None,
         loss: Callable[..., Any] | None = None,
         device: str = "cpu",
     ) -> None:
@@ -78,44 +80,68 @@ class PipelineRank:
         check_version(torch.__version__, "run_pipeline", "")
         from partitioner.integrations.torch.pipelines.runtime import TableSchedule, TimedStage
 
-        name = schedule or ("inference" if loss is None else "1f1b")
-        table = csv_of_stages(stages, name, microbatches)
+        chosen = schedule or ("inference" if loss is None else "1f1b")
+        table = csv_of_stages(stages, chosen, microbatches)
         if ("F" in table and "B" not in table and "I" not in table) != (loss is None):
             rule = "belongs to a schedule with a backward pass, and such a schedule needs one"
-            raise OptionError(f"loss with schedule = {name!r}: a loss {rule}")
+            raise OptionError(f"loss with schedule = {shown(chosen)}: a loss {rule}")
         rank = _own_rank(stages)
         where = torch.device(device)
         self.modules = stages.of_rank(rank)
         self._stages = [TimedStage(module, len(stages.modules), where) for module in self.modules]
-        self._trains = loss is not None
-        self._schedule = TableSchedule(self._stages, table, stages.rank_of, microbatches, loss)
+        self._form, self._microbatches, self._loss = stages.form, microbatches, loss
+        self._losses: list[Any] = []
+        score = None if loss is None else self._score
+        self._schedule = TableSchedule(self._stages, table, stages.rank_of, microbatches, score)
 
     def parameters(self) -> list[Any]:
         """Return the parameters of this rank's stages, each once, as an optimizer takes them."""
         return list({id(one): one for module in self.modules for one in module.parameters()}.values())
 
-    def step(self, batch: tuple[Any, ...], target: Any = None) -> PipelineStep:
-        """Run the schedule once; gradients are added to those of the model's parameters.
+    def _score(self, tensors: tuple[Any, ...], target: Any) -> Any:
+        """Return what a microbatch adds to the mean loss, and keep its loss.
+
+        torch can divide the gradients by the number of microbatches instead, but then also those of earlier
+        steps, which are accumulated.
+        """
+        assert self._loss is not None
+        found = self._loss(self._form.result(tensors), target)
+        self._losses.append(found.detach())
+        return found / self._microbatches
+
+    def step(
+        self, batch: tuple[Any, ...], target: Any = None, *, kwargs: Mapping[str, Any] | None = None
+    ) -> PipelineStep:
+        """Run the schedule once; gradients are added to those that the model's parameters have.
 
         Parameters
         ----------
-        batch
-            The arguments of the model for the whole batch, which is cut into microbatches along the first
-            dimension; only the rank of the first stage reads it.
+        batch, kwargs
+            The arguments of the model for the whole batch; only the rank of the first stage reads them.
+            Tensors are cut into microbatches along the first dimension, except those that have the shape of
+            one microbatch, which all of them get.
         target
             The target of the whole batch; only the rank of the last stage reads it.
+
+        Raises
+        ------
+        OptionError
+            On the rank of the first stage, if the arguments have another form than those of `stages_of`.
         """
         import torch
 
         for stage in self._stages:
             stage.passes.clear()
         first, last = (any(getattr(one, end) for one in self._stages) for end in ("is_first", "is_last"))
-        losses: list[Any] = []
-        given: dict[str, Any] = {"target": target, "losses": losses} if last and self._trains else {}
-        with torch.set_grad_enabled(self._trains):
-            output = self._schedule.step(*(batch if first else ()), return_outputs=not self._trains, **given)
+        self._losses.clear()
+        trains = self._loss is not None
+        given: dict[str, Any] = {"target": target} if last and trains else {}
+        calls = self._form.tensors(batch, kwargs or {}, self._microbatches) if first else []
+        with torch.set_grad_enabled(trains):
+            results = self._schedule.step(*calls, return_outputs=not trains, **given)
+        output = self._form.merged(results) if results is not None else None
         passes = sorted((one for stage in self._stages for one in stage.passes), key=lambda one: one.begin)
-        return PipelineStep(output, tuple(one.detach() for one in losses), tuple(passes))
+        return PipelineStep(output, tuple(self._losses), tuple(passes))
 
 
 def run_pipeline(
@@ -124,7 +150,8 @@ def run_pipeline(
     target: Any = None,
     *,
     microbatches: int,
-    schedule: str | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    schedule: str | Table | None = None,
     loss: Callable[..., Any] | None = None,
     device: str = "cpu",
 ) -> PipelineStep:
@@ -133,7 +160,7 @@ def run_pipeline(
     The arguments are those of :class:`PipelineRank` and its method ``step``; for more than one step, make one
     and call that.
     """
-    return PipelineRank(stages, microbatches, schedule, loss, device).step(batch, target)
+    return PipelineRank(stages, microbatches, schedule, loss, device).step(batch, target, kwargs=kwargs)
 
 
 def _own_rank(stages: PipelineStages) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import pickle
 import tempfile
@@ -114,7 +115,7 @@ def _reply(receiver: Connection) -> Reply:
     try:
         return Reply(*pickle.loads(receiver.recv_bytes()))
     except EOFError:
-        return Reply("ended without an answer", True)
+        return Reply("ended without an answer", True, math.inf)
 
 
 def _rank(work: Callable[[int], Any], rank: int, world: int, rendezvous: str, sender: Connection) -> None:
@@ -124,6 +125,7 @@ def _rank(work: Callable[[int], Any], rank: int, world: int, rendezvous: str, se
     torch.set_num_threads(1)
     try:
         with process_group(rank, world, rendezvous):
+            torch.distributed.barrier()  # a rank that left now would break the others' connections
             sender.send_bytes(_answer(work, rank))
     except BaseException:
         sender.send_bytes(_failure())

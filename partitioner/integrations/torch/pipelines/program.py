@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from partitioner.integrations.torch.graphs.exported import exported_program
 from partitioner.integrations.torch.graphs.owners import exported_owners, storage_keys, storages_written
+from partitioner.integrations.torch.pipelines.call_form import CallForm
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class ExportedModel:
     tensor
         For each call and input that makes one tensor, a tensor without data that says whether a gradient
         flows through it.
-    single
-        Whether the model returns one tensor; if not, its stages return all tensors of its result in a tuple.
+    form
+        What a call of the model takes and returns.
     """
 
     module: Any
@@ -39,22 +41,22 @@ class ExportedModel:
     operator: Mapping[str, str]
     before: Mapping[str, Set[str]]
     tensor: Mapping[str, Any]
-    single: bool
+    form: CallForm
 
     @property
     def inputs(self) -> list[Any]:
-        """The nodes of the model's inputs."""
-        return list(self.module.graph.find_nodes(op="placeholder"))
+        """The nodes of the tensors that the model takes."""
+        return [one for one in self.module.graph.find_nodes(op="placeholder") if one.name in self.tensor]
 
     @property
-    def result(self) -> Any:
-        """What the model returns: a node, or nodes in a list or tuple."""
-        return self.module.graph.output_node().args[0]
+    def results(self) -> list[Any]:
+        """The nodes of the tensors that the model returns."""
+        return [one for one in _returned(self.module.graph) if isinstance(one, torch.fx.Node)]
 
 
-def program_of(model: Any, args: tuple[Any, ...]) -> ExportedModel:
+def program_of(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool) -> ExportedModel:
     """Return the exported program of a model; nothing of it is run."""
-    exported = torch.export.export(model, args, strict=False)
+    exported = exported_program(model, args, kwargs, training)
     module = exported.module()
     owner = exported_owners(exported.graph)
     calls = {
@@ -62,14 +64,30 @@ def program_of(model: Any, args: tuple[Any, ...]) -> ExportedModel:
         for node in module.graph.nodes
         if node.op == "call_function" and (node.users or node.name in owner)
     }
+    ordered = {name: kwargs[name] for name in exported.call_spec.in_spec.child(1).context}
+    leaves = torch.utils._pytree.tree_leaves((args, ordered))
     return ExportedModel(
         module=module,
         calls=calls,
         operator={name: owner.get(name, name) for name in calls},
         before=_waits(calls, exported.graph),
-        tensor=_Shapes(module).of(args),
-        single=exported.call_spec.out_spec.is_leaf(),
+        tensor=_Shapes(module).of(leaves),
+        form=_form(exported.call_spec, leaves, _returned(module.graph)),
     )
+
+
+def _form(call: Any, leaves: Iterable[Any], returned: Iterable[Any]) -> CallForm:
+    results = (... if isinstance(one, torch.fx.Node) else one for one in returned)
+    return CallForm(call.in_spec, tuple(map(_without_data, leaves)), call.out_spec, tuple(results))
+
+
+def _without_data(value: Any) -> Any:
+    return torch.empty_like(value, device="meta") if isinstance(value, torch.Tensor) else value
+
+
+def _returned(graph: Any) -> list[Any]:
+    """Return what a graph returns: nodes and constants."""
+    return list(torch.utils._pytree.tree_leaves(graph.output_node().args[0]))
 
 
 def _waits(calls: Mapping[str, Any], graph: Any) -> dict[str, set[str]]:
@@ -95,12 +113,13 @@ def _waits(calls: Mapping[str, Any], graph: Any) -> dict[str, set[str]]:
 class _Shapes(torch.fx.Interpreter):  # type: ignore[misc]
     """Runs a program without data and keeps what each node makes."""
 
-    def of(self, args: tuple[Any, ...]) -> dict[str, Any]:
-        """Return a tensor of the device ``"meta"`` for each node that makes one."""
+    def of(self, leaves: Iterable[Any]) -> dict[str, Any]:
+        """Return a tensor of the device ``"meta"`` for each node that makes one, for a graph's inputs."""
         self.found: dict[str, Any] = {}
         self.known: dict[Any, Any] = {}
         with FakeTensorMode(allow_non_fake_inputs=True) as self.mode, torch.enable_grad():
-            self.run(*map(self.mode.from_tensor, args))
+            given = [self.mode.from_tensor(one) if isinstance(one, torch.Tensor) else one for one in leaves]
+            self.run(*given, enable_io_processing=False)
         return self.found
 
     def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:

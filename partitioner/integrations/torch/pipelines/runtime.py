@@ -20,13 +20,26 @@ from partitioner.integrations.torch.pipelines.stage_module import StageModule
 
 
 class PassTime(NamedTuple):
-    """A pass that a rank ran: stage, letter as in a table, microbatch, begin and end in seconds."""
+    """A pass that a rank ran; times are seconds of a clock of all processes.
+
+    Parameters
+    ----------
+    stage, direction, microbatch
+        As in a table.
+    begin, end
+        When it ran.
+    asked, arrived
+        From when until when the rank waited for its tensors right before it; both are `begin` for a pass that
+        waits for none of another rank.
+    """
 
     stage: int
     direction: str
     microbatch: int
     begin: float
     end: float
+    asked: float
+    arrived: float
 
 
 class TimedStage(PipelineStage):  # type: ignore[misc]
@@ -47,6 +60,7 @@ class TimedStage(PipelineStage):  # type: ignore[misc]
             module, module.index, stages, device, input_args=module.inputs, output_args=module.outputs
         )
         self.passes: list[PassTime] = []
+        self._wait: tuple[float, float] | None = None
         self._whole = module.whole_backward and not self.is_first
 
     def forward_one_chunk(self, fwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
@@ -69,16 +83,52 @@ class TimedStage(PipelineStage):  # type: ignore[misc]
         run = (lambda *_, **__: None) if self._whole else super().backward_weight_one_chunk
         return self._timed("W", bwd_chunk_id, run, *args, **kwargs)
 
+    def wait_for(self, works: list[Any]) -> None:
+        """Wait until the tensors of the next pass are there."""
+        asked = self._now()
+        for work in works:
+            work.wait()
+        self._wait = asked, self._now()
+
     def _timed(self, letter: str, microbatch: int, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         begin = self._now()
         found = run(microbatch, *args, **kwargs)
-        self.passes.append(PassTime(self.stage_index, letter, microbatch, begin, self._now()))
+        wait, self._wait = self._wait or (begin, begin), None
+        self.passes.append(PassTime(self.stage_index, letter, microbatch, begin, self._now(), *wait))
         return found
 
     def _now(self) -> float:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         return perf_counter()
+
+
+class Receive(NamedTuple):
+    """The receives of a pass, which torch waits for right before it."""
+
+    stage: TimedStage
+    works: list[Any]
+
+    def wait(self) -> None:
+        """Wait until the tensors are there."""
+        self.stage.wait_for(self.works)
+
+
+class Receives(dict[tuple[int, int], list[Receive]]):
+    """The receives of a rank that it has not waited for, by stage and microbatch; waiting is timed.
+
+    Parameters
+    ----------
+    stages
+        The stages of the rank.
+    """
+
+    def __init__(self, stages: Sequence[TimedStage]) -> None:
+        super().__init__()
+        self._stages = {stage.stage_index: stage for stage in stages}
+
+    def __setitem__(self, key: tuple[int, int], works: list[Any]) -> None:
+        super().__setitem__(key, [Receive(self._stages[key[0]], works)])
 
 
 class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
@@ -97,7 +147,7 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
     microbatches
         The number of microbatches.
     loss
-        What makes a scalar of the output and the target; None for inference.
+        What makes a scalar of the output and the target, whose gradients are added; None for inference.
     """
 
     def __init__(
@@ -108,7 +158,8 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
         microbatches: int,
         loss: Callable[..., Any] | None,
     ) -> None:
-        super().__init__(stages, microbatches, loss_fn=loss)
+        super().__init__(stages, microbatches, loss_fn=loss, scale_grads=False)
+        self.fwd_recv_ops, self.bwd_recv_ops = Receives(stages), Receives(stages)
         self._rank_of = dict(enumerate(rank_of))
         rows = enumerate(csv.reader(table.splitlines()))
         self.pipeline_order = {rank: [_Action.from_str(cell) for cell in row] for rank, row in rows}
@@ -120,6 +171,14 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
             stage_to_rank=self._rank_of.__getitem__,
             num_stages=len(rank_of),
         )
+
+    def _split_inputs(self, args: tuple[Any, ...], kwargs: Any = None) -> tuple[list[Any], list[Any]]:
+        """Return the arguments of each microbatch, which are given as such; none on ranks that take none."""
+        return list(args) or [()] * self._n_microbatches, [{}] * self._n_microbatches
+
+    def _merge_outputs(self, output_chunks: list[Any]) -> list[Any]:
+        """Return the outputs of each microbatch."""
+        return output_chunks
 
 
 def filled(row: Sequence[Any]) -> list[Any]:

@@ -48,8 +48,6 @@ class StageModule(nn.Module):  # type: ignore[misc]
     inputs, outputs
         Tensors without data that have the shapes and types of what it takes and returns, and say whether a
         gradient flows through them.
-    single
-        Whether it returns its only output without a tuple, as the last stage does if the model does.
     """
 
     def __init__(
@@ -60,19 +58,17 @@ class StageModule(nn.Module):  # type: ignore[misc]
         operators: tuple[str, ...],
         inputs: tuple[Any, ...],
         outputs: tuple[Any, ...],
-        single: bool,
     ) -> None:
         super().__init__()
         self.body = body
         self.index, self.device, self.operators = index, device, operators
-        self.inputs, self.outputs, self.single = inputs, outputs, single
+        self.inputs, self.outputs = inputs, outputs
         self.whole_backward = _is_whole(body.graph, inputs, outputs)
 
     def forward(self, *tensors: Any) -> Any:
         """Return the outputs: copies, that share no memory with what the stage keeps."""
         received = [_Received.apply(one) if one.requires_grad else one for one in tensors]
-        found = tuple(_Sent.apply(one) for one in self.body(*received))
-        return found[0] if self.single else found
+        return tuple(_Sent.apply(one) for one in self.body(*received))
 
 
 def _is_whole(graph: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> bool:

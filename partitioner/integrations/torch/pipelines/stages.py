@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.evaluation.solution import AnySolution, solution_of
-from partitioner.integrations.torch.graphs.node_operators import node_operators
+from partitioner.integrations.torch.graphs.node_operators import forward_operators, operator_devices
 from partitioner.integrations.torch.installed import require_torch
 from partitioner.integrations.torch.pipelines.order import DeviceRun, device_runs
 from partitioner.workload.graph import Graph
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +26,12 @@ class PipelineStages:
     modules
         The stages, each a ``torch.nn.Module`` with exactly the parameters that it reads, which are those of
         the model.
+    form
+        What a call of the model takes and returns.
     """
 
     modules: tuple[Any, ...]
+    form: Any
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -44,7 +49,15 @@ class PipelineStages:
         return [stage for stage, home in zip(self.modules, self.rank_of, strict=True) if home == rank]
 
 
-def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution) -> PipelineStages:
+def stages_of(
+    model: Any,
+    args: tuple[Any, ...],
+    graph: Graph,
+    plan: AnySolution,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    stage_of: Mapping[Any, int] | None = None,
+) -> PipelineStages:
     """Return the stages of a plan: maximal runs of operators on one device.
 
     The model is cut at any operator. A tensor that a later stage reads is carried through the stages between.
@@ -54,21 +67,26 @@ def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution
     ----------
     model
         The model that the graph was made of.
-    args
-        Arguments of a call of it: tensors, with the shapes of one microbatch.
+    args, kwargs
+        Arguments of a call of it, with the shapes of one microbatch. What is no tensor is part of the
+        stages: each call must have the same.
     graph
         The graph that :func:`partitioner.integrations.torch.graph_of` returned for the model.
     plan
         A plan for the graph, or the device of every node.
+    stage_of
+        The number of the stage of every forward node, for schedules in which a device has neighbouring
+        stages, such as those in a V; None for maximal runs.
 
     Raises
     ------
     WorkloadError
-        If an operator of the model is in no node of the graph; if the plan puts the loss on another device
-        than the last operators; if it has replicas; or, for a graph with a backward pass, if stages on
-        different devices read one parameter, naming their modules.
+        If an operator of the model is in no node of the graph; if the plan is of another graph, has replicas
+        or puts a colour class of the graph on several devices; or, for a graph with a backward pass, if it
+        puts the loss on another device than the last operators, or if stages on different devices read one
+        parameter, naming their modules.
     OptionError
-        If an argument is not a tensor.
+        If `args` is no tuple.
     BackendUnavailable
         If torch is not installed.
     """
@@ -76,54 +94,48 @@ def stages_of(model: Any, args: tuple[Any, ...], graph: Graph, plan: AnySolution
     from partitioner.integrations.torch.pipelines.cutting import cut
     from partitioner.integrations.torch.pipelines.program import program_of
 
-    _require_tensors(args)
+    if not isinstance(args, tuple | list):
+        raise OptionError(f"args = {shown(args)}: must be a tuple of arguments")
     solution = solution_of(plan)
-    if solution.replicas:
-        rule = "a pipeline runs each stage on one device"
-        raise WorkloadError([Flaw("plan", "replicas", shown(dict(solution.replicas)), rule)])
-    program = program_of(model, tuple(args))
-    device_of = _devices(program, graph, solution.placement)
-    runs = device_runs(list(program.calls), program.before, device_of)
-    if graph.backward.any():
-        flaws = [*_tied(program, device_of), *_loss_elsewhere(program, graph, solution.placement, runs)]
+    homes = operator_devices(graph, solution)
+    training = bool(graph.backward.any())
+    program = program_of(model, tuple(args), kwargs or {}, training)
+    device_of = _of_calls(program, homes)
+    runs = device_runs(list(program.calls), program.before, device_of, _numbers(program, graph, stage_of))
+    if training:
+        flaws = [*_tied(program, device_of), *_loss_elsewhere(program, homes, runs)]
         if flaws:
             raise WorkloadError(flaws)
-    return PipelineStages(cut(program, runs))
+    return PipelineStages(cut(program, runs), program.form)
 
 
-def _require_tensors(args: object) -> None:
-    import torch
+def _numbers(program: Any, graph: Graph, stage_of: Mapping[Any, int] | None) -> dict[str, int] | None:
+    """Return the number of the stage of each call."""
+    if stage_of is None:
+        return None
+    missing = [node for node in forward_operators(graph) if node not in stage_of]
+    if missing:
+        raise WorkloadError([Flaw(f"node {shown(missing[0])}", "", "", "has no number in stage_of")])
+    given = forward_operators(graph).items()
+    return _of_calls(program, {name: stage_of[node] for node, names in given for name in names})
 
-    if not isinstance(args, tuple | list) or not all(isinstance(one, torch.Tensor) for one in args):
-        raise OptionError(f"args = {shown(args)}: must be a tuple of tensors, which pipelines send")
 
-
-def _devices(program: Any, graph: Graph, placement: Mapping[Any, str]) -> dict[str, str]:
-    """Return the device of each call."""
-    home = _homes(graph, placement)
-    found: dict[str, str] = {}
+def _of_calls(program: Any, homes: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the value of each call, from those of operators; views have that of what they read."""
+    found: dict[str, Value] = {}
     flaws = []
     for name, node in program.calls.items():
         read = [found[one.name] for one in node.all_input_nodes if one.name in found]
-        device = home.get(program.operator[name], read[0] if read else None)
-        if device is None:
+        value = homes.get(program.operator[name], read[0] if read else None)
+        if value is None:
             flaws.append(
                 Flaw(f"operator {name}", "", "", "is in no node of the graph: it is of another model")
             )
         else:
-            found[name] = device
+            found[name] = value
     if flaws:
         raise WorkloadError(flaws)
     return found
-
-
-def _homes(graph: Graph, placement: Mapping[Any, str]) -> dict[str, str]:
-    """Return the device of every operator of a graph."""
-    operators = node_operators(graph)
-    missing = [node for node in graph.ids if node not in placement]
-    if missing:
-        raise WorkloadError([Flaw(f"node {shown(missing[0])}", "", "", "has no device in the plan")])
-    return {name: placement[node] for node, known in zip(graph.ids, operators, strict=True) for name in known}
 
 
 def _tied(program: Any, device_of: Mapping[str, str]) -> Iterator[Flaw]:
@@ -145,12 +157,10 @@ def _tied(program: Any, device_of: Mapping[str, str]) -> Iterator[Flaw]:
             yield Flaw(f"parameter {path}", "", where, "for training all that read it must be on one device")
 
 
-def _loss_elsewhere(
-    program: Any, graph: Graph, placement: Mapping[Any, str], runs: Sequence[DeviceRun]
-) -> Iterator[Flaw]:
+def _loss_elsewhere(program: Any, homes: Mapping[str, str], runs: Sequence[DeviceRun]) -> Iterator[Flaw]:
     """Yield a flaw for each operator of the graph that is not in the model and not on the last device."""
     known = set(program.operator.values())
-    for name, device in _homes(graph, placement).items():
+    for name, device in homes.items():
         if name not in known and device != runs[-1].device:
             rule = f"the loss must be with the last stage, on {runs[-1].device}"
             yield Flaw(f"operator {name}", "", f"is on {device}", rule)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.evaluation.placed import node_flaws
-from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
-from partitioner.integrations.torch.graphs.node_operators import node_operators
+from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
+from partitioner.integrations.torch.graphs.node_operators import forward_operators, operator_devices
 from partitioner.workload.graph import Graph
 
 
@@ -20,13 +20,16 @@ class Assignment:
     ----------
     device
         The name of the device of each operator.
+    position
+        The position of each node in the plan's order of execution; empty if it has none.
     rank
-        The position of each operator's node in the plan's order of execution; empty if it has none.
+        The position of each operator's forward node in it.
     names
         The names of the plan's devices in their order, also of those that it does not use if they are known.
     """
 
     device: Mapping[str, str]
+    position: Mapping[Any, int]
     rank: Mapping[str, int]
     names: tuple[str, ...]
 
@@ -37,20 +40,16 @@ def assignment_of(graph: Graph, plan: AnySolution) -> Assignment:
     Raises
     ------
     WorkloadError
-        If the plan is of another graph, has replicas, or puts the passes of an operator on different devices,
-        or if the graph does not name operators.
+        Those of `operator_devices`.
     """
     solution = solution_of(plan)
-    _check(graph, solution)
-    device: dict[str, str] = {}
-    for node, names in zip(graph.ids, node_operators(graph), strict=True):
-        for name in names:
-            if device.setdefault(name, solution.placement[node]) != solution.placement[node]:
-                rule = f"is on {solution.placement[node]}, but operator {name} runs forward on {device[name]}"
-                raise WorkloadError([Flaw(f"placement of node {shown(node)}", "", "", rule)])
+    device = operator_devices(graph, solution)
     hardware = solution.hardware if isinstance(solution, PlanRecord) else None
     known = hardware.names if hardware is not None else sorted(set(device.values()))
-    return Assignment(device, _ranks(graph, solution), tuple(dict.fromkeys([*known, *device.values()])))
+    position = {node: i for i, node in enumerate(solution.execution_order or ())}
+    given = forward_operators(graph).items()
+    rank = {name: position[node] for node, names in given if node in position for name in names}
+    return Assignment(device, position, rank, tuple(dict.fromkeys([*known, *device.values()])))
 
 
 def require_operators(assignment: Assignment, operators: Iterable[str], bare: Collection[str]) -> None:
@@ -75,23 +74,3 @@ def require_operators(assignment: Assignment, operators: Iterable[str], bare: Co
     flaws = [Flaw(f"operator {name}", "", "", rule) for names, rule in lacking for name in sorted(names)]
     if flaws:
         raise WorkloadError(flaws)
-
-
-def _check(graph: Graph, solution: Solution) -> None:
-    if isinstance(solution, PlanRecord) and solution.hardware is not None:
-        solution.check_graph(graph, solution.hardware, strict=False)
-    if flaws := node_flaws(graph, solution.placement):
-        raise WorkloadError(flaws)
-    if solution.replicas:
-        rule = "must be none: one copy of each operator runs"
-        raise WorkloadError([Flaw("replicas", "", shown(dict(solution.replicas)), rule)])
-
-
-def _ranks(graph: Graph, solution: Solution) -> dict[str, int]:
-    position = {node: i for i, node in enumerate(solution.execution_order or ())}
-    return {
-        name: position[node]
-        for node, names, backward in zip(graph.ids, node_operators(graph), graph.backward, strict=True)
-        if node in position and not backward
-        for name in names
-    }

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from partitioner.integrations.torch.graphs.owners import storage_keys, storages_written
 from partitioner.integrations.torch.graphs.values import nbytes_of, tensors_of
 from partitioner.integrations.torch.placing.transfers import arrived, moved
 from partitioner.integrations.torch.placing.writes import Writes
@@ -95,7 +96,8 @@ class CopiedGraph:
         if key not in self._sent:
             after = state if state.op != "placeholder" else reader.graph.find_nodes(op="placeholder")[-1]
             with reader.graph.inserting_after(after):
-                self._sent[key] = reader.graph.call_function(moved, (read, self._devices[target]))
+                given = (read, self._devices[target], self._writes.may_follow(read))
+                self._sent[key] = reader.graph.call_function(moved, given)
             source = self._home.get(read, INPUT)
             kind = "constant" if read in self._constant and read.op == CALL else KINDS[read.op]
             nbytes = sum(nbytes_of(tensor, read.name) for tensor in tensors_of(read))
@@ -105,11 +107,13 @@ class CopiedGraph:
 
 
 def _constants(graph: Any) -> set[Any]:
-    """Return the nodes that depend on no input, no parameter and no chance; buffers are among them."""
+    """Return the nodes that depend on no input, parameter, chance or write; buffers are among them."""
     found: set[Any] = set()
+    written = {key for node in graph.nodes for key in storages_written(node)}
     parameters = {path for path, _ in graph.owning_module.named_parameters(remove_duplicate=False)}
     for node in graph.nodes:
         held = node.op == "get_attr" and tensors_of(node) and node.target not in parameters
+        held = held and not written & {*storage_keys(node)}
         drawn = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if held or (node.op == CALL and not drawn and found.issuperset(node.all_input_nodes)):
             found.add(node)

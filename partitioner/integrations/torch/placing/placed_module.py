@@ -10,7 +10,7 @@ from partitioner.integrations.torch.placing.cuts import CopiedGraph
 from partitioner.integrations.torch.placing.homes import homes_of, settle
 from partitioner.integrations.torch.placing.order import reorder
 from partitioner.integrations.torch.placing.program import put_on, without_tensors
-from partitioner.integrations.torch.placing.writes import require_writes
+from partitioner.integrations.torch.placing.writes import require_inputs_kept
 
 Value = TypeVar("Value")
 
@@ -33,8 +33,7 @@ def placed_module(
     """
     require_operators(assignment, operator.values(), without_tensors(operator))
     device = _of_calls(operator, assignment.device)
-    by_operator = {name: device[node] for node, name in operator.items()}
-    require_writes(module.graph, {node.name: name for node, name in operator.items()}, by_operator)
+    require_inputs_kept(module.graph, {node.name: name for node, name in operator.items()})
     if assignment.rank:
         reorder(module.graph, _of_calls(operator, assignment.rank))
     home = homes_of(module, device)

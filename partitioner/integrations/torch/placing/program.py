@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from partitioner.integrations.torch.graphs.exported import exported_program
 from partitioner.integrations.torch.graphs.owners import exported_owners, storages_written
 from partitioner.integrations.torch.graphs.scored import Scored, path_in_model
-from partitioner.integrations.torch.graphs.values import require_shapes, tensors_of
+from partitioner.integrations.torch.graphs.values import tensors_of
 
 
 def program_of(
@@ -25,8 +26,8 @@ def program_of(
     Calls of operators that are not listed and whose results nothing reads are left out.
     """
     whole = model if loss is None else Scored(model, loss, len(args))
-    exported = torch.export.export(whole, (*args, *targets), dict(kwargs), strict=False)
-    require_shapes(exported.graph)
+    trained = any(one.requires_grad for one in model.parameters())
+    exported = exported_program(whole, (*args, *targets), kwargs, trained)
     owner = exported_owners(exported.graph)
     module = exported.module()
     for node in reversed(calls_of(module.graph)):

@@ -7,13 +7,21 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from partitioner.integrations.torch.placing.streams import copied_aside, wait_for_copy
+from partitioner.integrations.torch.placing.streams import copied_aside, stream_of, wait_for_copy
 
 
-def moved(tensor: Any, device: Any) -> Any:
-    """Return a copy of a tensor's numbers on a device, also if it is the tensor's own."""
+def moved(tensor: Any, device: Any, rewritten: bool = False) -> Any:
+    """Return a copy of a tensor's numbers on a device, also if it is the tensor's own.
+
+    Parameters
+    ----------
+    tensor, device
+        The tensor, and the device of torch.
+    rewritten
+        Whether something may write into the tensor later.
+    """
     if "cuda" in (tensor.device.type, device.type):
-        return copied_aside(tensor.detach(), device)
+        return copied_aside(tensor.detach(), device, rewritten)
     return tensor.detach().to(device, copy=True)
 
 
@@ -23,8 +31,8 @@ class Arrival(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, tensor: Any, data: Any) -> Any:
         """Return the copy once it has arrived."""
-        ctx.home = tensor.device
-        wait_for_copy(tensor.device, data)
+        ctx.home, ctx.stream = tensor.device, stream_of(tensor.device)  # autograd goes on there
+        wait_for_copy(tensor.device, data, stream_of(data.device))
         return data.view_as(data)
 
     @staticmethod
@@ -32,7 +40,7 @@ class Arrival(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, gradient: Any) -> Any:
         """Return the gradient on the tensor's device."""
         found = moved(gradient, ctx.home)
-        wait_for_copy(gradient.device, found)
+        wait_for_copy(gradient.device, found, ctx.stream)
         return found, None
 
 

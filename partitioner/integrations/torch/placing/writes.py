@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from partitioner.base.errors import Flaw, WorkloadError
-from partitioner.integrations.torch.graphs.owners import joined, storage_keys, storages_written
+from partitioner.integrations.torch.graphs.owners import storage_keys, storages_written
 
 
 class Writes:
@@ -32,36 +32,31 @@ class Writes:
         between = [i for i in writers if own < i < end]
         return writers[max(between)] if between else read
 
+    def may_follow(self, read: Any) -> bool:
+        """Whether an operator may write into the memory of `read`, or a caller: inputs and outputs."""
+        shared = read.op == "placeholder" or any(one.op == "output" for one in read.users)
+        return shared or any(key in self._at for key in storage_keys(read))
+
     def written(self, node: Any) -> list[int]:
         """Return the pieces of memory that a node reads or returns and that some operator writes into."""
         touched = {key for one in (node, *node.all_input_nodes) for key in storage_keys(one)}
         return [key for key in touched if key in self._at]
 
 
-def require_writes(graph: Any, owner: Mapping[str, str], device: Mapping[str, str]) -> None:
-    """Raise if an operator writes into an input, or into memory of an operator on another device.
+def require_inputs_kept(graph: Any, owner: Mapping[str, str]) -> None:
+    """Raise if an operator writes into an input, of which a device has only a copy.
 
     Raises
     ------
     WorkloadError
         Naming the operators.
     """
-    pairs = {(owner[a], owner[b]) for a, b in joined(graph)}
+    inputs = {key: node.name for node in graph.find_nodes(op="placeholder") for key in storage_keys(node)}
     flaws = [
-        Flaw(f"operator {a}", "", device[a], f"must be on {device[b]} with {b}: they write into one tensor")
-        for a, b in sorted(pairs)
-        if device[a] != device[b]
-    ]
-    flaws += [
-        Flaw(f"operator {owner[node.name]}", "", "", f"must not write into input {name} of the model")
-        for node, name in _written_inputs(graph)
+        Flaw(f"operator {owner[node.name]}", "", "", f"must not write into input {inputs[key]} of the model")
+        for node in graph.nodes
+        for key in storages_written(node)
+        if key in inputs
     ]
     if flaws:
         raise WorkloadError(flaws)
-
-
-def _written_inputs(graph: Any) -> Iterator[tuple[Any, str]]:
-    """Yield each call that writes into an input, of which a device has only a copy."""
-    inputs = {key: node.name for node in graph.find_nodes(op="placeholder") for key in storage_keys(node)}
-    for node in graph.nodes:
-        yield from ((node, inputs[key]) for key in storages_written(node) if key in inputs)

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from partitioner.integrations.torch.verification.foreign_load import MOST_FOREIGN
-from partitioner.schedule.timeline import Timeline
+from partitioner.schedule.timeline import PARTS, Timeline
+
+COMPUTE = PARTS.index("compute")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +27,8 @@ class MeasuredRun:
     batches
         The median time of a batch of each.
     timeline
-        The passes of a batch of the larger number, without transfers, in the form of a simulated schedule.
+        The passes of a batch of the larger number in the form of a simulated schedule. The part ``"in"`` of a
+        pass is the time in which its device waits for a tensor of another one; sends are not in it.
     memory
         For each device the bytes that it held at most: parameters, gradients, buffers, and what autograd
         kept for the backward pass. There is no optimizer, and memory inside operators is not counted.
@@ -47,8 +52,9 @@ class MeasuredRun:
     @property
     def busy(self) -> dict[str, float]:
         """For each device the time inside its passes for a sample."""
-        busy = self.timeline.busy / self.microbatches[1]
-        return dict(zip(self.timeline.devices, busy.tolist(), strict=True))
+        inside = (self.timeline.end - self.timeline.begin)[:, COMPUTE]
+        busy = np.bincount(self.timeline.table.row, inside, len(self.timeline.devices))
+        return dict(zip(self.timeline.devices, (busy / self.microbatches[1]).tolist(), strict=True))
 
     @property
     def bubble(self) -> dict[str, float]:

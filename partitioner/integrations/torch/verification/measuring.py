@@ -108,21 +108,21 @@ def _timeline(
         device: [f"{one.stage}{one.direction}{one.microbatch}" for one in row]
         for device, row in zip(devices, passes, strict=True)
     }
-    times = np.array([(one.begin, one.end) for row in passes for one in row]) * MS
-    times -= times.min()
+    times = np.array([(one.asked, one.arrived, one.begin, one.end) for row in passes for one in row]) * MS
+    times = np.maximum(times - times[:, 2].min(), 0.0)
     busy = [sum(one.end - one.begin for one in row) * MS for row in passes]
     table = Table.from_rows(rows)
     return Timeline(
         schedule=f"{name}, measured",
         table=table,
-        begin=times[:, [0, 0, 1, 1]],
-        end=times[:, [0, 1, 1, 1]],
+        begin=times[:, [0, 2, 3, 3]],
+        end=times[:, [1, 3, 3, 3]],
         memory=tuple(Memory(np.array([0.0]), np.array([held])) for held in memory),
         peak_memory=np.array(memory),
         memory_limit=np.full(len(devices), np.inf),
         in_flight=np.array([_in_flight(row) for row in passes]),
         bound=max(busy) / table.microbatches,
-        notes=("transfers are not shown: they run while a device waits or computes",),
+        notes=("a transfer is shown while its receiver waits for it; sends run beside what a device does",),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as distributed
+from torch.utils._pytree import tree_leaves, tree_map
 
 from partitioner.integrations.torch.pipelines.pipeline import PipelineRank
 from partitioner.integrations.torch.pipelines.stages import PipelineStages
@@ -65,7 +66,7 @@ def rank_times(
             passes = found.passes
     last, (args, target) = ranks[counts[-1]], _batch(sample, counts[-1])
     held = [*last.parameters(), *(one for each in last.modules for one in each.buffers())]
-    kept = KeptBytes(held, [*args, *(() if target is None else (target,))])
+    kept = KeptBytes(held, [one for one in tree_leaves((args, target)) if isinstance(one, torch.Tensor)])
     with kept.counting():
         last.step(args, target)
     grads = [one.grad for one in last.parameters() if one.grad is not None]
@@ -84,7 +85,12 @@ def _step(rank: PipelineRank, sample: Sample, count: int) -> tuple[Any, tuple[fl
 def _batch(sample: Sample, count: int) -> Sample:
     """Return a batch of equal microbatches."""
     target = None if sample.target is None else torch.cat([sample.target] * count)
-    return Sample(tuple(torch.cat([one] * count) for one in sample.args), target)
+    return Sample(tree_map(lambda one: _repeated(one, count), sample.args), target)
+
+
+def _repeated(value: Any, count: int) -> Any:
+    """Return a tensor of a microbatch for a batch; constants and tensors without a dimension stay."""
+    return torch.cat([value] * count) if isinstance(value, torch.Tensor) and value.ndim else value
 
 
 def _nbytes(tensors: list[Any]) -> int:

@@ -20,6 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 from partitioner.integrations.torch.graphs import joint  # noqa: E402
 from partitioner.integrations.torch.graphs.flops import _formulas  # noqa: E402
 from tests.integrations.torch.models import LARGER, MODELS, Chosen, Gpt, Grouped, Odd, made  # noqa: E402
+from tests.integrations.torch.placing.models import Constants  # noqa: E402
 
 PLACES = list(product(MODELS, GRANULARITIES))
 WAYS = list(product(MODELS, (False, True), GRANULARITIES))
@@ -310,6 +311,19 @@ def test_several_kinds_have_times_of_their_own() -> None:
     found = graph_of(model, args, device={"gpu": "H100", "cpu": "CPU"}, bandwidth=50e9)
     assert found.kinds == ("gpu", "cpu")
     assert (found.time[1] >= found.time[0]).all() and found.time[1].sum() > found.time[0].sum()
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_tensors_that_are_no_buffers_are_counted_as_if_they_were(training: bool) -> None:
+    """Attributes, lists of tensors and ``torch.tensor`` in the code; the model keeps its attributes."""
+    model, args = Constants().double(), (torch.randn(3, 4, dtype=torch.float64),)
+    found = graph_of(model, args, device="H100", bandwidth=50e9, training=training)
+    assert found.size.sum() == 8 * (4 + 4 + 4 + 4 + 1)
+    assert list(model.buffers()) == [] and type(model.scale) is torch.Tensor
+    sent = {(found.ids[u], found.ids[v]): c for (u, v), c in zip(found.edges, found.cost, strict=True)}
+    assert sent["mul_2", "add"] == 0 < sent["mul_1", "add"]
+    if training:
+        assert found.parts[3].sum() == saved_bytes(model, args)
 
 
 def test_the_model_is_left_as_it_is() -> None:

@@ -11,6 +11,7 @@ from torch import nn
 from partitioner import Graph
 from partitioner.integrations.torch import graph_of
 from tests.integrations.torch.models import made
+from tests.integrations.torch.placing.models import Constants
 
 
 class Recurrent(nn.Module):  # type: ignore[misc]
@@ -40,6 +41,28 @@ class Untied(nn.Module):  # type: ignore[misc]
         return self.c(hidden * scale).sum(-1), first
 
 
+class Masked(nn.Module):  # type: ignore[misc]
+    """Arguments in a dict and by name, constants, one mask for all samples; a dict as result."""
+
+    def __init__(self, width: int = 6) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(width, width), nn.Linear(width, width)
+        self.bias = nn.Parameter(torch.randn(width))
+
+    def forward(self, x: dict[str, Any], power: int, *, mask: Any, name: str, scale: Any = None) -> Any:
+        hidden = torch.tanh(self.a(x["first"]) * mask) ** power
+        found = self.b(hidden + x["second"]) * (1.0 if scale is None else scale)
+        return {"found": found, "parts": [hidden, self.bias], "mean": found.mean(), "name": name, "no": None}
+
+
+def masked() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Return this model in float64 and the arguments of a call for two samples."""
+    torch.manual_seed(0)
+    x = {key: torch.randn(2, 3, 6, dtype=torch.float64) for key in ("first", "second")}
+    kwargs = {"mask": torch.randn(3, 6, dtype=torch.float64), "name": "this", "scale": None}
+    return Masked().double(), (x, 2), kwargs
+
+
 def in_double(name: str) -> tuple[Any, tuple[Any, ...]]:
     """Return a model in float64 and the arguments of a call."""
     torch.manual_seed(0)
@@ -48,6 +71,8 @@ def in_double(name: str) -> tuple[Any, tuple[Any, ...]]:
         model, args = Recurrent(), (torch.randn(2, 4, 8),)
     elif name == "pair":
         model, args = Untied(), (torch.randn(2, 3, 6), torch.randn(2, 3, 6))
+    elif name == "constants":
+        model, args = Constants(), (torch.randn(2, 4),)
     else:
         model, args = made(name)
     return model.double(), tuple(one.double() if one.is_floating_point() else one for one in args)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from partitioner import BackendUnavailable, OptionError, PartitionerError
+from partitioner.schedule.table import Table
 
 torch = pytest.importorskip("torch", reason="pipelines need torch")
 pytest.importorskip("torch.distributed.pipelining", reason="pipelines need torch's pipelining")
 from partitioner.integrations.torch.pipelines.pipeline import PipelineRank, run_pipeline  # noqa: E402
 from partitioner.integrations.torch.pipelines.processes import in_processes  # noqa: E402
 from partitioner.integrations.torch.pipelines.stages import stages_of  # noqa: E402
+from partitioner.integrations.torch.pipelines.tables import table_of_stages  # noqa: E402
 from tests.integrations.torch.pipelines.models import captured, cut_at  # noqa: E402
 
 pytestmark = [pytest.mark.xdist_group("gloo"), pytest.mark.filterwarnings("ignore")]
@@ -42,11 +45,19 @@ def parts(batch: Sequence[Any]) -> list[tuple[Any, ...]]:
     return list(zip(*(one.chunk(MICROBATCHES) for one in batch), strict=True))
 
 
-def check_training(name: str, shares: Sequence[float], homes: Sequence[int], schedule: str) -> None:
+def numbered(graph: Any, shares: Sequence[float]) -> dict[Any, int]:
+    """The stage of each node: of its class, if that has several."""
+    found = cut_at(graph, shares, range(len(shares) + 1))
+    return {node: int(device.removeprefix("accelerator")) for node, device in found.items()}
+
+
+def check_training(name: str, shares: Sequence[float], homes: Sequence[int], schedule: str | Table) -> None:
     """Gradients and losses are those of the whole model, microbatch after microbatch."""
     model, args, graph = captured(name, training=True)
     model.eval()  # so that batch normalisation does not depend on which process saw a batch
-    stages = stages_of(model, args, graph, cut_at(graph, shares, homes))
+    placement = cut_at(graph, shares, homes)
+    stages = stages_of(model, args, graph, placement, stage_of=numbered(graph, shares))
+    assert len(stages.modules) == len(homes)
     batch = batch_for(args)
     with torch.no_grad():
         output = model(*batch)
@@ -123,6 +134,68 @@ def test_every_model_under_every_schedule(
     name: str, shares: Sequence[float], homes: Sequence[int], schedule: str
 ) -> None:
     check_training(name, shares, homes, schedule)
+
+
+def in_v(kind: str, ranks: int) -> Table:
+    """The order of a schedule of torch whose stages go to the last rank and back, as a table."""
+    schedules = pytest.importorskip("torch.distributed.pipelining.schedules")
+    form = SimpleNamespace(
+        pp_group_size=ranks, _n_microbatches=MICROBATCHES, num_stages=2 * ranks, n_local_stages=2
+    )
+    order = {
+        f"accelerator{rank}": getattr(schedules, kind)._calculate_single_rank_operations(form, rank)
+        for rank in range(ranks)
+    }
+    steps = {device: [one for one in row if one is not None] for device, row in order.items()}
+    return Table.from_rows(
+        {
+            device: [str(one) for step in row for one in step.sub_actions or (step,)]
+            for device, row in steps.items()
+        }
+    )
+
+
+ZBV, DUAL = (
+    "ScheduleZBVZeroBubble",
+    "ScheduleDualPipeV",
+)  # the second needs twice as many microbatches as ranks
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "kind"),
+    [
+        ("cnn", 2, ZBV),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (
+                ("unet", 2, ZBV),
+                ("experts", 3, ZBV),
+                ("lstm", 2, ZBV),
+                ("cnn", 2, DUAL),
+                ("unet", 2, DUAL),
+            )
+        ),
+    ],
+)
+def test_torchs_schedules_in_a_v_run_as_tables(name: str, ranks: int, kind: str) -> None:
+    """The first and the last stage are on one rank, and so are two neighbours on the last rank."""
+    homes = [*range(ranks), *reversed(range(ranks))]
+    shares = [(i + 1) / len(homes) for i in range(len(homes) - 1)]
+    check_training(name, shares, homes, in_v(kind, ranks))
+
+
+def test_a_table_of_other_stages_is_refused() -> None:
+    model, args, graph = captured("experts", training=False)
+    stages = stages_of(model, args, graph, cut_at(graph, (0.5,), (0, 1)))
+    rows = {"accelerator0": ["0F0", "0B0"], "accelerator1": ["1F0", "1B0"]}
+    assert table_of_stages(stages, Table.from_rows(rows), 1).rows() == rows
+    with pytest.raises(OptionError, match="microbatches = 3: must be 1, as in the schedule"):
+        table_of_stages(stages, Table.from_rows(rows), 3)
+    with pytest.raises(OptionError, match="schedule: stage 1 on accelerator1 is not in it"):
+        table_of_stages(stages, Table.from_rows({"accelerator0": ["0F0", "0B0"]}), 1)
+    rows["accelerator2"] = ["2F0", "2B0"]
+    with pytest.raises(OptionError, match="schedule: stage 2 on accelerator2 is no stage of the plan"):
+        table_of_stages(stages, Table.from_rows(rows), 1)
 
 
 @pytest.mark.slow

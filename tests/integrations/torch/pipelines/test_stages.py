@@ -10,11 +10,12 @@ import pytest
 from partitioner import OptionError, WorkloadError
 
 torch = pytest.importorskip("torch", reason="stages of torch's models need torch")
+from partitioner.integrations.torch import graph_of  # noqa: E402
 from partitioner.integrations.torch.pipelines.stages import stages_of  # noqa: E402
 from tests.integrations.torch.pipelines.models import captured, cut_at, of_one_colour  # noqa: E402
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("unet", "experts", "lstm")]
-NAMES = ["cnn", "pair", *SLOW]
+NAMES = ["cnn", "pair", "constants", *SLOW]
 
 
 def one_after_the_other(stages: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -101,7 +102,40 @@ def test_what_does_not_fit_is_refused() -> None:
     placement = cut_at(other, (), (0,))
     with pytest.raises(WorkloadError, match=r"operator lstm.*: is in no node of the graph"):
         stages_of(model, args, other, placement)
-    with pytest.raises(WorkloadError, match="has no device in the plan"):
+    with pytest.raises(WorkloadError, match="is not placed on any device"):
         stages_of(model, args, graph, {graph.ids[0]: "accelerator0"})
     with pytest.raises(OptionError, match="args"):
-        stages_of(model, (3,), graph, placement)
+        stages_of(model, 3, graph, cut_at(graph, (), (0,)))  # type: ignore[arg-type]
+
+
+def test_nodes_of_one_class_apart_are_refused() -> None:
+    """Passes of one operator, operators that write into one tensor, readers of a buffer that is updated."""
+    model, args, graph = captured("lstm", training=True)
+    apart = cut_at(graph, (), (0,)) | {"linear/backward": "accelerator1"}
+    message = (
+        "node 'linear/backward': accelerator1: must be on accelerator0 with node 'linear': they are passes of"
+    )
+    with pytest.raises(WorkloadError, match=message):
+        stages_of(model, args, graph, apart)
+    model, args, graph = captured("cnn", training=False)
+    apart = cut_at(graph, (), (0,)) | {"relu_": "accelerator1"}
+    with pytest.raises(WorkloadError, match="node 'relu_': accelerator1: must be on accelerator0 with node"):
+        stages_of(model, args, graph, apart)
+    model, args = Remembering(), (torch.ones(2, 4),)
+    graph = graph_of(model, args, device="CPU", dtype="float32", bandwidth=1e9)
+    apart = cut_at(graph, (), (0,)) | {graph.ids[-1]: "accelerator1"}
+    with pytest.raises(WorkloadError, match="or use memory that one of them writes into"):
+        stages_of(model, args, graph, apart)
+
+
+class Remembering(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """The mean of what it saw before, which it reads before it is updated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x: Any) -> Any:
+        found = x - self.mean
+        self.mean.add_(x.mean(0))
+        return found

@@ -86,6 +86,22 @@ class Rewritten(nn.Module):  # type: ignore[misc]
         )
 
 
+class Constants(nn.Module):  # type: ignore[misc]
+    """Tensors that are no buffers: attributes of modules, in a list, and in the code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.last.shift = torch.arange(4.0, dtype=torch.float64)
+        self.scale = torch.full((4,), 1.5, dtype=torch.float64)
+        self.weights = [torch.ones(4, dtype=torch.float64) / 3]
+
+    def forward(self, x: Any) -> Any:
+        found = self.first(x * self.scale) * torch.tensor([2.0, 1.0, 0.5, 3.0], dtype=x.dtype)
+        found = self.last(found + torch.tensor(3.0, dtype=x.dtype) * self.weights[0])
+        return (found + self.last.shift).sin() + self.scale
+
+
 class Keyed(nn.Module):  # type: ignore[misc]
     """Arguments by name, several outputs, and numbers drawn at random."""
 
@@ -103,6 +119,7 @@ FURTHER: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "translator": (Translator, lambda: torch.randint(0, 11, (2, 5))),
     "reread": (Reread, lambda: torch.randn(6, 5)),
     "rewritten": (Rewritten, lambda: torch.randn(3, 4)),
+    "constants": (Constants, lambda: torch.randn(3, 4)),
 }
 ALL = MODELS | FURTHER  # by name: a model, and what makes the argument of a call
 

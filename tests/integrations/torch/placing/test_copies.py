@@ -15,20 +15,17 @@ import pytest
 
 import partitioner as pt
 
-pytest.importorskip("torch", reason="placing torch's models needs torch")
-from partitioner.integrations.torch import place
-from tests.integrations.torch.placing.models import ALL, BANDWIDTH, doubled, graph, scattered
+torch = pytest.importorskip("torch", reason="placing torch's models needs torch")
+from partitioner.integrations.torch import graph_of, place  # noqa: E402
+from tests.integrations.torch.placing.models import ALL, BANDWIDTH, doubled, graph, scattered  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:The tensor attributes")
 COUNT = 3
 NAMES = [f"accelerator{i}" for i in range(COUNT)]
-WAYS = [
-    (name, training)
-    for name, training in product(ALL, (False, True))
-    if (name, training) != ("rewritten", True)
-]
+UNLIKE = ("rewritten", True)  # what it computes under no_grad is one operator, in the joint program several
+WAYS = [way for way in product(ALL, (False, True)) if way != UNLIKE]
 ONE_OUTPUT = ("cnn", "unet", "experts", "reread")  # no operator returns several tensors
-QUICK = [("experts", True), ("translator", False), ("rewritten", False)]
+QUICK = [("experts", True), ("translator", False), ("rewritten", False), ("constants", True)]
 
 
 def counted(found: pt.Graph, placement: dict[Any, str], unit: float) -> list[tuple[int, int]]:
@@ -76,6 +73,34 @@ def test_copies_are_those_that_the_evaluator_counts_for_many_placements(
     name: str, training: bool, seed: int
 ) -> None:
     check(name, training, seed)
+
+
+class Counting(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """A counter that each call raises; what is made of it is another tensor in each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(4))
+        self.register_buffer("scale", torch.ones(4))
+
+    def forward(self, x: Any) -> Any:
+        self.calls.add_(1)
+        return x * (self.calls * 3) + self.scale * 2
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_what_depends_on_an_updated_buffer_is_sent_for_every_sample(training: bool) -> None:
+    """What depends on other buffers alone is sent once, and counts nothing."""
+    model, args = Counting(), (torch.ones(2, 4, requires_grad=True),)
+    found = graph_of(model, args, device="H100", bandwidth=BANDWIDTH, training=training)
+    fixed = ("add_", "mul", "mul_2")  # which read the counter or the scale
+    placement = {node: f"accelerator{int(str(node).split('/')[0] not in fixed)}" for node in found.ids}
+    module = place(model, args, found, placement)
+    kinds = {one.tensor: (one.kind, one.nbytes) for one in module.copies if one.tensor != "x"}
+    assert kinds == {"mul": ("operator", 16), "mul_2": ("constant", 16)}
+    assert copied(module, lambda one: one.nbytes)[:2] == counted(found, placement, 1e3 / BANDWIDTH)[:2]
+    expected = [model(*args) for _ in range(3)]
+    assert all(torch.equal(module(*args), one) for one in expected)
 
 
 def test_one_device_copies_nothing_but_the_inputs() -> None:

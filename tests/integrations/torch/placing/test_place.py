@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from itertools import product
 from typing import Any
 
@@ -190,6 +191,20 @@ def test_a_placed_model_is_compiled(backend: str) -> None:
     module = placed("reread", scattered(graph("reread"), 3, 5))
     assert module.copies
     assert unlike("reread", module, torch.compile(module, backend=backend)) == []
+
+
+@pytest.mark.slow
+def test_a_placed_model_is_compiled_by_inductor() -> None:
+    """Fused kernels add in another order, so that the last digits may differ."""
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        pytest.skip("inductor needs a C++ compiler, and there is none on the path")
+    model, args = doubled("constants")
+    module = placed("constants", scattered(graph("constants"), 2, 5))
+    assert any(one.kind == "operator" for one in module.copies)
+    want, left = gradients(model, args)
+    output, found = gradients(module, args, torch.compile(module, backend="inductor"))
+    assert torch.allclose(output, want, rtol=1e-12, atol=1e-12)
+    assert all(torch.allclose(found[path], left[path], rtol=1e-12, atol=1e-12) for path in left)
 
 
 def test_copies_from_and_to_cuda() -> None:

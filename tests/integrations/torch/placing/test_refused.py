@@ -63,7 +63,7 @@ def test_operators_that_write_into_one_tensor_on_two_devices() -> None:
     apart = dict.fromkeys(found.ids, "accelerator0") | {"relu_": "accelerator1"}
     refused(
         WorkloadError,
-        "operator relu_: accelerator1: must be on accelerator0 with batch_norm: they write into one tensor",
+        "node 'relu_': accelerator1: must be on accelerator0 with node 'batch_norm'",
         apart,
         name="cnn",
         graph=found,
@@ -85,7 +85,9 @@ def test_operators_that_write_into_an_input() -> None:
 def test_passes_of_an_operator_on_two_devices() -> None:
     found = graph("experts", training=True)
     apart = dict.fromkeys(found.ids, "accelerator0") | {"linear/backward": "accelerator1"}
-    message = "node 'linear/backward': is on accelerator1, but operator linear runs forward on accelerator0"
+    message = (
+        "node 'linear/backward': accelerator1: must be on accelerator0 with node 'linear': they are passes of"
+    )
     refused(WorkloadError, message, apart, graph=found)
 
 

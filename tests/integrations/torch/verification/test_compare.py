@@ -130,6 +130,20 @@ def test_a_run_has_the_predicted_passes_and_memory(schedule: str, homes: tuple[i
     assert run.batches[1] > 0
     assert all(0 < time <= run.batches[1] for time in run.busy.values())
     assert "process" in chrome_trace({"measured": run.timeline})
+    check_waits(run, homes)
+
+
+def check_waits(run: MeasuredRun, homes: tuple[int, ...]) -> None:
+    """A pass is waited for if the stage before it, or for a backward pass behind it, is on another rank."""
+    table, asked, arrived = run.timeline.table, run.timeline.begin[:, 0], run.timeline.end[:, 0]
+    assert (asked <= arrived).all() and (arrived <= run.timeline.begin[:, 1]).all()
+    for k, (stage, forward) in enumerate(zip(table.stage.tolist(), table.direction == 0, strict=True)):
+        source = stage - 1 if forward else stage + 1
+        inner = 0 <= source < len(homes) and homes[source] != homes[stage]
+        assert inner or asked[k] == arrived[k] == run.timeline.begin[k, 1]
+    assert (asked < arrived).any()
+    waits = [one for one in json.loads(chrome_trace(run.timeline))["traceEvents"] if one.get("cat") == "in"]
+    assert len(waits) == (asked < arrived).sum()
 
 
 def test_the_command_runs_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

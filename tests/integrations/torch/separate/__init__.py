@@ -1,0 +1,1 @@
+"""Tests of training steps with a process for each device."""
