@@ -82,8 +82,12 @@ class Request:
         if conflict:
             raise InfeasibleError(conflict)
 
-    def problem(self) -> Problem:
-        """Return the problem for the method: the fitted graph, contracted as far as an optimum is kept."""
+    def problem(self, apart: bool = False) -> Problem:
+        """Return the problem for the method: the fitted graph, contracted as far as an optimum is kept.
+
+        With `apart` nodes that cost nothing are not merged, see
+        :class:`partitioner.problem.contract.Goal`.
+        """
         devices, options, demands = self.workload.devices, self.options, self.demands
         extended = "replicas" in self.info.features or bool(options.regime.features(devices))
         goal = Goal(
@@ -96,6 +100,7 @@ class Request:
             subgraphs=min(options["subgraphs_per_accelerator"], len(self.workload.graph)),
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
+            apart=apart,
         )
         return self.objective.contract(self.fitted, devices, goal)
 

@@ -12,7 +12,9 @@ import numpy as np
 from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, solution_of
-from partitioner.methods.method import ANY_DEVICES, Settings
+from partitioner.methods.bounds.fill_drain.search import fill_drain
+from partitioner.methods.expand import expand
+from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.first_plan import find_first_plan, lower_bound
 from partitioner.planning.objectives import BATCH, THROUGHPUT
@@ -22,6 +24,7 @@ from partitioner.planning.request import Request
 from partitioner.planning.run import find_plan
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from partitioner.results.plan import Plan
 from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
@@ -29,6 +32,7 @@ from partitioner.workload.graph import Graph
 
 MOST_MOVES = 400
 TOLERANCE = 1e-9
+PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans for batches are left out
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Ranking:
         return (self.options.regime.microbatches or 1) * lower_bound(problem)
 
     def candidates(self, given: dict[str, Any]) -> float:
-        """Simulate the best plans for throughput and batches, the latter with any number of stages.
+        """Simulate the best plans for throughput.
 
         Returns the lower bound of the makespan: a device whose load is l is busy for l a sample, so all
         microbatches take their number times the least largest load that a plan can have.
@@ -86,16 +90,42 @@ class Ranking:
                 self.take(first)
                 wide = first.statistics.get(ANY_DEVICES, first.bound)  # a warm start may use any devices
                 bound = regime.microbatches * min(wide, first.bound)
+        return bound
+
+    def fill_and_drain(self, request: Request) -> float:
+        """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
+
+        The bound is 0 if nothing is known of the schedule, or the ideals are too many.
+        """
+        for apart in (True, False):
+            problem = request.problem(apart)
+            if self.best is None or self.expired or not isinstance(problem, PipelineProblem):
+                break
+            search = fill_drain(self.graph, problem, self.settings, self.best.makespan, idle=not apart)
+            if search is not None:
+                for stages in search.narrow():
+                    outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")
+                    placement = expand(self.graph, self.devices, outcome)
+                    self.statistics["candidates"] += 1
+                    if placement and self._try(placement.device, placement.order, placement.replicas):
+                        search.value = self.best.makespan
+                self.statistics["steps"] = search.steps
+                return search.bound
+        return 0.0
+
+    def batches(self, given: dict[str, Any], bound: float) -> None:
+        """Simulate the best plans for batches with any number of stages, unless the best so far is proven."""
+        regime = self.options.regime
         counts: list[int | None] = [regime.constraints.stages]
         if regime.constraints.stages is None:
             counts += range(1, len(self.devices.names) + 1)
         for count in counts:
             limits = replace(regime.constraints, stages=count)
-            if not self.expired:
+            proven = self.best is not None and meets(bound, self.best.makespan, PROVEN)
+            if not self.expired and not proven:
                 requested = self._timed(given | {"constraints": limits})
                 with suppress(InfeasibleError, NoPlanFound):
                     self.take(find_plan(self.graph, self.devices, BATCH, **requested))
-        return bound
 
     def refine(self, problem: Problem) -> None:
         """Move single supernodes over the boundaries of stages as long as the makespan falls."""

@@ -129,6 +129,8 @@ def _search(ranking: Ranking, request: Request, given: dict[str, Any]) -> float:
             bound = ranking.first(request, problem)
         if not ranking.expired:
             bound = max(bound, ranking.candidates(given))
+            bound = max(bound, ranking.fill_and_drain(request))
+            ranking.batches(given, bound)
             ranking.refine(problem)
     return bound
 
