@@ -32,6 +32,7 @@ from partitioner.workload.graph import Graph
 
 MOST_MOVES = 400
 TOLERANCE = 1e-9
+MOST_COUNTS = 24  # of stages that are tried for batches
 PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans for batches are left out
 
 
@@ -118,14 +119,16 @@ class Ranking:
         regime = self.options.regime
         counts: list[int | None] = [regime.constraints.stages]
         if regime.constraints.stages is None:
-            counts += range(1, len(self.devices.names) + 1)
+            counts += _numbers_of_stages(len(self.devices.names))
         for count in counts:
-            limits = replace(regime.constraints, stages=count)
             proven = self.best is not None and meets(bound, self.best.makespan, PROVEN)
-            if not self.expired and not proven:
-                requested = self._timed(given | {"constraints": limits})
-                with suppress(InfeasibleError, NoPlanFound):
-                    self.take(find_plan(self.graph, self.devices, BATCH, **requested))
+            if proven or (self.settings.expired and (self.best is not None or count is not counts[0])):
+                return
+            limits = replace(regime.constraints, stages=count)
+            with suppress(InfeasibleError, NoPlanFound):
+                self.take(
+                    find_plan(self.graph, self.devices, BATCH, **self._timed(given | {"constraints": limits}))
+                )
 
     def refine(self, problem: Problem) -> None:
         """Move single supernodes over the boundaries of stages as long as the makespan falls."""
@@ -187,3 +190,10 @@ class Ranking:
         if self.settings.deadline is None:
             return given
         return given | {"time_limit": max(1e-3, self.settings.clock.left / 2)}
+
+
+def _numbers_of_stages(most: int) -> list[int]:
+    """Return the numbers of stages to try: all up to the most, or some of them where they are many."""
+    if most <= MOST_COUNTS:
+        return list(range(1, most + 1))
+    return sorted({round(number) for number in np.geomspace(1, most, MOST_COUNTS)})
