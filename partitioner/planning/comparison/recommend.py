@@ -164,7 +164,7 @@ def recommend(
 
 
 def _ranked(choices: list[Choice]) -> tuple[Choice, ...]:
-    """Return the choices, the fastest first; of those with as many copies under a schedule, the faster one."""
+    """Return the choices, the fastest first; of several with equal schedule and copies only that one."""
     ordered = sorted(choices, key=lambda one: (bool(one.against), one.makespan, one.full))
     kept: dict[tuple[str, str], Choice] = {}
     for one in ordered:
