@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partitioner import DeviceKind, Devices, Graph
+from partitioner import DeviceKind, Devices, Graph, Solution
 
 
 class Line(NamedTuple):
@@ -14,7 +14,7 @@ class Line(NamedTuple):
 
     graph: Graph
     devices: Devices
-    placement: dict[Any, str]
+    placement: dict[Any, str] | Solution
 
 
 def equal_stages(
@@ -24,6 +24,17 @@ def equal_stages(
     count = stages * chunks
     time = [forward] * count + [backward] * count * trains
     return _path(np.array(time), count, stages, cost=0.0)
+
+
+def vee_stages(devices: int, forward: float = 1.0, backward: float = 1.0) -> Line:
+    """As :func:`equal_stages`, with stages i and 2 p - 1 - i on device i of p."""
+    ranks = [*range(devices), *reversed(range(devices))]
+    graph, _, _ = equal_stages(2 * devices, forward=forward, backward=backward)
+    stage_of = {i: min(i, 4 * devices - 1 - i) for i in graph.ids}
+    placement = {i: f"gpu{ranks[stage]}" for i, stage in stage_of.items()}
+    order = tuple(f"gpu{rank}" for rank in ranks)
+    gpus = Devices((DeviceKind("gpu", devices),))
+    return Line(graph, gpus, Solution(placement, order=order, stage_of=stage_of))
 
 
 def random_line(rng: np.random.Generator, stages: int, trains: bool = True, **devices: Any) -> Line:
