@@ -14,7 +14,15 @@ class Line(NamedTuple):
 
     graph: Graph
     devices: Devices
-    placement: dict[Any, str] | Solution
+    placement: dict[Any, str]
+
+
+class VeeLine(NamedTuple):
+    """What `simulate` takes first, where devices have two stages."""
+
+    graph: Graph
+    devices: Devices
+    solution: Solution
 
 
 def equal_stages(
@@ -26,15 +34,15 @@ def equal_stages(
     return _path(np.array(time), count, stages, cost=0.0)
 
 
-def vee_stages(devices: int, forward: float = 1.0, backward: float = 1.0) -> Line:
+def vee_stages(devices: int, forward: float = 1.0, backward: float = 1.0) -> VeeLine:
     """As :func:`equal_stages`, with stages i and 2 p - 1 - i on device i of p."""
     ranks = [*range(devices), *reversed(range(devices))]
     graph, _, _ = equal_stages(2 * devices, forward=forward, backward=backward)
-    stage_of = {i: min(i, 4 * devices - 1 - i) for i in graph.ids}
-    placement = {i: f"gpu{ranks[stage]}" for i, stage in stage_of.items()}
+    stage_of: dict[Any, int] = {i: min(i, 4 * devices - 1 - i) for i in range(4 * devices)}
+    placement: dict[Any, str] = {i: f"gpu{ranks[stage]}" for i, stage in stage_of.items()}
     order = tuple(f"gpu{rank}" for rank in ranks)
     gpus = Devices((DeviceKind("gpu", devices),))
-    return Line(graph, gpus, Solution(placement, order=order, stage_of=stage_of))
+    return VeeLine(graph, gpus, Solution(placement, order=order, stage_of=stage_of))
 
 
 def random_line(rng: np.random.Generator, stages: int, trains: bool = True, **devices: Any) -> Line:

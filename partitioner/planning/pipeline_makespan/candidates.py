@@ -33,7 +33,10 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Simulated:
-    """A pipeline, its simulated makespan, the bubble of each device, and its evaluation."""
+    """A pipeline, its simulated makespan, the bubble of each device, and its evaluation.
+
+    `stage_of` has the stage of every node where devices have several.
+    """
 
     placement: Mapping[Any, str]
     order: tuple[str, ...]
@@ -41,6 +44,7 @@ class Simulated:
     makespan: float
     bubbles: Mapping[str, float]
     evaluation: Evaluation
+    stage_of: Mapping[Any, int] | None = None
 
 
 class Ranking:
