@@ -12,6 +12,7 @@ from partitioner.workload.constraints import Constraints, require_constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.in_flight import check_schedule
 from partitioner.workload.transfers import Transfers
+from partitioner.workload.virtual_stages.schedules import PLANNED
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Terms:
             raise OptionError(f"limited_cpus = {shown(cpus)}: must be True or False")
         if transfers is not None and not isinstance(transfers, Transfers):
             raise OptionError(f"transfers = {shown(transfers)}: must be a partitioner.Transfers, or None")
-        check_schedule("inference" if self.schedule is None else self.schedule, self.microbatches)
+        check_schedule("inference" if self.schedule is None else self.schedule, self.microbatches, PLANNED)
         require_constraints(self.constraints)
 
     @property
@@ -79,6 +80,7 @@ def check_terms(
     parts = {
         "replicas": solution.replicas or None,
         "order": solution.order,
+        "stage_of": solution.stage_of,
         "subgraphs": solution.subgraphs,
         "execution_order": solution.execution_order,
         "levels": devices.levels or None,

@@ -14,6 +14,7 @@ FEATURES = {
     "replicas": "replicas",
     "levels": "levels of devices",
     "schedule": "schedules",
+    "virtual stages": "schedules with several stages on a device",
     "limits": "limits on stages and pins to a device",
 }
 METHODS = Registry("method", "partitioner.methods", MethodInfo, (*PLANNERS, *PLACERS), reserved=("auto",))

@@ -43,6 +43,7 @@ def evaluate(
     split: str | None = None,
     transfers: Transfers | None = None,
     execution_order: Sequence[Any] | None = None,
+    stage_of: Mapping[Any, int] | None = None,
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
 
@@ -84,10 +85,12 @@ def evaluate(
         The devices of the placement in the order of the pipeline; None: as in :class:`Shape`.
     schedule
         How samples follow one another: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, see
-        :func:`partitioner.schedule.stash.stash`. It decides how many samples' activations and how many
-        versions of the parameters a stage holds. None: each part of the memory once.
+        :func:`partitioner.schedule.stash.stash`; or one with several stages on a device,
+        ``"interleaved_1f1b"``, ``"zb_h1"``, ``"zbv"`` or ``"dualpipev"``. It decides how many samples'
+        activations and how many versions of the parameters a stage holds. None: each part of the memory once.
     microbatches
-        Samples of a batch; needed for objective ``"batch"`` and schedule ``"gpipe"``.
+        Samples of a batch; needed for objective ``"batch"``, schedule ``"gpipe"`` and those with several
+        stages on a device.
     constraints
         What else is demanded of the placement.
     split
@@ -102,6 +105,9 @@ def evaluate(
         number starts one operator, again and again, so that operators that take no time end in between.
         That is Baechi's simulator but for operators that take no time or tie, whose order its event queue
         leaves to the history of the queue.
+    stage_of
+        The number, from 0, of the stage of every node, where devices have several stages; `order` then has
+        the device of every stage. None: each device has one stage.
 
     Raises
     ------
@@ -144,7 +150,7 @@ def evaluate(
     }
     parts = {
         **{"replicas": replicas, "order": order},
-        **{"subgraphs": subgraphs, "execution_order": execution_order},
+        **{"subgraphs": subgraphs, "execution_order": execution_order, "stage_of": stage_of},
     }
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     if isinstance(solution, PlanRecord):

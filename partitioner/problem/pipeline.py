@@ -72,7 +72,7 @@ class Pipeline:
         Shape (L, K): devices of each kind in a group of each level, the smallest groups first.
     slowdown
         Shape (L,): factor for the cost of a transfer out of such a group.
-    replicas, schedule, microbatches
+    replicas, schedule, microbatches, virtual_stages
         See :class:`partitioner.workload.pipeline_settings.Regime`.
     limits
         The user's limits.
@@ -93,6 +93,7 @@ class Pipeline:
     replicas: int = 1
     schedule: str | None = None
     microbatches: int | None = None
+    virtual_stages: int | None = None
     limits: PipelineLimits = field(default_factory=PipelineLimits)
 
     def merged(self, block: Ints, count: int) -> Pipeline:
@@ -130,7 +131,7 @@ class Extension:
     @property
     def rigid(self) -> bool:
         """Whether a stage counts for the limits even if it takes no time."""
-        return _limits(self.regime).rigid
+        return _limits(self.regime).rigid or self.regime.has_virtual_stages
 
     def needs_all(self, devices: Devices) -> bool:
         """Whether more devices than supernodes can be useful, or it matters which devices are used."""
@@ -151,9 +152,14 @@ class Extension:
         return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
 
     def most_held(self, graph: Graph, devices: Devices) -> float:
-        """Return the most memory that depends on the schedule, for a device that holds all nodes."""
+        """Return the most memory that depends on the schedule, for a device that holds all nodes.
+
+        It is infinity where devices have several stages, of which no device can hold all nodes.
+        """
         if self.regime.schedule is None:
             return 0.0
+        if self.regime.has_virtual_stages:
+            return np.inf
         behind = sum(kind.count for kind in devices.kinds)
         held, versions = stash(self.regime.schedule, behind, 1, self.regime.microbatches)
         parameters, _, _, activations, workspace = graph.parts
@@ -206,6 +212,7 @@ def _pipeline(
         replicas=regime.replicas,
         schedule=regime.schedule,
         microbatches=regime.microbatches,
+        virtual_stages=regime.virtual_stages,
         limits=_limits(regime),
     )
 

@@ -38,7 +38,10 @@ PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A pipeline, its simulated makespan, the bubble of each device, and its evaluation."""
+    """A pipeline, its simulated makespan, the bubble of each device, and its evaluation.
+
+    `stage_of` has the stage of every node where devices have several.
+    """
 
     placement: Mapping[Any, str]
     order: tuple[str, ...]
@@ -46,6 +49,7 @@ class Simulated:
     makespan: float
     bubbles: Mapping[str, float]
     evaluation: Evaluation
+    stage_of: Mapping[Any, int] | None = None
 
 
 class Ranking:
