@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from partitioner.evaluation.solution import Solution
 from partitioner.planning.comparison.copies import Spread, with_copies
 from partitioner.planning.comparison.ranked import bubble_share, fullest_device
 from partitioner.planning.comparison.recipes import Recipe
@@ -24,19 +23,24 @@ class Choice:
 
     Parameters
     ----------
-    schedule, spread
-        The schedule, and how many devices hold each stage.
+    recipe, spread
+        The kind of pipeline, and how many devices hold each stage.
     plan, timeline
         The plan for all devices, and its simulation; None if there is no plan.
     against
         Why it cannot be used, in words; empty if it can.
     """
 
-    schedule: str
+    recipe: Recipe
     spread: Spread
     plan: Plan | None = None
     timeline: Timeline | None = None
     against: str = ""
+
+    @property
+    def schedule(self) -> str:
+        """The schedule, and how many stages each device has where that is chosen."""
+        return self.recipe.title
 
     @property
     def makespan(self) -> float:
@@ -88,43 +92,56 @@ def simulated_choice(
 ) -> Choice:
     """Return the choice of a plan for the devices of one copy, simulated on all devices.
 
-    Every rule is checked once more, for all copies: by the evaluator and by the simulated memory.
+    The memory of every device is checked pass by pass, and for several copies all rules once more.
     """
-    graph, devices = workload.graph, workload.devices
-    solution = with_copies(plan, devices, spread.copies)
-    known: dict[str, Any] = {"replicas": solution.replicas or None, "order": solution.order}
-    known |= {"microbatches": microbatches}
+    violations: tuple[str, ...] = ()
+    if spread.copies > 1:
+        plan, violations = _copied(workload, recipe, spread, plan, microbatches, constraints)
+    timeline = simulate(workload.graph, workload.devices, plan, recipe.schedule, microbatches)
+    bound = min(plan.bound, timeline.makespan) if recipe.bounded else 0.0
+    found = replace(
+        plan,
+        value=timeline.makespan,
+        bound=bound,
+        status=plan.status if recipe.bounded and spread.copies == 1 else "feasible",
+        options={**plan.options, "schedule": recipe.schedule, "microbatches": microbatches},
+    )
+    return Choice(recipe, spread, found, timeline, _against(timeline, violations))
+
+
+def _copied(
+    workload: Workload,
+    recipe: Recipe,
+    spread: Spread,
+    plan: Plan,
+    microbatches: int,
+    constraints: Constraints,
+) -> tuple[Plan, tuple[str, ...]]:
+    """Return the plan for all copies, and the rules that it breaks."""
+    solution = with_copies(plan, workload.devices, spread.copies)
+    order = solution.order or ()
     evaluation = evaluate(
-        graph,
-        devices,
+        workload.graph,
+        workload.devices,
         solution.placement,
         constraints=constraints,
         split="chain",
         schedule=recipe.planned,
-        **known,
+        microbatches=microbatches,
+        replicas=solution.replicas or None,
+        order=order,
     )
-    timeline = simulate(graph, devices, solution.placement, recipe.schedule, **known)
-    whole = replace(
+    found = replace(
         plan,
-        value=timeline.makespan,
-        bound=min(plan.bound, timeline.makespan) if recipe.bounded else 0.0,
-        status=plan.status if recipe.bounded and spread.copies == 1 else "feasible",
         devices=evaluation.loads,
-        stages=solution.order or (),
+        stages=order,
         placement=solution.placement,
         replicas=solution.replicas,
-        hardware=devices,
+        hardware=workload.devices,
         workload_sha256=workload.sha256,
-        options={**plan.options, "schedule": recipe.schedule, "microbatches": microbatches},
-        by_stage=_by_stage(workload, solution, timeline, evaluation.loads),
+        by_stage=stage_loads(workload.graph, solution.placement, evaluation.loads, order, solution.replicas),
     )
-    return Choice(recipe.schedule, spread, whole, timeline, _against(timeline, evaluation.violations))
-
-
-def _by_stage(workload: Workload, solution: Solution, timeline: Timeline, loads: Any) -> Any:
-    bubbles = dict(zip(timeline.devices, timeline.bubble.tolist(), strict=True))
-    order = solution.order or ()
-    return stage_loads(workload.graph, solution.placement, loads, order, solution.replicas, bubbles)
+    return found, evaluation.violations
 
 
 def _against(timeline: Timeline, violations: tuple[str, ...]) -> str:

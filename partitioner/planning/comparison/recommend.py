@@ -16,7 +16,7 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, P
 from partitioner.base.interruption import StopEvent
 from partitioner.methods.method import Progress
 from partitioner.planning.comparison.choice import Choice, simulated_choice
-from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, spreads
+from partitioner.planning.comparison.copies import ALONE, Spread, devices_of_a_copy, spreads
 from partitioner.planning.comparison.recipes import RECIPES, Recipe
 from partitioner.planning.comparison.recommendation_table import recommendation_table
 from partitioner.planning.solve import solve
@@ -25,7 +25,7 @@ from partitioner.schedule.kinds.registry import kind_of
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.in_flight import samples_in_flight
+from partitioner.workload.in_flight import SCHEDULES, samples_in_flight
 from partitioner.workload.networkx_graph import from_networkx
 from partitioner.workload.workload import Workload
 
@@ -148,11 +148,15 @@ def recommend(
     recipes = _recipes(graph, schedules)
     started, constraints = time.perf_counter(), constraints or NONE
     workload, given = Workload(graph, devices), {"seed": seed, "on_progress": on_progress, "stop": stop}
-    plans: dict[tuple[str, Spread], Plan | str] = {}
-    wanted = list(product(spreads(devices, microbatches), recipes))
-    left, choices = {(recipe.planned, spread) for spread, recipe in wanted}, []
+    plans: dict[tuple[str, str, Spread], Plan | str] = {}
+    wanted = [
+        (spread, recipe)
+        for spread, recipe in product(spreads(devices, microbatches), recipes)
+        if recipe.replicable or spread == ALONE
+    ]
+    left, choices = {_key(spread, recipe) for spread, recipe in wanted}, []
     for spread, recipe in wanted:
-        key = recipe.planned, spread
+        key = _key(spread, recipe)
         if key not in plans:
             seconds = (time_limit - time.perf_counter() + started) / len(left - plans.keys())
             options = given | {"time_limit": max(seconds, LEAST_TIME), "constraints": constraints}
@@ -161,6 +165,11 @@ def recommend(
     return Recommendation(
         _ranked(choices), microbatches, time.perf_counter() - started, graph.extras.time_unit or ""
     )
+
+
+def _key(spread: Spread, recipe: Recipe) -> tuple[str, str, Spread]:
+    """Return what the plan of a recipe depends on."""
+    return recipe.planned, str(recipe.options), spread
 
 
 def _ranked(choices: list[Choice]) -> tuple[Choice, ...]:
@@ -184,7 +193,7 @@ def _recipes(graph: Graph, schedules: Sequence[str] | None) -> list[Recipe]:
     suited = [one for one in RECIPES if kind_of(one.schedule).trains in (None, trains)]
     if schedules is None:
         return suited
-    names = [one.schedule for one in suited]
+    names = list(dict.fromkeys(one.schedule for one in suited))
     for name in require_items("schedules", schedules):
         if name not in names:
             raise OptionError(f"schedules = {shown(name)}: must be {one_of(name, names)} for this graph")
@@ -212,7 +221,9 @@ def _planned(
 
 
 def _least_memory(graph: Graph, schedule: str, samples: int) -> float:
-    """Return the memory that all stages take together if each is the last one."""
+    """Return the memory that all stages take together if each is the last one; 0 if that is not known."""
+    if schedule not in SCHEDULES:
+        return 0.0
     held = samples_in_flight(schedule, 0, 1, samples)
     parameters, gradients, optimizer, activations, _ = graph.parts.sum(axis=1)
     fixed = graph.size.sum() + gradients + optimizer
@@ -229,8 +240,8 @@ def _simulated(
 ) -> Choice:
     """Return the choice of a plan; that there is none, or that its schedule refuses it, is a choice, too."""
     if isinstance(plan, str):
-        return Choice(recipe.schedule, spread, against=plan)
+        return Choice(recipe, spread, against=plan)
     try:
         return simulated_choice(workload, recipe, spread, plan, microbatches, constraints)
     except PartitionerError as error:
-        return Choice(recipe.schedule, spread, against=str(error))
+        return Choice(recipe, spread, against=str(error))
