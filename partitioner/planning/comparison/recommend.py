@@ -15,10 +15,10 @@ from partitioner.base.argument_types import MANY, is_count, require_items
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, PartitionerError, one_of, shown
 from partitioner.base.interruption import StopEvent
 from partitioner.methods.method import Progress
-from partitioner.planning.comparison.choice import Choice, simulated_choice
 from partitioner.planning.comparison.copies import ALONE, Spread, devices_of_a_copy, spreads
 from partitioner.planning.comparison.recipes import RECIPES, Recipe
 from partitioner.planning.comparison.recommendation_table import recommendation_table
+from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline, simulated_choice
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 from partitioner.schedule.kinds.registry import kind_of
@@ -41,7 +41,7 @@ class Recommendation:
     Parameters
     ----------
     choices
-        The pipelines, see :class:`partitioner.planning.comparison.choice.Choice`.
+        The pipelines, see :class:`partitioner.planning.comparison.recommended_pipeline.RecommendedPipeline`.
     microbatches
         How many samples a batch has.
     seconds
@@ -50,7 +50,7 @@ class Recommendation:
         The unit of times, empty if it is not known.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[RecommendedPipeline, ...]
     microbatches: int
     seconds: float
     time_unit: str = ""
@@ -61,14 +61,14 @@ class Recommendation:
         return f"<Recommendation: {len(self.choices)} pipelines, {best}{makespan}>"
 
     @property
-    def best(self) -> Choice | None:
+    def best(self) -> RecommendedPipeline | None:
         """The fastest pipeline that can be used; None if none can."""
         return self.choices[0] if self.choices and not self.choices[0].against else None
 
     @property
-    def trade(self) -> tuple[Choice, ...]:
+    def trade(self) -> tuple[RecommendedPipeline, ...]:
         """The pipelines that can be used for which no other one is as fast and needs less memory."""
-        found: list[Choice] = []
+        found: list[RecommendedPipeline] = []
         for one in self.choices:
             if not one.against and (not found or one.full < found[-1].full):
                 found.append(one)
@@ -172,10 +172,10 @@ def _key(spread: Spread, recipe: Recipe) -> tuple[str, str, Spread]:
     return recipe.planned, str(recipe.options), spread
 
 
-def _ranked(choices: list[Choice]) -> tuple[Choice, ...]:
+def _ranked(choices: list[RecommendedPipeline]) -> tuple[RecommendedPipeline, ...]:
     """Return the choices, the fastest first; of several with equal schedule and copies only that one."""
     ordered = sorted(choices, key=lambda one: (bool(one.against), one.makespan, one.full))
-    kept: dict[tuple[str, str], Choice] = {}
+    kept: dict[tuple[str, str], RecommendedPipeline] = {}
     for one in ordered:
         kept.setdefault((one.schedule, one.copies), one)
     return tuple(kept.values())
@@ -237,11 +237,11 @@ def _simulated(
     plan: Plan | str,
     microbatches: int,
     constraints: Constraints,
-) -> Choice:
+) -> RecommendedPipeline:
     """Return the choice of a plan; that there is none, or that its schedule refuses it, is a choice, too."""
     if isinstance(plan, str):
-        return Choice(recipe, spread, against=plan)
+        return RecommendedPipeline(recipe, spread, against=plan)
     try:
         return simulated_choice(workload, recipe, spread, plan, microbatches, constraints)
     except PartitionerError as error:
-        return Choice(recipe, spread, against=str(error))
+        return RecommendedPipeline(recipe, spread, against=str(error))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from partitioner.planning.comparison.choice import Choice
 from partitioner.planning.comparison.ranked import bubble_share, fullest_device
+from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline
 from partitioner.results.figures import amount, figure, gap_cell, samples_per_second
 from partitioner.results.tables import WIDE, bar, columns, figure_table, render
 from partitioner.results.timeline_table import memory_share
@@ -19,8 +19,8 @@ NO_BOUND = "gap -: no lower bound is known for this schedule"
 
 
 def recommendation_table(
-    choices: Sequence[Choice],
-    trade: Sequence[Choice],
+    choices: Sequence[RecommendedPipeline],
+    trade: Sequence[RecommendedPipeline],
     microbatches: int,
     seconds: float,
     time_unit: str,
@@ -45,7 +45,11 @@ def recommendation_table(
 
 
 def _head(
-    usable: Sequence[Choice], choices: Sequence[Choice], microbatches: int, seconds: float, time_unit: str
+    usable: Sequence[RecommendedPipeline],
+    choices: Sequence[RecommendedPipeline],
+    microbatches: int,
+    seconds: float,
+    time_unit: str,
 ) -> str:
     tried = f"{len(usable)} of {len(choices)} kinds of pipeline fit, {seconds:.3g} s"
     if not usable or usable[0].timeline is None:
@@ -59,7 +63,7 @@ def _head(
     )
 
 
-def _row(one: Choice, marked: bool, wide: bool) -> list[str]:
+def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
     timeline, plan = one.timeline, one.plan
     assert timeline is not None
     assert plan is not None
@@ -80,7 +84,7 @@ def _row(one: Choice, marked: bool, wide: bool) -> list[str]:
     ]
 
 
-def _reasons(unusable: Sequence[Choice]) -> list[str]:
+def _reasons(unusable: Sequence[RecommendedPipeline]) -> list[str]:
     """Return a line for each reason, with the pipelines that it is about."""
     about: dict[str, list[str]] = {}
     for one in unusable:

@@ -18,7 +18,7 @@ from partitioner.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class RecommendedPipeline:
     """A kind of pipeline, and the best plan of it that was found.
 
     Parameters
@@ -89,7 +89,7 @@ def simulated_choice(
     plan: Plan,
     microbatches: int,
     constraints: Constraints,
-) -> Choice:
+) -> RecommendedPipeline:
     """Return the choice of a plan for the devices of one copy, simulated on all devices.
 
     The memory of every device is checked pass by pass, and for several copies all rules once more.
@@ -106,7 +106,7 @@ def simulated_choice(
         status=plan.status if recipe.bounded and spread.copies == 1 else "feasible",
         options={**plan.options, "schedule": recipe.schedule, "microbatches": microbatches},
     )
-    return Choice(recipe, spread, found, timeline, _against(timeline, violations))
+    return RecommendedPipeline(recipe, spread, found, timeline, _against(timeline, violations))
 
 
 def _copied(
