@@ -24,6 +24,7 @@ from partitioner.methods.method import Progress
 from partitioner.methods.placing import Placer, Placing
 from partitioner.planning.certify import certify
 from partitioner.planning.comparison.methods import MethodComparison, compare_methods
+from partitioner.planning.comparison.recommend import Recommendation, recommend
 from partitioner.planning.comparison.schedules import Comparison, compare_schedules
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.solve import solve
@@ -70,6 +71,7 @@ __all__ = [
     "Placing",
     "Plan",
     "Progress",
+    "Recommendation",
     "Solution",
     "SplitPlan",
     "Transfers",
@@ -90,6 +92,7 @@ __all__ = [
     "load_placement",
     "load_plan",
     "load_timeline",
+    "recommend",
     "solve",
     "split_operations",
     "to_networkx",

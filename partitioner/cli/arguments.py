@@ -13,6 +13,7 @@ from partitioner.cli.export import EXPORT
 from partitioner.cli.option_arguments import argument_of
 from partitioner.cli.plot import PLOT
 from partitioner.cli.profile import MEASURE
+from partitioner.cli.recommend import RECOMMEND
 from partitioner.cli.shared_arguments import (
     FORMAT,
     OF_PLAN,
@@ -116,6 +117,9 @@ def _commands() -> dict[str, _Words]:
         "simulate": _Words("run a schedule with the times of a plan", "WORKLOAD PLAN", SIMULATE),
         "compare": _Words(
             "run all methods on a workload and rank their plans", "WORKLOAD", compare_sections()
+        ),
+        "recommend": _Words(
+            "plan pipelines under all schedules and rank them", "WORKLOAD --microbatches N", RECOMMEND
         ),
         "export": _Words("write a plan for another tool", "WORKLOAD PLAN --to NAME", EXPORT),
         "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),

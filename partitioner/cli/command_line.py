@@ -19,6 +19,7 @@ from partitioner.cli.methods import list_methods
 from partitioner.cli.plot import run_plot
 from partitioner.cli.profile import measure_model
 from partitioner.cli.progress import ProgressLine
+from partitioner.cli.recommend import recommend_pipelines
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.solve_arguments import solve_options
 from partitioner.cli.verify import verify_plan
@@ -141,6 +142,7 @@ COMMANDS: dict[str, Command] = {
     "evaluate": _evaluate,
     "simulate": simulate_plan,
     "compare": compare_all,
+    "recommend": recommend_pipelines,
     "plot": run_plot,
     "export": export_plan,
     "methods": list_methods,

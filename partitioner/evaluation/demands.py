@@ -23,6 +23,7 @@ def demand_violations(
     replicas: Replicas,
     chain: bool,
     order: Sequence[int] | None = None,
+    staged: Placed | None = None,
 ) -> tuple[str, ...]:
     """Return a message for every broken constraint.
 
@@ -34,6 +35,9 @@ def demand_violations(
         Whether the split is a chain.
     order
         The stages in the user's order; None if there is none.
+    staged
+        The placement with stages in place of devices, which `order` then refers to; None if each device has
+        one stage.
 
     Raises
     ------
@@ -42,12 +46,13 @@ def demand_violations(
     """
     demands = demands_of(placed.graph, placed.devices, constraints)
     found = _kinds(placed, demands) + _pins(placed, demands, replicas) + _together(placed, demands)
-    found += _stages(placed, constraints) + _idle(placed, replicas) * constraints.use_all_devices
+    stages = placed if staged is None else staged
+    found += _stages(stages, constraints) + _idle(placed, replicas) * constraints.use_all_devices
     found += _copies(placed, replicas) * constraints.no_replicas
     if constraints.neighbours_only:
-        found += _distant(_exchanging(placed, constraints), chain, order)
+        found += _distant(_exchanging(stages, constraints), chain, order)
     if chain:
-        found += _out_of_order(placed, demands.sequence, order)
+        found += _out_of_order(stages, demands.sequence, order)
     return tuple(found)
 
 

@@ -35,15 +35,23 @@ def read_solution(
 
 
 def completed(
-    found: Evaluation, placed: Placed, copies: Replicas, ordered: tuple[int, ...] | None, terms: Terms
+    found: Evaluation,
+    placed: Placed,
+    copies: Replicas,
+    ordered: tuple[int, ...] | None,
+    terms: Terms,
+    staged: Placed | None = None,
 ) -> Evaluation:
-    """Return the evaluation with a message for each broken constraint, and with notes on replicas."""
+    """Return the evaluation with a message for each broken constraint, and with notes on replicas.
+
+    `staged` is as in :func:`partitioner.evaluation.demands.demand_violations`.
+    """
     found = replace(found, notes=found.notes + notes_on_replicas(placed, copies))
     constraints = terms.constraints
     if constraints is None or constraints.empty:
         return found
     chain = found.shape.is_chain and (terms.split is None or is_ordered(terms.split))
-    broken = demand_violations(placed, constraints, copies, chain, ordered)
+    broken = demand_violations(placed, constraints, copies, chain, ordered, staged)
     return replace(found, violations=found.violations + broken)
 
 

@@ -31,6 +31,9 @@ class Solution:
         For latency: the index, from 0, of the subgraph of each node of an accelerator; None if not given.
     execution_order
         For makespans: all node ids; every device runs its nodes in this order. None if it is not given.
+    stage_of
+        For pipelines with several stages on a device: the number, from 0, of the stage of every node; `order`
+        then has the device of every stage. None if every device has one stage.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class Solution:
     order: tuple[str, ...] | None = None
     subgraphs: Mapping[NodeId, int] | None = None
     execution_order: tuple[NodeId, ...] | None = None
+    stage_of: Mapping[NodeId, int] | None = None
 
     def __post_init__(self) -> None:
         found = self.replicas

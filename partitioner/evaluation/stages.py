@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.frame import completed, device_loads, read_solution
 from partitioner.evaluation.notes import (
     notes_on_cache,
@@ -17,24 +16,31 @@ from partitioner.evaluation.notes import (
 from partitioner.evaluation.order import in_order, order_violations
 from partitioner.evaluation.pipeline import PlacedPipeline, batch_time, costs_of, memory_of
 from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.plain import plain_evaluation
 from partitioner.evaluation.replicas import Replicas
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import placement_shape
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.terms import Terms
 from partitioner.evaluation.violations import violations_of
+from partitioner.evaluation.virtual_stages import evaluate_virtual_stages
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 
 def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
     """Return the largest load over the devices, forward and backward together."""
+    if terms.schedule in VIRTUAL or solution.stage_of is not None:
+        return evaluate_virtual_stages(graph, devices, solution, terms)
     piped = (
         bool(terms.schedule or solution.replicas or devices.levels or devices.groups)
         or solution.order is not None
     )
     placed, copies, ordered = read_solution(graph, devices, solution)
-    found = _pipeline(placed, copies, ordered, terms, False) if piped else _plain(placed, by_pass=False)
+    found = (
+        _pipeline(placed, copies, ordered, terms, False) if piped else plain_evaluation(placed, by_pass=False)
+    )
     notes = (
         *notes_on_memory(graph, terms.schedule),
         *notes_on_cache(graph),
@@ -47,7 +53,7 @@ def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, term
 def evaluate_gpipe(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
     """Return the largest forward load plus the largest backward load (paper, Appendix D)."""
     placed, copies, ordered = read_solution(graph, devices, solution)
-    return completed(_plain(placed, by_pass=True), placed, copies, ordered, terms)
+    return completed(plain_evaluation(placed, by_pass=True), placed, copies, ordered, terms)
 
 
 def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
@@ -56,18 +62,6 @@ def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Te
     found = _pipeline(placed, copies, ordered, terms, True)
     notes = (*notes_on_memory(graph, terms.schedule), *notes_on_cache(graph), *notes_on_levels(devices))
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)
-
-
-def _plain(placed: Placed, by_pass: bool) -> Evaluation:
-    communication = placed.devices.communication
-    compute = compute_times(placed)
-    into, out = transfer_times(placed)
-    load = loads_of(communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
-    of_pass = loads_of(communication, compute, into, out)
-    value = of_pass.max(axis=1).sum() if by_pass else load.max()
-    loads = device_loads(placed, load, compute, into, out)
-    shape = placement_shape(placed.graph, placed.device, placed.names)
-    return Evaluation("gpipe" if by_pass else "throughput", float(value), loads, violations_of(placed), shape)
 
 
 def _pipeline(

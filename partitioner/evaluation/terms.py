@@ -13,6 +13,7 @@ from partitioner.workload.constraints import Constraints, require_constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.in_flight import check_schedule
 from partitioner.workload.transfers import Transfers
+from partitioner.workload.virtual_stages.schedules import PLANNED
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Terms:
         if transfers is not None and not isinstance(transfers, Transfers):
             raise OptionError(f"transfers = {shown(transfers)}: must be a partitioner.Transfers, or None")
         check_longest(self.max_time_per_sample)
-        check_schedule("inference" if self.schedule is None else self.schedule, self.microbatches)
+        check_schedule("inference" if self.schedule is None else self.schedule, self.microbatches, PLANNED)
         require_constraints(self.constraints)
 
     @property
@@ -95,6 +96,7 @@ def check_terms(
     parts = {
         "replicas": solution.replicas or None,
         "order": solution.order,
+        "stage_of": solution.stage_of,
         "subgraphs": solution.subgraphs,
         "execution_order": solution.execution_order,
         "levels": devices.levels or None,

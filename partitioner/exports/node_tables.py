@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from partitioner.results.names import ranges
 from partitioner.results.plan import Plan
+from partitioner.workload.graph import NodeId
 from partitioner.workload.modules import modules_of
 from partitioner.workload.workload import Workload
 
@@ -19,10 +20,15 @@ COLOURS = 12  # of Graphviz's colour scheme set312
 def nodes_csv(plan: Plan, workload: Workload) -> str:
     """Return a row for each node: id, title, module, pass, stage (from 1, if the plan has stages), device."""
     graph, modules = workload.graph, modules_of(workload.graph)
-    stage = {name: number for number, name in enumerate(plan.stages, 1)}
+    device_of = {name: number for number, name in enumerate(plan.stages, 1)}
+    stage: dict[NodeId, int] = {
+        node: device_of[name] for node, name in plan.placement.items() if name in device_of
+    }
+    if plan.stage_of is not None:
+        stage = {node: number + 1 for node, number in plan.stage_of.items()}
     names = (*modules.names, "")  # the last is that of nodes without a module
     rows = (
-        (node, graph.names[i], names[modules.of[i]], int(graph.backward[i]), stage.get(device, ""), device)
+        (node, graph.names[i], names[modules.of[i]], int(graph.backward[i]), stage.get(node, ""), device)
         for i, node in enumerate(graph.ids)
         for device in (plan.placement[node],)
     )

@@ -7,9 +7,11 @@ from itertools import groupby
 import numpy as np
 
 from partitioner.evaluation.frame import read_solution
-from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.placed import Placed, read_placement
+from partitioner.evaluation.replicas import Replicas, read_replicas
 from partitioner.evaluation.shape import placement_shape
-from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.evaluation.solution import AnySolution, Solution, solution_of
+from partitioner.evaluation.stage_numbers import read_stages
 from partitioner.exports.module_stages import ModuleStage, Stages
 from partitioner.exports.stage_rules import (
     cut,
@@ -49,14 +51,16 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
     >>> stages_of(Workload(graph, Devices.accelerated(2)), placement, Target("line", line=True)).rank_of
     (0, 1)
     """
-    placed, copies, ordered = read_solution(workload.graph, workload.devices, solution_of(plan))
+    solution = solution_of(plan)
+    placed, copies, ordered, staged = _read(workload, solution)
     modules = modules_of(workload.graph)
     target.refuse(list(misnamed(modules)), any_plan=True)
-    target.refuse([*cut(placed, modules), *replicated(placed, copies.further)])
+    target.refuse([*cut(staged, modules), *replicated(placed, copies.further)])
     home = np.zeros(len(modules.names), dtype=np.int64)
-    home[modules.of[modules.of >= 0]] = placed.device[modules.of >= 0]
-    runs = [list(group) for _, group in groupby(_in_order(placed, home, ordered), home.__getitem__)]
-    names, devices = modules.names, placed.names
+    home[modules.of[modules.of >= 0]] = staged.device[modules.of >= 0]
+    runs = [list(group) for _, group in groupby(_in_order(staged, home, ordered), home.__getitem__)]
+    names = modules.names
+    devices = placed.names if staged is placed or solution.order is None else solution.order
     stages = tuple(ModuleStage(tuple(names[i] for i in run), devices[home[run[0]]]) for run in runs)
     stage = np.full(len(names) + 1, -1, dtype=np.int64)
     stage[[i for run in runs for i in run]] = np.repeat(np.arange(len(runs)), list(map(len, runs)))
@@ -73,6 +77,19 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
         ]
     )
     return found
+
+
+def _read(workload: Workload, solution: Solution) -> tuple[Placed, Replicas, tuple[int, ...] | None, Placed]:
+    """Return the placement, its replicas, the order of the stages, and the placement with stages for devices.
+
+    The last one is the placement itself where each device has one stage.
+    """
+    if solution.stage_of is None:
+        placed, copies, ordered = read_solution(workload.graph, workload.devices, solution)
+        return placed, copies, ordered, placed
+    placed = read_placement(workload.graph, workload.devices, solution.placement)
+    stages = read_stages(placed, solution)
+    return placed, read_replicas(placed, {}), tuple(range(len(stages.order))), stages.staged
 
 
 def _in_order(placed: Placed, home: Ints, ordered: tuple[int, ...] | None) -> list[int]:

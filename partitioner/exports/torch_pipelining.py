@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw
+from partitioner.evaluation.solution import Solution
 from partitioner.exports.module_stages import Stages
 from partitioner.exports.stages import stages_of
 from partitioner.exports.target import Target
@@ -21,7 +22,7 @@ from partitioner.schedule.reading import read_passes
 from partitioner.schedule.simulation import INPUT_SHARE, table_for, usual_schedule
 from partitioner.schedule.table import Table
 from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Graph
+from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.module_groups import shared_parameters
 from partitioner.workload.modules import module_starts, modules_of
 from partitioner.workload.workload import Workload
@@ -113,6 +114,8 @@ def line_table(names: Sequence[str], devices: Devices, schedule: str, microbatch
         backward=[i >= count for i in range(len(stage))],
         color=stage,
     )
-    placement = {i: names[number] for i, number in enumerate(stage)}
-    passes = read_passes(graph, devices, placement)
+    stage_of: dict[NodeId, int] = dict(enumerate(stage))
+    placement = {node: names[number] for node, number in stage_of.items()}
+    solution = Solution(placement, order=tuple(names), stage_of=stage_of)
+    passes = read_passes(graph, devices, solution)
     return table_for(kind, split_backward(passes, INPUT_SHARE) if kind.halves else passes, microbatches)

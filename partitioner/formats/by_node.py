@@ -30,13 +30,13 @@ def read_devices(top: Record) -> dict[NodeId, str]:
     return {node_id(node, text_ids): entries.take(node, text, "") for node in given}
 
 
-def read_subgraphs(top: Record) -> dict[NodeId, int] | None:
-    """Return the index of every node's subgraph; None if the plan has no subgraphs."""
-    if "subgraphs" not in top.data:
+def read_numbers(top: Record, name: str) -> dict[NodeId, int] | None:
+    """Return the number that a field has for every node; None if the plan does not have the field."""
+    if name not in top.data:
         return None
     text_ids = frozenset(top.take("text_ids", texts, [], required=False))
-    given = top.take("subgraphs", mapping, {})
-    entries = Record(given, "subgraphs", top.flaws)
+    given = top.take(name, mapping, {})
+    entries = Record(given, name, top.flaws)
     return {node_id(node, text_ids): entries.take(node, whole, 0) for node in given}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from partitioner.base.errors import Flaw
 from partitioner.evaluation.result import DeviceLoad
-from partitioner.formats.by_node import read_devices, read_execution_order, read_subgraphs
+from partitioner.formats.by_node import read_devices, read_execution_order, read_numbers
 from partitioner.formats.devices import read_devices as read_devices_record
 from partitioner.formats.record import (
     Record,
@@ -139,7 +139,8 @@ PLAIN: dict[str, tuple[Callable[[Any], Any], Any]] = {  # what converts the valu
 BUILT: dict[str, Callable[[Record], Any]] = {  # of several values, in other files
     "devices": read_loads,
     "placement": read_devices,
-    "subgraphs": read_subgraphs,
+    "subgraphs": lambda top: read_numbers(top, "subgraphs"),
+    "stage_of": lambda top: read_numbers(top, "stage_of"),
     "schedule": read_schedule,
     "replicas": read_replicas,
     "execution_order": read_execution_order,

@@ -25,7 +25,7 @@ RUN = ("schedule", "microbatches")
 OF_CALL = (*RUN, "subgraphs_per_accelerator", "max_time_per_sample")
 FIELDS = (
     *("replicas", "stages", "subgraphs", "execution_order", "objective", "split", "bound", "hardware"),
-    *("options", "workload_sha256"),
+    *("options", "workload_sha256", "stage_of"),
 )
 
 
@@ -64,6 +64,7 @@ def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool 
     by_text = known(graph, record.placement, "", flaws)
     known(graph, record.subgraphs or (), "subgraphs, ", flaws)
     known(graph, record.execution_order or (), "execution_order, ", flaws)
+    known(graph, record.stage_of or (), "stage_of, ", flaws)
     kinds = ", ".join(kind.name for kind in devices.kinds)
     rule = f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"
     flaws += [
@@ -74,11 +75,12 @@ def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool 
     if flaws:
         raise WorkloadError(flaws, record.source)
     placement = {by_text[str(node)]: device for node, device in record.placement.items()}
-    order, subgraphs = record.execution_order, record.subgraphs
+    order, subgraphs, stages = record.execution_order, record.subgraphs, record.stage_of
     return replace(
         record,
         placement=_completed(graph, placement) if complete else placement,
         subgraphs=None if subgraphs is None else {by_text[str(node)]: i for node, i in subgraphs.items()},
+        stage_of=None if stages is None else {by_text[str(node)]: i for node, i in stages.items()},
         execution_order=None if order is None else tuple(by_text[str(node)] for node in order),
     )
 
@@ -110,13 +112,14 @@ def evaluation_arguments(
         "replicas": record.replicas or None,
         "subgraphs": record.subgraphs,
         "execution_order": record.execution_order,
+        "stage_of": record.stage_of,
         TRANSFERS: _option(record, TRANSFERS, graph) if TRANSFERS in terms else None,
         **{name: record.options.get(name) for name in OF_CALL},
     }
     found = {name: value for name, value in known.items() if name in terms and value is not None}
     found |= {"constraints": _option(record, "constraints", graph)}
     found |= {name: value for name, value in given.items() if value is not None}
-    if "order" in terms and any(name in found for name in ("replicas", *RUN)):
+    if "order" in terms and any(name in found for name in ("replicas", "stage_of", *RUN)):
         found.setdefault("order", record.order)
     constraints = found["constraints"]
     require_constraints(constraints)

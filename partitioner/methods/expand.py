@@ -32,12 +32,15 @@ class Placement:
         The first devices of the parts, in the order of the parts.
     sequence
         Only for makespans: all nodes in the order in which their devices run them.
+    stage_of
+        The number of every node's part, if devices have several parts; else None.
     """
 
     device: Mapping[NodeId, str]
     replicas: Mapping[str, tuple[str, ...]]
     order: tuple[str, ...]
     sequence: tuple[NodeId, ...] | None = None
+    stage_of: Mapping[NodeId, int] | None = None
 
 
 def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None:
@@ -46,11 +49,14 @@ def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None
         return None
     names = _device_names(devices, outcome.problem, outcome.parts)
     part_of_node = part_numbers(outcome.parts, outcome.problem.n)[outcome.problem.member].tolist()
+    firsts = tuple(each[0] for each in names)
+    several = len(set(firsts)) < len(firsts)
     return Placement(
         device={node: names[i][0] for node, i in zip(graph.ids, part_of_node, strict=True)},
         replicas={first: tuple(others) for first, *others in names if others},
-        order=tuple(each[0] for each in names),
+        order=firsts,
         sequence=_sequence(graph, outcome),
+        stage_of=dict(zip(graph.ids, part_of_node, strict=True)) if several else None,
     )
 
 

@@ -15,6 +15,7 @@ FEATURES = {
     "levels": "levels of devices",
     "groups": "groups of devices with links of their own",
     "schedule": "schedules",
+    "virtual stages": "schedules with several stages on a device",
     "limits": "limits on stages and pins to a device",
 }
 METHODS = Registry("method", "partitioner.methods", MethodInfo, (*PLANNERS, *PLACERS), reserved=("auto",))

@@ -44,6 +44,7 @@ def evaluate(
     transfers: Transfers | None = None,
     execution_order: Sequence[Any] | None = None,
     max_time_per_sample: float | None = None,
+    stage_of: Mapping[Any, int] | None = None,
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
 
@@ -86,10 +87,12 @@ def evaluate(
         The devices of the placement in the order of the pipeline; None: as in :class:`Shape`.
     schedule
         How samples follow one another: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, see
-        :func:`partitioner.schedule.stash.stash`. It decides how many samples' activations and how many
-        versions of the parameters a stage holds. None: each part of the memory once.
+        :func:`partitioner.schedule.stash.stash`; or one with several stages on a device,
+        ``"interleaved_1f1b"``, ``"zb_h1"``, ``"zbv"`` or ``"dualpipev"``. It decides how many samples'
+        activations and how many versions of the parameters a stage holds. None: each part of the memory once.
     microbatches
-        Samples of a batch; needed for objective ``"batch"`` and schedule ``"gpipe"``.
+        Samples of a batch; needed for objective ``"batch"``, schedule ``"gpipe"`` and those with several
+        stages on a device.
     constraints
         What else is demanded of the placement.
     split
@@ -106,6 +109,9 @@ def evaluate(
         leaves to the history of the queue.
     max_time_per_sample
         For capacity: the largest load that a device may have; None for any.
+    stage_of
+        The number, from 0, of the stage of every node, where devices have several stages; `order` then has
+        the device of every stage. None: each device has one stage.
 
     Raises
     ------
@@ -149,7 +155,7 @@ def evaluate(
     }
     parts = {
         **{"replicas": replicas, "order": order},
-        **{"subgraphs": subgraphs, "execution_order": execution_order},
+        **{"subgraphs": subgraphs, "execution_order": execution_order, "stage_of": stage_of},
     }
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     if isinstance(solution, PlanRecord):

@@ -79,8 +79,10 @@ def find_first_plan(
     Returns
     -------
     FirstPlan or None
-        None if the evaluator lets none of them pass.
+        None if the evaluator lets none of them pass, or devices have several stages.
     """
+    if request.options.regime.has_virtual_stages:
+        return None
     clock, best = Clock(SECONDS), _given(request, problem, incumbent, subgraph)
     exact = problem.measure not in (Measure.ONE_SAMPLE, Measure.LAST_OPERATOR, Measure.OTHER)
     for outcome in candidates(problem):

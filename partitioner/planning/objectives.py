@@ -25,6 +25,7 @@ from partitioner.workload.graph import Graph
 Evaluator = Callable[[Graph, Devices, Solution, Terms], Evaluation]
 Contraction = Callable[[Graph, Devices, Goal], Problem]
 PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels", "groups")
+SEVERAL = (*PIPELINE, "stage_of")
 SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
 
 
@@ -46,7 +47,7 @@ class Objective:
         depends on; others are refused. ``"transfer_factor"``: kinds of device may scale transfers.
     method, chain_method
         What ``method="auto"`` takes, and for chains. A chain with replicas, levels, schedules or limits is
-        always made by `extended_method`.
+        always made by `extended_method`; with several stages on a device by `virtual_method` if there is one.
     evaluate
         Computes the value of a solution: ``(graph, devices, solution, terms)`` to an
         :class:`partitioner.Evaluation`. It shares no code with the methods.
@@ -72,6 +73,7 @@ class Objective:
     evaluate: Evaluator
     chain_method: str = ""
     extended_method: str = "pipeline"
+    virtual_method: str = ""
     contract: Contraction = contract
     needs: tuple[str, ...] = ()
     base: Objective | None = None
@@ -98,6 +100,8 @@ class Objective:
         """Return the method that ``"auto"`` takes for a split and the features that the method must have."""
         if split != "chain":
             return self.method
+        if "virtual stages" in features and self.virtual_method:
+            return self.virtual_method
         return self.extended_method if features and self.extended_method else self.chain_method or self.method
 
     def freer(self, shape: str) -> str:
@@ -114,9 +118,10 @@ THROUGHPUT = Objective(
     "throughput",
     Measure.LARGEST_LOAD,
     splits=("chain", "convex", "free"),
-    terms=(*PIPELINE, "transfer_factor"),
+    terms=(*SEVERAL, "transfer_factor"),
     method="ip",
     chain_method="dp",
+    virtual_method="virtual_stages",
     evaluate=evaluate_throughput,
 )
 GPIPE = Objective(
@@ -159,7 +164,7 @@ SIMULATED = Objective(
     "makespan",
     Measure.LARGEST_LOAD,
     splits=("chain",),
-    terms=(*PIPELINE, "transfer_factor"),
+    terms=(*SEVERAL, "transfer_factor"),
     method="simulated",
     evaluate=evaluate_throughput,
     needs=("schedule", "microbatches"),

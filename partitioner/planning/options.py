@@ -15,6 +15,7 @@ from partitioner.planning.option_records.table import OPTIONS
 from partitioner.workload.devices import Devices
 from partitioner.workload.in_flight import HOLD_A_BATCH
 from partitioner.workload.pipeline_settings import Regime
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ def read_options(
     }
     check_values(**values)
     _check_batch(objective, values["schedule"], values["microbatches"])
+    _check_virtual_stages(values["schedule"], values["virtual_stages"])
     if values["replicas"] > 1 and values["constraints"].no_replicas:
         raise OptionError(f"replicas = {values['replicas']}: must be 1, the constraints say no_replicas")
     return Options(values)
@@ -159,7 +161,18 @@ def _check_batch(objective: Objective, schedule: str | None, microbatches: int |
     """Refuse an objective or a schedule that needs `microbatches` if it is not given."""
     needed = {
         f"objective {objective.name!r}": "microbatches" in objective.needs,
-        f"schedule {schedule!r}": schedule in HOLD_A_BATCH,
+        f"schedule {schedule!r}": schedule in (*HOLD_A_BATCH, *VIRTUAL),
     }
     for words in (words for words, asking in needed.items() if asking and microbatches is None):
         raise OptionError(f"{words} needs microbatches, the number of samples in a batch")
+
+
+def _check_virtual_stages(schedule: str | None, virtual_stages: int | None) -> None:
+    """Refuse a number of stages of each device that the schedule does not have."""
+    if schedule in VIRTUAL:
+        VIRTUAL[schedule].chunks_for(virtual_stages)
+    elif virtual_stages not in (None, 1):
+        names = ", ".join(VIRTUAL)
+        raise OptionError(
+            f"virtual_stages = {virtual_stages}: must be None unless schedule is one of {names}"
+        )

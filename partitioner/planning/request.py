@@ -18,6 +18,7 @@ from partitioner.methods.explain import conflicting_constraints_of, memory_confl
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placer
+from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluated
 from partitioner.planning.objectives import Objective
 from partitioner.planning.options import Options
@@ -82,8 +83,12 @@ class Request:
         if conflict:
             raise InfeasibleError(conflict)
 
-    def problem(self) -> Problem:
-        """Return the problem for the method: the fitted graph, contracted as far as an optimum is kept."""
+    def problem(self, apart: bool = False) -> Problem:
+        """Return the problem for the method: the fitted graph, contracted as far as an optimum is kept.
+
+        With `apart` nodes that cost nothing are not merged, see
+        :class:`partitioner.problem.contract.Goal`.
+        """
         devices, options, demands = self.workload.devices, self.options, self.demands
         extended = "replicas" in self.info.features or bool(options.regime.features(devices))
         goal = Goal(
@@ -96,6 +101,7 @@ class Request:
             subgraphs=min(options["subgraphs_per_accelerator"], len(self.workload.graph)),
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
+            apart=apart,
         )
         return self.objective.contract(self.fitted, devices, goal)
 
@@ -114,6 +120,7 @@ class Request:
             order=placement.order if is_ordered(self.split) and "order" in terms else None,
             subgraphs=subgraphs,
             execution_order=placement.sequence if "execution_order" in terms else None,
+            stage_of=placement.stage_of,
         )
         under = Terms(
             constraints=regime.constraints,
@@ -122,6 +129,12 @@ class Request:
         )
         return evaluated(self.objective, self.workload.graph, self.workload.devices, solution, under)
 
+    def _method_under(self, fewer: Regime) -> MethodInfo:
+        """Return the method, or the automatic one if there are no longer several stages on a device."""
+        if fewer.has_virtual_stages == self.options.regime.has_virtual_stages:
+            return self.info
+        return METHODS[self.objective.automatic(self.split, fewer.features(self.workload.devices))]
+
     def conflicting_constraints(self, settings: Settings) -> Callable[[], tuple[str, ...]]:
         """Return a function that finds constraints of which each makes a plan possible if it is dropped."""
 
@@ -129,7 +142,7 @@ class Request:
             options = Options({**self.options.values, **vars(fewer)})
             easier = replace(self, options=options).problem()
             easy = replace(settings, gap=ANY_PLAN, clock=Clock(seconds), incumbent=None, report=None)
-            return self.info.load_for(easier)(easier, easy).parts is not None
+            return self._method_under(fewer).load_for(easier)(easier, easy).parts is not None
 
         return lambda: conflicting_constraints_of(self.options.regime, has_plan)
 

@@ -124,6 +124,9 @@ def find_plan(
         replicas=placement.replicas,
         execution_order=placement.sequence,
         hardware=devices,
-        by_stage=stage_loads(graph, placement.device, evaluation.loads, stages, placement.replicas),
+        by_stage=stage_loads(
+            graph, placement.device, evaluation.loads, stages, placement.replicas, stage_of=placement.stage_of
+        ),
+        stage_of=placement.stage_of,
         time_unit=graph.extras.time_unit,
     )

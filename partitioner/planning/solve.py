@@ -101,9 +101,12 @@ def solve(
         clock decides all the same. ``subgraphs_per_accelerator``: how many subgraphs of
         each pass an accelerator may hold, for latency (1). For chains: ``replicas``: how many devices may
         share a stage (1); ``schedule``: ``"inference"``, ``"gpipe"``, ``"1f1b"`` or ``"1f1b_async"``, which
-        says how many samples a stage holds (None: memory does not depend on it); ``microbatches``: samples
-        in a batch (None). For capacity: ``max_time_per_sample``: the largest load that a device may have
-        (None); ``max_slowdown``: the same as a multiple of the least one (None). ``constraints``: what else
+        says how many samples a stage holds (None: memory does not depend on it), or one with several stages
+        on a device: ``"interleaved_1f1b"`` and ``"zb_h1"`` (stage i on device i mod p), ``"zbv"`` and
+        ``"dualpipev"`` (stages i and 2 p - 1 - i on device i); ``virtual_stages``: how many stages each
+        device has under these (2, under ``"zb_h1"`` 1); ``microbatches``: samples in a batch (None). For
+        capacity: ``max_time_per_sample``: the largest load that a device may have (None);
+        ``max_slowdown``: the same as a multiple of the least one (None). ``constraints``: what else
         to keep to, :class:`partitioner.Constraints`. For operators one by one, the fields of
         :class:`partitioner.Placing`: ``refine``, ``reserve_memory``, ``uniform``, ``sct_threshold``,
         ``grouper``, ``fuse``, ``fusion_range``, ``fusion_memory``, ``imbalance``, ``transfers`` and

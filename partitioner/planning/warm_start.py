@@ -25,9 +25,10 @@ def start_from(
 ) -> tuple[list[Part] | None, Ints | None]:
     """Return the parts of a warm start, and for latency the subgraph of every supernode, shape (n,).
 
-    Both are None unless it is feasible and of the requested shape, and if devices are in levels or groups.
+    Both are None unless it is feasible and of the requested shape, if devices are in levels or groups, and
+    if they have several stages.
     """
-    if warm_start is None or devices.levels or devices.groups:
+    if warm_start is None or devices.levels or devices.groups or regime.has_virtual_stages:
         return None, None
     start = solution_of(warm_start)
     if 1 + max(map(len, start.replicas.values()), default=0) > regime.replicas:

@@ -59,6 +59,9 @@ class Goal:
         The model of transfer times, for methods that place operators one by one; None for others.
     sequence
         Nodes in the order in which the stages of a chain must hold them; empty if there is none.
+    apart
+        Whether groups that cost nothing are not merged: for values that depend on more than loads, such as
+        the number of stages.
     """
 
     measure: Measure = Measure.LARGEST_LOAD
@@ -70,6 +73,7 @@ class Goal:
     extension: Extension | None = None
     transfers: Transfers | None = None
     sequence: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    apart: bool = False
 
 
 CHAIN = Goal()
@@ -151,7 +155,7 @@ def _contract_chain(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> 
     group, pairs = merge_cycles(group, precedence_pairs(graph, group, order))
     groups = _merged_groups(graph, devices, group, goal)
     problem = _chain_problem(graph, devices, groups, group, pairs, goal)
-    if len(order):  # groups that merge could come to stand on a cycle
+    if len(order) or goal.apart:  # groups that merge could come to stand on a cycle
         return problem
     groups.idle |= groups.counted
     merge_free_nodes(groups, _is_roomy(graph, devices, goal.extension), lossless=False)
@@ -175,7 +179,7 @@ def _merged_groups(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> G
         if not (roomy and extension.weightless(devices)):
             groups.counted = groups.idle & extension.counted(graph, group, len(groups.idle))
             groups.idle &= ~groups.counted
-    if (extension is None or not extension.rigid) and not len(goal.sequence):
+    if (extension is None or not extension.rigid) and not len(goal.sequence) and not goal.apart:
         merge_free_nodes(groups, roomy, lossless=True)
     return groups
 

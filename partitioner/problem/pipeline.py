@@ -76,7 +76,7 @@ class Pipeline:
     held, link
         Shapes (G, K) and (G, G): devices of each kind in each explicit group, which are numbered group by
         group, and the factor for the cost of a transfer between devices of two groups; empty without groups.
-    replicas, schedule, microbatches
+    replicas, schedule, microbatches, virtual_stages
         See :class:`partitioner.workload.pipeline_settings.Regime`.
     limits
         The user's limits.
@@ -97,6 +97,7 @@ class Pipeline:
     replicas: int = 1
     schedule: str | None = None
     microbatches: int | None = None
+    virtual_stages: int | None = None
     limits: PipelineLimits = field(default_factory=PipelineLimits)
     held: Ints = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     link: Floats = field(default_factory=lambda: np.zeros((0, 0)))
@@ -136,7 +137,7 @@ class Extension:
     @property
     def rigid(self) -> bool:
         """Whether a stage counts for the limits even if it takes no time."""
-        return _limits(self.regime).rigid
+        return _limits(self.regime).rigid or self.regime.has_virtual_stages
 
     def needs_all(self, devices: Devices) -> bool:
         """Whether more devices than supernodes can be useful, or it matters which devices are used."""
@@ -157,9 +158,14 @@ class Extension:
         return self.regime.replicas == 1 or all(kind.bandwidth is None for kind in devices.kinds)
 
     def most_held(self, graph: Graph, devices: Devices) -> float:
-        """Return the most memory that depends on the schedule, for a device that holds all nodes."""
+        """Return the most memory that depends on the schedule, for a device that holds all nodes.
+
+        It is infinity where devices have several stages, of which no device can hold all nodes.
+        """
         if self.regime.schedule is None:
             return 0.0
+        if self.regime.has_virtual_stages:
+            return np.inf
         behind = sum(kind.count for kind in devices.kinds)
         held, versions = stash(self.regime.schedule, behind, 1, self.regime.microbatches)
         parameters, _, _, activations, workspace = graph.parts
@@ -212,6 +218,7 @@ def _pipeline(
         replicas=regime.replicas,
         schedule=regime.schedule,
         microbatches=regime.microbatches,
+        virtual_stages=regime.virtual_stages,
         limits=_limits(regime),
         held=np.array(
             [[group.size(kind.name) for kind in kinds] for group in devices.groups], dtype=np.int64

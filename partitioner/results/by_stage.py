@@ -27,7 +27,7 @@ class StageLoad:
     parameters
         The memory of the parameters of its nodes; None if the graph gives no parameters.
     memory, load
-        Those of its first device, see :class:`DeviceLoad`.
+        Those of its first device, with all stages that it has, see :class:`DeviceLoad`.
     bubble
         The fraction of the makespan in which its first device is idle; None if the plan is not simulated.
     """
@@ -47,6 +47,7 @@ def stage_loads(
     stages: Sequence[str],
     replicas: Mapping[str, Sequence[str]],
     bubbles: Mapping[str, float] | None = None,
+    stage_of: Mapping[Any, int] | None = None,
 ) -> tuple[StageLoad, ...]:
     """Return the stages of a placement in pipeline order.
 
@@ -62,14 +63,17 @@ def stage_loads(
         The further devices of stages.
     bubbles
         The bubble of each device, if the plan is simulated.
+    stage_of
+        The number of every node's stage, if devices have several stages.
     """
-    number = {device: i for i, device in enumerate(stages)}
-    if not number:
+    if not stages:
         return ()
-    home = np.array([number[placement[node]] for node in graph.ids], dtype=np.int64)
-    layers = _layers(graph, home, len(number))
+    number = {device: i for i, device in enumerate(stages)}
+    of = {node: number[placement[node]] for node in graph.ids} if stage_of is None else stage_of
+    home = np.array([of[node] for node in graph.ids], dtype=np.int64)
+    layers = _layers(graph, home, len(stages))
     known = graph.parts[0].any()
-    parameters = np.bincount(home, graph.parts[0], len(number)).tolist()
+    parameters = np.bincount(home, graph.parts[0], len(stages)).tolist()
     of_device = {load.name: load for load in loads}
     return tuple(
         StageLoad(
@@ -80,7 +84,7 @@ def stage_loads(
             load=of_device[device].load,
             bubble=None if bubbles is None else bubbles[device],
         )
-        for device, i in number.items()
+        for i, device in enumerate(stages)
     )
 
 

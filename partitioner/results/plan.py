@@ -51,7 +51,7 @@ class Plan:
     devices
         Load, memory and number of nodes of every device.
     stages
-        The devices in use in the order of the pipeline; empty if the split is not a chain.
+        The device of every stage in the order of the pipeline; empty if the split is not a chain.
     placement
         Device name for every node id.
     workload_sha256
@@ -80,6 +80,8 @@ class Plan:
         for a plan from an older file.
     time_unit
         The unit of all times, ``"s"``, ``"ms"`` or ``"us"``, if the graph gives it; else empty.
+    stage_of
+        The number, from 0, of every node's stage if devices have several stages; else None.
     """
 
     objective: str
@@ -107,6 +109,7 @@ class Plan:
     hardware: Devices | None = None
     by_stage: tuple[StageLoad, ...] = ()
     time_unit: str = ""
+    stage_of: Mapping[NodeId, int] | None = None
 
     def __hash__(self) -> int:
         known = (self.objective, self.split, self.value, self.bound, self.status, self.method, self.stages)
@@ -144,6 +147,7 @@ class Plan:
             order=self.stages or None,
             subgraphs=self.subgraphs,
             execution_order=self.execution_order,
+            stage_of=self.stage_of,
             objective=self.objective,
             split=self.split,
             bound=self.bound,
@@ -191,14 +195,15 @@ class Plan:
         record["hardware"] = None if self.hardware is None else self.hardware.as_dict()
         record["devices"] = [device.as_dict() for device in self.devices]
         record["placement"] = {str(node): device for node, device in self.placement.items()}
-        for name in ("subgraphs", "schedule", "execution_order", "hardware"):
+        for name in ("subgraphs", "schedule", "execution_order", "hardware", "stage_of"):
             if record[name] is None:
                 del record[name]
         for name in ("replicas", "by_stage", "time_unit"):
             if not record[name]:
                 del record[name]
-        if self.subgraphs is not None:
-            record["subgraphs"] = {str(node): index for node, index in self.subgraphs.items()}
+        for name in ("subgraphs", "stage_of"):
+            if name in record:
+                record[name] = {str(node): index for node, index in record[name].items()}
         ambiguous = [node for node in self.placement if isinstance(node, str) and _looks_whole(node)]
         return json.dumps(record | ({"text_ids": ambiguous} if ambiguous else {}), indent=1)
 

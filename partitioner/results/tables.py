@@ -71,14 +71,17 @@ def device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: in
         table.add_column(name, justify="right", no_wrap=True)
     if wide:
         table.add_column("of the largest load", no_wrap=True)
-    place = {name: number for number, name in enumerate(stages, 1)}
+    place: dict[str, list[int]] = {}
+    for number, name in enumerate(stages, 1):
+        place.setdefault(name, []).append(number)
     copies = Counter(device.replica_of for device in devices)
     largest = max(device.load for device in devices)
     leads = [device for device in devices if device.replica_of is None]
-    for device in sorted(leads, key=lambda device: place.get(device.name, len(place) + 1)):
+    for device in sorted(leads, key=lambda device: place.get(device.name, [len(stages) + 1])):
         share = device.load / largest if largest > 0 else 0.0
         figures = _figures(device, share)
-        titles = str(place.get(device.name, "-")), _title(device.name, 1 + copies[device.name])
+        numbers = ", ".join(map(str, place.get(device.name, []))) or "-"
+        titles = numbers, _title(device.name, 1 + copies[device.name])
         bars = [bar(share)] if wide else []
         table.add_row(*titles, *(figures[name] for name in names), *bars)
     return table

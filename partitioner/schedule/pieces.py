@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from partitioner.evaluation.order import order_violations
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.shape import Shape
-from partitioner.workload.graph import Bools, Ints
+from partitioner.workload.graph import Bools, Graph, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +37,13 @@ def pieces_of(placed: Placed, shape: Shape, order: tuple[int, ...] | None) -> Pi
     """
     if shape.is_chain:
         given = order if order is not None else tuple(placed.names.index(name) for name in shape.order)
-        if _mirrored(placed, given) and not order_violations(placed, shape, given):
-            return _stages(placed, given)
+        place = np.zeros(len(placed.names), dtype=np.int64)
+        place[list(given)] = np.arange(len(given))
+        stage = place[placed.device]
+        if not backward_against_order(placed.graph, stage, placed.names) and not order_violations(
+            placed, shape, given
+        ):
+            return pieces_of_stages(placed, given, stage)
     forward = _walk(placed, ~placed.graph.backward)
     pieces = forward + _walk(placed, placed.graph.backward)
     home = np.zeros(len(placed.graph), dtype=np.int64)
@@ -47,23 +53,33 @@ def pieces_of(placed: Placed, shape: Shape, order: tuple[int, ...] | None) -> Pi
     return Pieces(device, np.arange(len(pieces)) >= len(forward), home)
 
 
-def _mirrored(placed: Placed, order: tuple[int, ...]) -> bool:
-    """Whether no edge of the backward pass leads to a later stage."""
-    place = np.zeros(len(placed.names), dtype=np.int64)
-    place[list(order)] = np.arange(len(order))
-    edges = placed.graph.edges[placed.graph.backward[placed.graph.edges].all(axis=1)]
-    number = place[placed.device[edges]]
-    return bool((number[:, 0] >= number[:, 1]).all())
+def pieces_of_stages(placed: Placed, order: tuple[int, ...], stage: Ints) -> Pieces:
+    """Return a forward piece for each stage, and backward pieces from the last stage to the first.
 
-
-def _stages(placed: Placed, order: tuple[int, ...]) -> Pieces:
-    """Return a forward piece for each stage, and backward pieces from the last stage to the first."""
+    Parameters
+    ----------
+    placed
+        The placement.
+    order
+        The position of the device of every stage, first stage to last.
+    stage
+        Shape (n,): the number of every node's stage.
+    """
     count, backward = len(order), placed.graph.backward
-    place = np.zeros(len(placed.names), dtype=np.int64)
-    place[list(order)] = np.arange(count)
-    number = place[placed.device]
     device = np.array(order + order[::-1] if backward.any() else order, dtype=np.int64)
-    return Pieces(device, np.arange(len(device)) >= count, np.where(backward, 2 * count - 1 - number, number))
+    return Pieces(device, np.arange(len(device)) >= count, np.where(backward, 2 * count - 1 - stage, stage))
+
+
+def backward_against_order(graph: Graph, stage: Ints, names: Sequence[str]) -> tuple[str, ...]:
+    """Return a message for each two stages of which the earlier one's backward pass feeds the later one's.
+
+    `stage` has shape (n,); `names` are those of the stages.
+    """
+    edges = graph.edges[graph.backward[graph.edges].all(axis=1)]
+    pairs = np.unique(stage[edges], axis=0).tolist()
+    return tuple(
+        f"the backward pass of {names[i]} sends tensors to that of {names[j]}" for i, j in pairs if i < j
+    )
 
 
 def _walk(placed: Placed, part: Bools) -> list[tuple[int, list[int]]]:

@@ -11,11 +11,13 @@ import numpy as np
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.order import order_violations
-from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.placed import Placed, read_placement
+from partitioner.evaluation.replicas import read_replicas
 from partitioner.evaluation.shape import placement_shape
-from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.evaluation.solution import AnySolution, Solution, solution_of
+from partitioner.evaluation.stage_numbers import read_stages
 from partitioner.schedule.passes import Passes
-from partitioner.schedule.pieces import pieces_of
+from partitioner.schedule.pieces import backward_against_order, pieces_of, pieces_of_stages
 from partitioner.schedule.work import passes_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -39,11 +41,28 @@ def read_passes(
     """
     given = {"replicas": replicas, "order": order}
     parts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    placed, copies, ordered = read_solution(graph, devices, replace(solution_of(plan), **parts))
+    solution = replace(solution_of(plan), **parts)
+    if solution.stage_of is not None:
+        return _of_stages(graph, devices, solution, links)
+    placed, copies, ordered = read_solution(graph, devices, solution)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     against = order_violations(placed, shape, ordered) if ordered else ()
     refuse([Flaw("order", "", "", words) for words in against] + _without_times(placed))
     return passes_of(placed, copies, pieces_of(placed, shape, ordered), links)
+
+
+def _of_stages(graph: Graph, devices: Devices, solution: Solution, links: str) -> Passes:
+    """Return the passes of a solution that says the stage of every node."""
+    if solution.replicas:
+        rule = "must not be given for devices with several stages"
+        raise WorkloadError([Flaw("replicas", "", shown(dict(solution.replicas)), rule)])
+    placed = read_placement(graph, devices, solution.placement)
+    stages = read_stages(placed, solution)
+    against = (*stages.against_order(), *backward_against_order(graph, stages.of, stages.staged.names))
+    refuse([Flaw("stage_of", "", "", words) for words in against] + _without_times(placed))
+    return passes_of(
+        placed, read_replicas(placed, {}), pieces_of_stages(placed, stages.order, stages.of), links
+    )
 
 
 def _without_times(placed: Placed) -> list[Flaw]:

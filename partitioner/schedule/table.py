@@ -10,10 +10,10 @@ import numpy as np
 
 from partitioner.base.argument_types import require_items, require_mapping
 from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.workload.directions import BACKWARD, DIRECTIONS, FORWARD, INPUT, WEIGHT
 from partitioner.workload.graph import Ints
 
-DIRECTIONS = "FBIW"
-FORWARD, BACKWARD, INPUT, WEIGHT = range(4)
+__all__ = ["BACKWARD", "CELL", "CELL_RULE", "DIRECTIONS", "FORWARD", "INPUT", "WEIGHT", "Table"]
 CELL = re.compile(r"(0|[1-9][0-9]{0,8})([FBIW])(0|[1-9][0-9]{0,8})", re.ASCII)
 CELL_RULE = "must read as stage, F, B, I or W, and microbatch, such as 2F0; empty for a pause"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import Devices
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,20 @@ class Regime:
         is not known.
     constraints
         The user's constraints.
+    virtual_stages
+        How many stages each device has; None for the usual number of the schedule.
     """
 
     replicas: int = 1
     schedule: str | None = None
     microbatches: int | None = None
     constraints: Constraints = NONE
+    virtual_stages: int | None = None
+
+    @property
+    def has_virtual_stages(self) -> bool:
+        """Whether the schedule may have several stages on a device."""
+        return self.schedule in VIRTUAL
 
     def features(self, devices: Devices) -> tuple[str, ...]:
         """Return the features that a method needs beyond stages of one device each on equal links."""
@@ -38,6 +47,7 @@ class Regime:
             "levels": bool(devices.levels),
             "groups": bool(devices.groups),
             "schedule": self.schedule is not None,
+            "virtual stages": self.has_virtual_stages,
             "limits": self.constraints.limited or bool(pinned),
         }
         return tuple(name for name, asked in wanted.items() if asked)

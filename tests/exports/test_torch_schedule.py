@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from partitioner import DeviceKind, Devices, WorkloadError
+from partitioner import DeviceKind, Devices, Graph, Workload, WorkloadError, solve
+from partitioner.exports.torch_pipelining import torch_pipelining
 from partitioner.exports.torch_schedule import save_torch_schedule, torch_ranks, torch_schedule
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.schedule import Table, simulate
@@ -31,6 +33,25 @@ def test_a_schedule_that_came_back_runs_as_it_did(tmp_path: Path) -> None:
     devices = Devices((DeviceKind("gpu", 3, memory=30.0),), "overlapped")
     after = simulate(line(6), devices, nodes, load_torch_schedule(path, before.devices))
     assert after.makespan == before.makespan
+
+
+@pytest.mark.parametrize("name", ["interleaved_1f1b", "zb_h1", "zbv", "dualpipev"])
+def test_plans_with_several_stages_on_a_device_go_to_torch(tmp_path: Path, name: str) -> None:
+    """The middle stages of a V are on one device, and are two stages all the same."""
+    graph = Graph.from_arrays(
+        {"gpu": [1.0] * 16},
+        [(i, i + 1) for i in range(15)],
+        backward=[i >= 8 for i in range(16)],
+        color=[min(i, 15 - i) for i in range(16)],
+        layer=[f"layer.{min(i, 15 - i)}" for i in range(16)],
+    )
+    devices, path = Devices((DeviceKind("gpu", 2),)), tmp_path / "schedule.csv"
+    plan = solve(graph, devices, schedule=name, virtual_stages=2, microbatches=8)
+    record = json.loads(torch_pipelining(plan, Workload(graph, devices)))
+    assert record["stage_to_rank"] == ([0, 1, 1, 0] if name in ("zbv", "dualpipev") else [0, 1, 0, 1])
+    assert [module for stage in record["stages"] for module in stage] == [f"layer.{i}" for i in range(8)]
+    path.write_text(record["schedule_csv"])
+    assert same_passes(load_torch_schedule(path, ("gpu0", "gpu1")), simulate(graph, devices, plan).table)
 
 
 def test_columns_are_ticks() -> None:

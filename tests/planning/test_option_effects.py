@@ -62,7 +62,7 @@ def ask(objective: str = "throughput", **given: Any) -> tuple[str, ...]:
 
 def test_every_option_has_an_effect_somewhere_only() -> None:
     """But those that another rule refuses, or that always mean something."""
-    everywhere = {"granularity", "schedule", "constraints", "deterministic"}
+    everywhere = {"granularity", "schedule", "virtual_stages", "constraints", "deterministic"}
     assert {name for name in default_options() if OPTIONS[name].effect is None} == everywhere
     assert set(OTHERS) | {"replicas"} == default_options().keys() - everywhere
 

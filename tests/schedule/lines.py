@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partitioner import DeviceKind, Devices, Graph
+from partitioner import DeviceKind, Devices, Graph, Solution
 
 
 class Line(NamedTuple):
@@ -17,6 +17,14 @@ class Line(NamedTuple):
     placement: dict[Any, str]
 
 
+class VeeLine(NamedTuple):
+    """What `simulate` takes first, where devices have two stages."""
+
+    graph: Graph
+    devices: Devices
+    solution: Solution
+
+
 def equal_stages(
     stages: int, chunks: int = 1, *, forward: float = 1.0, backward: float = 1.0, trains: bool = True
 ) -> Line:
@@ -24,6 +32,17 @@ def equal_stages(
     count = stages * chunks
     time = [forward] * count + [backward] * count * trains
     return _path(np.array(time), count, stages, cost=0.0)
+
+
+def vee_stages(devices: int, forward: float = 1.0, backward: float = 1.0) -> VeeLine:
+    """As :func:`equal_stages`, with stages i and 2 p - 1 - i on device i of p."""
+    ranks = [*range(devices), *reversed(range(devices))]
+    graph, _, _ = equal_stages(2 * devices, forward=forward, backward=backward)
+    stage_of: dict[Any, int] = {i: min(i, 4 * devices - 1 - i) for i in range(4 * devices)}
+    placement: dict[Any, str] = {i: f"gpu{ranks[stage]}" for i, stage in stage_of.items()}
+    order = tuple(f"gpu{rank}" for rank in ranks)
+    gpus = Devices((DeviceKind("gpu", devices),))
+    return VeeLine(graph, gpus, Solution(placement, order=order, stage_of=stage_of))
 
 
 def random_line(rng: np.random.Generator, stages: int, trains: bool = True, **devices: Any) -> Line:

@@ -17,14 +17,16 @@ from partitioner.schedule.reading import read_passes
 from partitioner.schedule.running import grid
 from partitioner.schedule.simulation import table_for
 from partitioner.workload.in_flight import stash
-from tests.schedule.lines import equal_stages
+from tests.schedule.lines import equal_stages, vee_stages
 
+VEES = ("zbv", "dualpipev")
 TRAINING = [name for name, kind in KINDS.items() if kind.trains is not False]
 
 
 def table(name: str, stages: int, microbatches: int, chunks: int = 1) -> tuple[Table, Passes]:
     kind = KINDS[name]
-    passes = read_passes(*equal_stages(stages, chunks, trains=kind.trains is not False))
+    line = equal_stages(stages, chunks, trains=kind.trains is not False)
+    passes = read_passes(*(vee_stages(stages) if name in VEES else line))
     passes = split_backward(passes, 0.5) if kind.halves else passes
     return table_for(kind, passes, microbatches), passes
 
@@ -59,7 +61,8 @@ def test_the_drawing_of_a_single_stream() -> None:
 @pytest.mark.parametrize("name", TRAINING)
 @pytest.mark.parametrize(("stages", "microbatches"), [(1, 1), (1, 5), (3, 3), (3, 9), (8, 8), (8, 32)])
 def test_every_table_passes_the_check(name: str, stages: int, microbatches: int) -> None:
-    assert check(*table(name, stages, microbatches, 1 + (name == "interleaved")), microbatches) == ()
+    count = max(microbatches, 2 * stages) if name == "dualpipev" else microbatches
+    assert check(*table(name, stages, count, 1 + (name == "interleaved")), count) == ()
 
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "1f1b_async"])
@@ -102,9 +105,10 @@ def test_what_does_not_suit_is_refused() -> None:
     assert "schedule = '1f1b': is for graphs with backward nodes" in broken("1f1b", forward)
     assert "schedule = 'inference': is for graphs without backward nodes" in broken("inference", line)
     assert "schedule = '2f2b': must be a Table, or one of single_stream" in broken("2f2b", line)
-    assert "needs one stage on each device, not 4 stages" in broken("zb-h1", equal_stages(2, 2))
-    assert "microbatches = 3: must be a multiple of the 2 devices" in broken(
-        "interleaved", equal_stages(2, 2), 3
+    assert "stages k and 2 p - 1 - k must be on device k" in broken("zbv", equal_stages(2, 2))
+    assert "microbatches = 3: must be at least 4 for 2 devices" in broken("dualpipev", vee_stages(2), 3)
+    assert "microbatches = 5: must be a multiple of 2, the number of rounds" in broken(
+        "interleaved", equal_stages(2, 2), 5
     )
     assert "microbatches = 0: must be an integer" in broken("1f1b", line, 0)
     assert "microbatches = None" in broken("1f1b", line, None)

@@ -7,7 +7,7 @@ from partitioner.planning.option import PIPELINES, Effect, Option, with_term
 from partitioner.planning.option_rules import count, instance, name_among
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.device_validation import MAX_COUNT
-from partitioner.workload.in_flight import SCHEDULES
+from partitioner.workload.virtual_stages.schedules import MOST_CHUNKS, PLANNED, VIRTUAL
 
 RECORDS = (
     Option(
@@ -24,16 +24,25 @@ RECORDS = (
     Option(
         "schedule",
         None,
-        name_among(SCHEDULES, f"None or {one_of(None, SCHEDULES)}", optional=True),
+        name_among(PLANNED, f"None or {one_of(None, PLANNED)}", optional=True),
         "let a stage keep as many samples in memory as this schedule does",
         PIPELINES,
         meaning="none, each stage keeps one sample",
     ),
     Option(
+        "virtual_stages",
+        None,
+        count(MOST_CHUNKS, optional=True),
+        f"let each device have this many stages, for schedule {', '.join(VIRTUAL)}",
+        PIPELINES,
+        meaning="2, for zb_h1 1",
+    ),
+    Option(
         "microbatches",
         None,
         count(optional=True),
-        "make a batch of this many samples; objective batch and schedule gpipe need this option",
+        "make a batch of this many samples; objective batch needs this option, and so do schedule gpipe and "
+        "those with several stages on a device",
         PIPELINES,
         meaning="none",
         effect=with_term("microbatches", "objective throughput, batch or makespan"),

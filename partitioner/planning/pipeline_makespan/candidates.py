@@ -12,7 +12,9 @@ import numpy as np
 from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, solution_of
-from partitioner.methods.method import ANY_DEVICES, Settings
+from partitioner.methods.bounds.fill_drain.search import fill_drain
+from partitioner.methods.expand import expand
+from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.first_plan import find_first_plan, lower_bound
 from partitioner.planning.objectives import BATCH, THROUGHPUT
@@ -22,6 +24,7 @@ from partitioner.planning.request import Request
 from partitioner.planning.run import find_plan
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
 from partitioner.results.plan import Plan
 from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
@@ -29,11 +32,16 @@ from partitioner.workload.graph import Graph
 
 MOST_MOVES = 400
 TOLERANCE = 1e-9
+MOST_COUNTS = 24  # of stages that are tried for batches
+PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans for batches are left out
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A pipeline, its simulated makespan, the bubble of each device, and its evaluation."""
+    """A pipeline, its simulated makespan, the bubble of each device, and its evaluation.
+
+    `stage_of` has the stage of every node where devices have several.
+    """
 
     placement: Mapping[Any, str]
     order: tuple[str, ...]
@@ -41,6 +49,7 @@ class Simulated:
     makespan: float
     bubbles: Mapping[str, float]
     evaluation: Evaluation
+    stage_of: Mapping[Any, int] | None = None
 
 
 class Ranking:
@@ -68,7 +77,7 @@ class Ranking:
         return (self.options.regime.microbatches or 1) * lower_bound(problem)
 
     def candidates(self, given: dict[str, Any]) -> float:
-        """Simulate the best plans for throughput and batches, the latter with any number of stages.
+        """Simulate the best plans for throughput.
 
         Returns the lower bound of the makespan: a device whose load is l is busy for l a sample, so all
         microbatches take their number times the least largest load that a plan can have.
@@ -86,16 +95,44 @@ class Ranking:
                 self.take(first)
                 wide = first.statistics.get(ANY_DEVICES, first.bound)  # a warm start may use any devices
                 bound = regime.microbatches * min(wide, first.bound)
+        return bound
+
+    def fill_and_drain(self, request: Request) -> float:
+        """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
+
+        The bound is 0 if nothing is known of the schedule, or the ideals are too many.
+        """
+        for apart in (True, False):
+            problem = request.problem(apart)
+            if self.best is None or self.expired or not isinstance(problem, PipelineProblem):
+                break
+            search = fill_drain(self.graph, problem, self.settings, self.best.makespan, idle=not apart)
+            if search is not None:
+                for stages in search.narrow():
+                    outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")
+                    placement = expand(self.graph, self.devices, outcome)
+                    self.statistics["candidates"] += 1
+                    if placement and self._try(placement.device, placement.order, placement.replicas):
+                        search.value = self.best.makespan
+                self.statistics["steps"] = search.steps
+                return search.bound
+        return 0.0
+
+    def batches(self, given: dict[str, Any], bound: float) -> None:
+        """Simulate the best plans for batches with any number of stages, unless the best so far is proven."""
+        regime = self.options.regime
         counts: list[int | None] = [regime.constraints.stages]
         if regime.constraints.stages is None:
-            counts += range(1, len(self.devices.names) + 1)
+            counts += _numbers_of_stages(len(self.devices.names))
         for count in counts:
+            proven = self.best is not None and meets(bound, self.best.makespan, PROVEN)
+            if proven or (self.settings.expired and (self.best is not None or count is not counts[0])):
+                return
             limits = replace(regime.constraints, stages=count)
-            if not self.expired:
-                requested = self._timed(given | {"constraints": limits})
-                with suppress(InfeasibleError, NoPlanFound):
-                    self.take(find_plan(self.graph, self.devices, BATCH, **requested))
-        return bound
+            with suppress(InfeasibleError, NoPlanFound):
+                self.take(
+                    find_plan(self.graph, self.devices, BATCH, **self._timed(given | {"constraints": limits}))
+                )
 
     def refine(self, problem: Problem) -> None:
         """Move single supernodes over the boundaries of stages as long as the makespan falls."""
@@ -157,3 +194,10 @@ class Ranking:
         if self.settings.deadline is None:
             return given
         return given | {"time_limit": max(1e-3, self.settings.clock.left / 2)}
+
+
+def _numbers_of_stages(most: int) -> list[int]:
+    """Return the numbers of stages to try: all up to the most, or some of them where they are many."""
+    if most <= MOST_COUNTS:
+        return list(range(1, most + 1))
+    return sorted({round(number) for number in np.geomspace(1, most, MOST_COUNTS)})

@@ -19,6 +19,7 @@ from partitioner.planning.option import Requested
 from partitioner.planning.option_effects import notes_on_options
 from partitioner.planning.options import read_options
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking
+from partitioner.planning.pipeline_makespan.virtual_stages import VirtualRanking
 from partitioner.planning.request import Request, plain
 from partitioner.planning.run_method import notes_on_kernels
 from partitioner.problem.layers import whole_layers
@@ -70,7 +71,8 @@ def solve_makespan(
     settings = Settings(
         gap=gap, clock=clock, interruption=interruption, report=on_progress, started=clock.started
     )
-    ranking = Ranking(graph, devices, options, settings)
+    search = VirtualRanking if regime.has_virtual_stages else Ranking
+    ranking = search(graph, devices, options, settings)
     workload = Workload(graph, devices)
     request = Request(workload, THROUGHPUT, split, METHODS[THROUGHPUT.extended_method], options, layer)
     request.check_memory()
@@ -105,8 +107,15 @@ def solve_makespan(
         replicas=best.replicas,
         hardware=devices,
         by_stage=stage_loads(
-            graph, best.placement, best.evaluation.loads, best.order, best.replicas, best.bubbles
+            graph,
+            best.placement,
+            best.evaluation.loads,
+            best.order,
+            best.replicas,
+            best.bubbles,
+            best.stage_of,
         ),
+        stage_of=best.stage_of,
         time_unit=graph.extras.time_unit,
     )
 
@@ -124,11 +133,15 @@ def _search(ranking: Ranking, request: Request, given: dict[str, Any]) -> float:
     """Simulate a first plan, the candidates, and neighbours of the best one; return the lower bound."""
     bound = 0.0
     with suppress(CompilationStopped):
+        if isinstance(ranking, VirtualRanking):
+            return ranking.search(request, given)
         problem = request.problem()
         if ranking.settings.deadline is not None or ranking.settings.expired:
             bound = ranking.first(request, problem)
         if not ranking.expired:
             bound = max(bound, ranking.candidates(given))
+            bound = max(bound, ranking.fill_and_drain(request))
+            ranking.batches(given, bound)
             ranking.refine(problem)
     return bound
 

@@ -43,10 +43,3 @@ def require_pairs(name: str, passes: Passes) -> None:
     if not passes.paired:
         rule = "needs a split in which the backward pass mirrors the forward pass"
         raise OptionError(f"schedule = {name!r}: {rule}")
-
-
-def require_line(name: str, passes: Passes) -> None:
-    """Raise if the passes are not a pipeline with one stage on each device."""
-    require_pairs(name, passes)
-    if not passes.line:
-        raise OptionError(f"schedule = {name!r}: needs one stage on each device, not {passes.stages} stages")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partitioner.schedule.kinds.kind import require_line
+from partitioner.schedule.kinds.kind import require_pairs
+from partitioner.schedule.kinds.several_stages import table_of_rows
 from partitioner.schedule.orders import around, in_turns, lanes, table_of
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.table import Table
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 
 class ZeroBubbleH1:
@@ -21,6 +23,9 @@ class ZeroBubbleH1:
 
     Each device keeps the activations of at most p samples, as the first device does under 1F1B: on stage i
     p - i samples wait for the gradients of their inputs, and i samples for those of the weights.
+
+    With v stages on each device, stage k on device k mod p, it is interleaved (ZB1P, torch's
+    ``ScheduleInterleavedZeroBubble``): device i runs p - i - 1 + (v - 1) p forward passes ahead.
     """
 
     name: ClassVar[str] = "zb-h1"
@@ -30,7 +35,9 @@ class ZeroBubbleH1:
 
     def table(self, passes: Passes, microbatches: int) -> Table:
         """Return a table of forward passes, gradients of inputs and gradients of weights in turn."""
-        require_line(self.name, passes)
+        require_pairs(self.name, passes)
+        if not passes.line:
+            return table_of_rows(self.name, VIRTUAL["zb_h1"], passes, microbatches)
         near, rows = around(passes), []
         for lane in lanes(passes, microbatches):
             ahead, behind = near[lane.lead]

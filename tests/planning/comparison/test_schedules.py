@@ -14,6 +14,8 @@ from partitioner.schedule import simulate
 from partitioner.schedule.kinds.registry import KINDS
 from tests.schedule.runs import TRAINING, line, pipeline, placement
 
+VEES = {"zbv", "dualpipev"}  # with two stages on each device
+
 
 def gpus(memory: float | None = None) -> Devices:
     return Devices((DeviceKind("gpu", 3, memory),), "overlapped")
@@ -26,7 +28,7 @@ def compared(memory: float | None = None, microbatches: int = 6, **options: Any)
 def test_every_schedule_for_training_is_there() -> None:
     found = compared()
     assert {one.schedule for one in found.ranked} == {n for n, k in KINDS.items() if k.trains is not False}
-    assert all(one.feasible for one in found.ranked)
+    assert {one.schedule for one in found.ranked if not one.feasible} == VEES
 
 
 def test_inference_is_compared_by_itself() -> None:
@@ -38,7 +40,7 @@ def test_the_figures_are_those_of_the_simulation() -> None:
     found = compared()
     spans = [one.makespan for one in found.ranked]
     assert spans == sorted(spans) and found.best is found.ranked[0]
-    for one in found.ranked:
+    for one in (one for one in found.ranked if one.schedule not in VEES):
         expected = simulate(line(6), gpus(), placement("1f1b", 3), one.schedule, 6)
         assert one.timeline is not None and one.makespan == expected.makespan
         assert one.timeline.peak_memory.tolist() == expected.peak_memory.tolist()
@@ -57,18 +59,18 @@ def test_what_does_not_fit_comes_last_with_the_reason() -> None:
 def test_a_limit_of_its_own_replaces_that_of_the_devices() -> None:
     assert not any(one.feasible for one in compared(memory=1.0).ranked)
     one_limit = compare_schedules(line(6), gpus(1.0), placement("1f1b", 3), 6, memory=52.0)
-    assert all(one.feasible for one in one_limit.ranked)
+    assert {one.schedule for one in one_limit.ranked if not one.feasible} == VEES
     none_fits = compare_schedules(line(6), gpus(), placement("1f1b", 3), 6, memory=1.0)
     assert none_fits.best is None and "no schedule can be used" in none_fits.summary(80)
 
 
 def test_what_does_not_suit_comes_last_with_the_reason() -> None:
-    """Five samples are no multiple of three devices; interleaved stages are no line of devices."""
+    """Stages that go round the devices are no line and no V."""
     found = {one.schedule: one for one in compared(microbatches=5).ranked}
-    assert found["interleaved"].timeline is None and math.isinf(found["interleaved"].makespan)
-    assert "must be a multiple of the 3 devices" in found["interleaved"].against
+    assert found["zbv"].timeline is None and math.isinf(found["zbv"].makespan)
+    assert "stages k and 2 p - 1 - k must be on device k" in found["zbv"].against
     dealt = compare_schedules(line(6), gpus(), placement("interleaved", 3), 6)
-    assert not dealt.ranked[-1].feasible and dealt.ranked[-1].schedule == "zb-h1"
+    assert {one.schedule for one in dealt.ranked if one.timeline is None} == {"zbv", "dualpipev"}
 
 
 @pytest.mark.parametrize(
@@ -122,5 +124,5 @@ def test_json_is_strict_and_says_the_same() -> None:
     record = json.loads(found.to_json(), parse_constant=pytest.fail)
     assert [one["schedule"] for one in record["schedules"]] == [one.schedule for one in found.ranked]
     assert record["schedules"][0]["makespan"] == found.ranked[0].makespan
-    unsuited = next(one for one in record["schedules"] if one["schedule"] == "interleaved")
+    unsuited = next(one for one in record["schedules"] if one["schedule"] == "zbv")
     assert "makespan" not in unsuited and not unsuited["feasible"] and unsuited["against"]

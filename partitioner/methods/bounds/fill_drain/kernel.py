@@ -1,0 +1,226 @@
+"""The compiled walk over pipelines that are turned, whose stages each bound the makespan.
+
+``value[I, s]`` is the least time that the stages of ideal I on the devices of state s, which run behind the
+others, take for a sample. A state may count idle devices as devices behind: that only makes bounds lower, and
+covers pipelines with stages that cost nothing, whose supernodes have been merged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.bounds.fill_drain.paths import TURNS, longest_path, with_detours
+from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
+from partitioner.methods.dp.ideals import first_later_cover
+from partitioner.methods.dp.kernel import relocate
+from partitioner.methods.dp.pipeline.stage_kernel import (
+    INTO,
+    LEAVING,
+    STAYING,
+    WEIGHTS,
+    add_nets,
+    add_sums,
+    remove_nets,
+    takes,
+)
+
+
+@njit(cache=True, nogil=True)
+def sweep(lattice, costs, memory_model, states, spec, table, known, first, step, budget):  # type: ignore[no-untyped-def]
+    """Add one stage to those that hold ideals `first`, `first` + `step`, ...
+
+    Parameters
+    ----------
+    lattice, costs, memory_model, states, table
+        See :mod:`partitioner.methods.dp.pipeline.arrays`; the table is written if `step` is 1.
+    spec, known
+        See :mod:`partitioner.methods.bounds.fill_drain.arrays`.
+    first, step
+        The ideal to start with; 1 to make pipelines up to the last ideal, -1 to fill `known.outside` from
+        there down to ideal 0.
+    budget
+        Return after the ideal at which this many steps have been walked.
+
+    Returns
+    -------
+    tuple of int
+        The next ideal to start with (the last one or -1 when done), and the steps walked.
+    """
+    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
+    parent, added = lattice.parent, lattice.added
+    factor, communication = costs.transfer_factor, costs.communication
+    net_start, net_of, pins, source = costs.net_start, costs.net, costs.pins, costs.source
+    enter, leave, weights = costs.enter, costs.leave, costs.weights
+    sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
+    workspaces, memory = memory_model.workspace, memory_model.memory
+    nodes, kinds, last = len(sizes), len(memory), len(parent) - 1
+    worthy = np.empty(len(spec.capacity), np.int64)
+    cursor = np.empty(nodes + 2, np.int64)
+    end = np.empty(nodes + 2, np.int64)
+    blocked = np.empty(nodes + 2, np.float64)
+    compute = np.zeros((nodes + 2, kinds, 2), np.float64)
+    sums = np.zeros((nodes + 2, 8), np.float64)
+    load = np.empty(kinds, np.float64)
+    inside = np.zeros(len(pins), np.int64)
+    before = np.zeros(len(pins), np.int64)
+    steps, place, start = 0, 0, first
+    while 0 <= start < last:
+        if steps > budget:
+            return start, steps
+        count, target = 1, spec.capacity.max()
+        if step > 0:
+            count, target = list_states(table, known.gain, states, spec, start, worthy)
+        if count == 0:
+            start += step
+            continue
+        relocate(parent, added, net_start, net_of, before, place, start)
+        place, depth = start, 0
+        cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
+        while depth >= 0:
+            e = cursor[depth]
+            if e == end[depth] or blocked[depth] > target:
+                depth -= 1
+                if depth >= 0:
+                    remove_nets(net_start, net_of, inside, node[cursor[depth] - 1])
+                continue
+            cursor[depth] = e + 1
+            v, ideal = node[e], to[e]
+            steps += 1
+            add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth)
+            add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
+            sum_of, possible = sums[depth + 1], False
+            for k in range(kinds):
+                compute[depth + 1, k, 0] = compute[depth, k, 0] + spec.forward[k, v]
+                compute[depth + 1, k, 1] = compute[depth, k, 1] + spec.backward[k, v]
+                load[k], bound = growing_load(
+                    compute[depth + 1, k, 0] + compute[depth + 1, k, 1], sum_of[INTO], sum_of[LEAVING],
+                    sum_of[STAYING], factor[k], communication,
+                )  # fmt: skip
+                if bound <= spec.most * spec.widest[k] and takes(
+                    sum_of, spec.least_in_flight, spec.least_versions, memory[k], 0.0, 0.0, 0.0, 0.0
+                ):
+                    possible = True
+                else:
+                    load[k] = np.inf
+            passed = max(blocked[depth], spec.above[v])
+            if not possible:
+                remove_nets(net_start, net_of, inside, v)
+                blocked[depth] = passed
+                continue
+            if spec.remaining[ideal] <= target:
+                counted = spec.spine[ideal] > spec.spine[start]
+                for k in range(kinds):
+                    if load[k] == np.inf:
+                        continue
+                    into, out = factor[k] * sum_of[INTO], factor[k] * sum_of[LEAVING]
+                    if step < 0:
+                        alone = compute[depth + 1, k, 0]
+                        if spec.returns:
+                            alone += compute[depth + 1, k, 1] + into + out
+                        lower(known.outside, start, ideal, alone if counted else 0.0, load[k] / spec.most)
+                    else:
+                        extend(
+                            costs, memory_model, states, spec, table, known, worthy, count, start, ideal, k,
+                            compute[depth + 1, k, 0], compute[depth + 1, k, 1], into, out, load[k], sum_of,
+                            counted,
+                        )  # fmt: skip
+            blocked[depth + 1] = blocked[depth]
+            blocked[depth] = passed
+            depth += 1
+            end[depth] = start_of[ideal + 1]
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
+        start += step
+    return start, steps
+
+
+@njit(cache=True)
+def list_states(table, gain, states, spec, ideal, worthy):  # type: ignore[no-untyped-def]
+    """List the states that reach an ideal, after idle devices have been added to each.
+
+    Returned are their number, and the largest weight that their next stage may leave.
+    """
+    value, left, stride = table.value, states.left, states.stride
+    count, target = 0, -1.0
+    for s in range(len(left)):
+        if value[ideal, s] == np.inf:
+            continue
+        for k in range(left.shape[1]):
+            if left[s, k] > 0:
+                t = s + stride[k]
+                target = max(target, spec.capacity[t])
+                if not spec.idle:
+                    continue
+                for i in range(len(gain)):
+                    gain[i, ideal, t] = min(gain[i, ideal, t], gain[i, ideal, s] - spec.reference[i])
+                if value[ideal, s] < value[ideal, t]:
+                    value[ideal, t] = value[ideal, s]
+                    table.origin[ideal, t], table.kind[ideal, t], table.copies[ideal, t] = ideal, k, 0
+        worthy[count] = s
+        count += 1
+    return count, target
+
+
+@njit(cache=True, inline="always")
+def lower(least, start, ideal, time, fewest):  # type: ignore[no-untyped-def]
+    """Lower the least times of the stages outside an ideal by those that begin with a stage to another one.
+
+    `fewest` is the number of devices that the stage needs, not rounded.
+    """
+    copies = max(1, int(np.ceil(fewest - 1e-6)))
+    for devices in range(copies, least.shape[1]):
+        least[start, devices] = min(least[start, devices], time + least[ideal, devices - copies])
+
+
+@njit(cache=True)
+def extend(  # type: ignore[no-untyped-def]
+    costs, memory_model, states, spec, table, known, worthy, count, start, ideal, k,
+    forward, backward, into, out, load, sum_of, counted,
+):  # fmt: skip
+    """Add the stage between two ideals to every state of the first one, as far as the limit allows."""
+    in_row = costs.communication == SEQUENTIAL
+    whole = forward + backward + into + out
+    alone = whole if spec.returns else backward
+    busy = whole if in_row else forward + backward
+    turn = alone if not spec.turns else whole - into if in_row else forward + backward
+    for i in range(count):
+        s = worthy[i]
+        behind = table.value[start, s]
+        for r in range(1, states.left[s, k] + 1):
+            if load > spec.most * r:
+                continue
+            t, own, ahead = s + r * states.stride[k], -(-spec.samples // r), -(-states.behind[s] // r)
+            if spec.remaining[ideal] > spec.capacity[t]:
+                break
+            before = known.outside[ideal, spec.unused[t]]
+            if before == np.inf:
+                continue
+            held, versions = (
+                memory_model.in_flight[states.behind[s], r],
+                memory_model.versions[states.behind[s], r],
+            )
+            if not takes(sum_of, held, versions, memory_model.memory[k], 0.0, 0.0, 0.0, 0.0):
+                continue
+            exchange = (r - 1) * sum_of[WEIGHTS] / costs.bandwidth[k] if costs.added else 0.0
+            bound = own * load + (own - 1) * exchange
+            if counted:
+                bound = longest_path(
+                    spec.way, own, ahead, before, behind, load, busy, max(forward, backward), exchange
+                )
+                if spec.way == TURNS:
+                    for j in range(len(spec.reference)):
+                        gain, reference = known.gain[j, start, s], spec.reference[j]
+                        bound = max(bound, with_detours(own, ahead, before, busy, gain, reference))
+            if bound > spec.limit:
+                continue
+            total = behind
+            if counted:
+                total += alone if behind > 0 else turn
+            if total < table.value[ideal, t]:
+                table.value[ideal, t] = total
+                table.origin[ideal, t], table.kind[ideal, t], table.copies[ideal, t] = start, k, r
+            for j in range(len(spec.reference)):
+                gain = known.gain[j, start, s]
+                if counted:
+                    gain = max(2 * alone + gain, 2 * turn)
+                known.gain[j, ideal, t] = min(known.gain[j, ideal, t], gain - spec.reference[j])

@@ -1,0 +1,116 @@
+"""The program over pairs of cuts, device by device, for schedules with two stages on each device.
+
+Where stages go round the devices, device i has stages i and p + i: for a given cut between stages p - 1 and
+p, both rounds are walked at once, and what devices 0 to i hold is known by one cut in either round. In a V
+device i has stages i and 2 p - 1 - i: both ends are walked at once, and the last device takes what is left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.methods.method import Settings
+from partitioner.methods.virtual_stages.ends import PairedStages, end_of
+from partitioner.methods.virtual_stages.found import StagesFound
+from partitioner.methods.virtual_stages.kernel import next_device
+from partitioner.methods.virtual_stages.model import VirtualModel
+from partitioner.problem.arrays import Floats, Ints
+
+Pair = tuple[int, int]
+
+
+class PairSearch:
+    """A search for stages whose largest load is below a limit."""
+
+    def __init__(self, model: VirtualModel, limit: float, settings: Settings) -> None:
+        self.model, self.limit, self.settings = model, limit, settings
+        self.steps = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the search is to be cut short."""
+        return self.settings.expired or self.steps > self.settings.step_limit
+
+    def run(self) -> StagesFound:
+        """Return stages of the least largest load below the limit."""
+        return self._vee() if self.model.schedule.vee else self._rounds()
+
+    def _rounds(self) -> StagesFound:
+        model, costs, best = self.model, self.model.costs, StagesFound(None, self.limit, complete=True)
+        front, last = end_of(model), len(costs.cuts) - 1
+        processing = np.where(np.eye(last + 1, dtype=bool), 0.0, costs.busy)
+        for middle in np.flatnonzero(np.isfinite(processing[0]) & np.isfinite(processing[:, last])).tolist():
+            rest = processing[:, middle, None] + processing[None, :, last]
+            value, parents = self._walk(front, front, (0, middle), rest, model.devices)
+            if self.over:
+                return StagesFound(best.borders, 0.0, complete=False)
+            if value[middle, last] < self.limit:
+                self.limit = float(value[middle, last])
+                one, other = _paths(parents, (middle, last))
+                best = StagesFound(np.array([*one, *other[1:]]), self.limit, complete=True)
+        return best
+
+    def _vee(self) -> StagesFound:
+        model, last = self.model, len(self.model.costs.cuts) - 1
+        ends = end_of(model), end_of(model, backwards=True)
+        value, parents = self._walk(*ends, (0, last), model.costs.busy, model.devices - 1)
+        if self.over:
+            return StagesFound(None, 0.0, complete=False)
+        final = self._middles(value)
+        best = divmod(int(np.argmin(final)), last + 1)
+        if not final[best] < self.limit:
+            return StagesFound(None, self.limit, complete=True)
+        front, back = _paths(parents, best)
+        borders = [*front, middle_of(model, *best), *back[::-1]]
+        return StagesFound(np.array(borders), float(final[best]), complete=True)
+
+    def _walk(
+        self, front: PairedStages, back: PairedStages, start: Pair, rest: Floats, devices: int
+    ) -> tuple[Floats, list[Ints]]:
+        """Return the values of pairs of cuts after a number of devices, and the pairs before each device."""
+        model, parents = self.model, list[Ints]()
+        value = np.full(rest.shape, np.inf)
+        value[start] = 0.0
+        room, nets = model.limit if model.scarce else np.inf, model.costs.nets(model.shared)
+        for rank in range(devices):
+            if self.over:
+                break
+            found, parent = np.full(rest.shape, np.inf), np.full(rest.shape, -1, dtype=np.int64)
+            most = (model.devices - 1 - rank) * self.limit
+            samples = model.samples(rank).astype(np.float64)
+            self.steps += next_device(
+                value, self.limit, most, rest, tuple(front), tuple(back), nets, samples, room, found, parent
+            )
+            value = found
+            parents.append(parent)
+        return value, parents
+
+    def _middles(self, value: Floats) -> Floats:
+        """Return the values if the last device of a V takes all between two cuts, shape (m, m)."""
+        found: Floats = np.maximum(value, self.model.costs.alone.max(axis=0))
+        for pair in np.argwhere(found < self.limit).tolist():
+            if middle_of(self.model, *pair) < 0:
+                found[tuple(pair)] = np.inf
+        return found
+
+
+def _paths(parents: list[Ints], at: Pair) -> tuple[list[int], list[int]]:
+    """Return the cuts that lead to a pair at the front and at the back."""
+    front, back = [at[0]], [at[1]]
+    for parent in reversed(parents):
+        at = divmod(int(parent[at]), len(parent))
+        front, back = [at[0], *front], [at[1], *back]
+    return front, back
+
+
+def middle_of(model: VirtualModel, a: int, b: int) -> int:
+    """Return the cut that best divides the two stages of the last device of a V; -1 if none is allowed."""
+    costs, allowed = model.costs, model.costs.allowed
+    between = np.flatnonzero(allowed[a] & allowed[:, b])
+    order = between[np.argsort(np.abs(costs.busy[a, between] - costs.busy[between, b]), kind="stable")]
+    if model.scarce:
+        samples = model.samples(model.devices - 1)
+        held = (samples[:, :1] * costs.kept[a, order] + samples[:, 1:] * costs.kept[order, b]).max(axis=0)
+        used = costs.once[a, b] + held + np.maximum(costs.workspace[a, order], costs.workspace[order, b])
+        order = order[used <= model.limit]
+    return int(order[0]) if len(order) else -1

@@ -1,0 +1,163 @@
+"""Bounds on makespans that know fill and drain are never above the best of all pipelines, simulated."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partitioner import DeviceKind, Devices, Graph, PartitionerError
+from partitioner.methods.bounds.fill_drain.search import fill_drain
+from partitioner.methods.method import Settings
+from partitioner.methods.registry import METHODS
+from partitioner.planning.evaluate import evaluate
+from partitioner.planning.objectives import SIMULATED, THROUGHPUT
+from partitioner.planning.options import read_options
+from partitioner.planning.request import Request
+from partitioner.problem.variants import PipelineProblem
+from partitioner.schedule import simulate
+from partitioner.workload.constraints import NONE
+from partitioner.workload.workload import Workload
+from tests.oracle_pipelines import atoms, chains
+
+TRAINING = ("gpipe", "1f1b", "1f1b_async")
+TIMES = np.array([0.0, 0.5, 1.0, 1.0, 2.0, 3.5])
+COSTS = np.array([0.0, 0.0, 0.25, 0.5, 1.5])
+ABOVE = 1.4  # of the best makespan: up to there a bound that is wrong could rise
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A workload and the pipeline that is asked for."""
+
+    graph: Graph
+    devices: Devices
+    schedule: str
+    microbatches: int
+    replicas: int = 1
+
+
+def random_asked(rng: np.random.Generator) -> Asked:
+    """Forward nodes on a path with some edges more or less, backward nodes that mirror them, or none."""
+    n, trains = int(rng.integers(2, 6)), rng.random() < 0.85
+    mirrored = rng.random() < 0.85
+    path = rng.random() < 0.6
+    pairs = {(i, i + 1) for i in range(n - 1) if path or rng.random() < 0.7}
+    pairs |= {(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < (0.1 if path else 0.3)}
+    edges = sorted(pairs)
+    color: list[int | None] = list(range(n))
+    count = n
+    if trains:
+        count = 2 * n
+        edges += [(n + j, n + i) if mirrored else (n + i, n + j) for i, j in sorted(pairs)]
+        edges += [(i, n + i) for i in range(n) if i == n - 1 or not mirrored or rng.random() < 0.5]
+        color *= 2
+    drop = rng.random(count) < 0.08  # a node without a backward one, or the reverse
+    color = [None if drop[i] else c for i, c in enumerate(color)]
+    edges = [(u, v) for u, v in edges if not mirrored or rng.random() < 0.97]
+    shared = rng.choice(COSTS, count)
+    kinds = [DeviceKind("gpu", int(rng.integers(1, 4)))]
+    if rng.random() < 0.35:
+        kinds.append(DeviceKind("cpu", 1, pays_communication=rng.random() < 0.5))
+    parts: dict[str, Any] = {}
+    if rng.random() < 0.4:
+        parts = {name: rng.choice([0.0, 1.0, 2.0], count) for name in ("activations", "parameters")}
+        most = float(sum(part.sum() for part in parts.values())) * rng.uniform(0.5, 2.5)
+        kinds = [replace(kind, memory=most) for kind in kinds]
+    replicas = 1
+    if rng.random() < 0.2:
+        replicas = 3
+        parts["parameters"] = rng.choice([0.0, 1.0], count)
+        kinds = [replace(kind, bandwidth=2.0) for kind in kinds]
+    times = {kind.name: rng.choice(TIMES, count) for kind in kinds}
+    graph = Graph.from_arrays(
+        times,
+        edges,
+        [float(shared[u]) for u, _ in edges],
+        backward=[i >= n for i in range(count)],
+        color=color,
+        **parts,
+    )
+    model = str(rng.choice(["sequential", "sequential", "overlapped", "duplex"]))
+    schedule = str(rng.choice(TRAINING)) if trains else "inference"
+    return Asked(graph, Devices(tuple(kinds), model), schedule, int(rng.integers(1, 12)), replicas)
+
+
+def layouts(asked: Asked, most: int) -> list[list[list[str]]]:
+    """Every list of at most `most` stages as lists of devices; of equal devices the first ones come first."""
+    found: list[list[list[str]]] = []
+
+    def grow(stages: list[list[str]], used: dict[str, int]) -> None:
+        if stages:
+            found.append(stages)
+        if len(stages) == most:
+            return
+        for kind in asked.devices.kinds:
+            first = used.get(kind.name, 0)
+            for r in range(1, min(asked.replicas, kind.count - first) + 1):
+                names = [kind.device(i) for i in range(first, first + r)]
+                grow([*stages, names], used | {kind.name: first + r})
+
+    grow([], {})
+    return found
+
+
+def best_makespan(asked: Asked) -> float:
+    """The least simulated makespan over all chains on all layouts that obey the rules; infinity if none."""
+    atom, best = atoms(asked.graph, NONE), math.inf
+    splits = {}
+    for stages in layouts(asked, int(atom.max()) + 1):
+        count = len(stages)
+        if count not in splits:
+            splits[count] = chains(asked.graph, atom, count, NONE)
+        lead = [names[0] for names in stages]
+        replicas = {names[0]: tuple(names[1:]) for names in stages if len(names) > 1}
+        for row in splits[count].tolist():
+            placement = {node: lead[i] for node, i in zip(asked.graph.ids, row, strict=True)}
+            given: dict[str, Any] = {"replicas": replicas or None, "order": lead}
+            given |= {"microbatches": asked.microbatches, "schedule": asked.schedule}
+            if evaluate(asked.graph, asked.devices, placement, split="chain", **given).feasible:
+                best = min(best, simulate(asked.graph, asked.devices, placement, **given).makespan)
+    return best
+
+
+def bounds_of(asked: Asked, value: float) -> list[float]:
+    """The bounds of the graph as it is, and of the graph in which nodes that cost nothing are merged."""
+    terms = {"schedule": asked.schedule, "microbatches": asked.microbatches, "replicas": asked.replicas}
+    options = read_options(SIMULATED, None, 0.0, 0, None, terms)
+    workload, found = Workload(asked.graph, asked.devices), []
+    request = Request(workload, THROUGHPUT, "chain", METHODS["pipeline"], options)
+    for apart in (True, False):
+        problem = request.problem(apart)
+        assert isinstance(problem, PipelineProblem)
+        search = fill_drain(asked.graph, problem, Settings(), value, idle=not apart)
+        if search is not None:
+            for _ in search.narrow():
+                pass
+            found.append(search.bound)
+    return found
+
+
+def judged(seed: int) -> tuple[float, list[float]]:
+    """The best makespan of a random case, and its bounds."""
+    asked = random_asked(np.random.default_rng(seed))
+    try:
+        best = best_makespan(asked)
+    except PartitionerError:
+        return math.inf, []
+    return best, bounds_of(asked, ABOVE * best) if 0 < best < math.inf else []
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 12), pytest.param(12, 100, marks=pytest.mark.slow)])
+def test_no_bound_is_above_the_best_pipeline(first: int, count: int) -> None:
+    """Against all chains on all lists of devices, each simulated."""
+    known = 0
+    for seed in range(first, first + count):
+        best, bounds = judged(seed)
+        for bound in bounds:
+            assert bound <= best * (1 + 1e-9), f"seed {seed}: {bound} > {best}"
+        known += len(bounds)
+    assert known >= count

@@ -1,0 +1,1 @@
+"""Tests of :mod:`partitioner.methods.virtual_stages`."""

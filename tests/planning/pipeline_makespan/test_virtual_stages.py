@@ -1,0 +1,53 @@
+"""Plans for the makespan with several stages on a device: simulated, bounded, no worse than even stages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partitioner import Constraints, DeviceKind, Devices, Graph, Solution, solve
+from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
+from partitioner.schedule import simulate
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from tests.oracle_pipelines import atoms
+from tests.oracle_virtual_stages import chains
+from tests.random_virtual_stages import random_training
+
+GPUS = Devices((DeviceKind("gpu", 2),))
+
+
+def every_makespan(graph: Graph, name: str, microbatches: int) -> list[float]:
+    """The simulated makespan of every chain of two stages on each of one or two devices."""
+    found = []
+    for count in (1, 2):
+        order = tuple(f"gpu{rank}" for rank in VIRTUAL[name].ranks(count, 2))
+        for stage in chains(graph, atoms(graph, Constraints()), 2 * count):
+            stage_of: dict[Any, int] = dict(zip(graph.ids, stage.tolist(), strict=True))
+            placement = {node: order[number] for node, number in stage_of.items()}
+            solution = Solution(placement, order=order, stage_of=stage_of)
+            found.append(simulate(graph, GPUS, solution, name, microbatches).makespan)
+    return found
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+def test_the_bound_is_true_and_the_plan_near_the_best(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = random_training(rng, 7, path=True, memory=False)
+    while not graph.backward.any():
+        graph = random_training(rng, 7, path=True, memory=False)
+    plan = solve(graph, GPUS, "makespan", schedule=name, virtual_stages=2, microbatches=6)
+    best = min(every_makespan(graph, name, 6))
+    assert plan.bound <= best * (1 + 1e-9) and plan.value >= best * (1 - 1e-9)
+    assert plan.value <= 1.05 * best
+    assert simulate(graph, GPUS, plan).makespan == plan.value
+
+
+def test_borders_move_and_stages_are_cut_again() -> None:
+    stages = StageBorders.of(np.array([0, 1, 0, 1]))
+    assert stages.cut_again(np.ones(4), 2).stage.tolist() == [0, 2, 1, 3]
+    found = [stages.moved(*move) for move in stages.moves()]
+    assert [one.stage.tolist() for one in found if one is not None] == [[0, 1, 1, 1], [0, 0, 0, 1]]
+    assert StageBorders.even(np.array([5.0, 1.0, 1.0, 1.0]), 3).stage.tolist() == [0, 1, 2, 2]

@@ -1,0 +1,1 @@
+"""Tests of :mod:`partitioner.workload.virtual_stages`."""
