@@ -31,6 +31,9 @@ class Solution:
         For latency: the index, from 0, of the subgraph of each node of an accelerator; None if not given.
     execution_order
         For makespans: all node ids; every device runs its nodes in this order. None if it is not given.
+    alternatives
+        The name of the alternative of each node that is not run as the node's own figures say. A stage whose
+        alternatives have degree t runs on t devices for each of its copies: `replicas` names all of them.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class Solution:
     order: tuple[str, ...] | None = None
     subgraphs: Mapping[NodeId, int] | None = None
     execution_order: tuple[NodeId, ...] | None = None
+    alternatives: Mapping[NodeId, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         found = self.replicas

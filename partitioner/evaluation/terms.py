@@ -81,6 +81,7 @@ def check_terms(
         "order": solution.order,
         "subgraphs": solution.subgraphs,
         "execution_order": solution.execution_order,
+        "alternatives": solution.alternatives or None,
         "levels": devices.levels or None,
     }
     given = [*terms.given, *(name for name, value in parts.items() if value is not None)]

@@ -6,6 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
+from partitioner.evaluation.chosen import refuse_alternatives
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.shape import placement_shape
@@ -49,7 +50,9 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
     >>> stages_of(Workload(graph, Devices.accelerated(2)), placement, Target("line", line=True)).rank_of
     (0, 1)
     """
-    placed, copies, ordered = read_solution(workload.graph, workload.devices, solution_of(plan))
+    solution = solution_of(plan)
+    refuse_alternatives(solution.alternatives, "an export")
+    placed, copies, ordered = read_solution(workload.graph, workload.devices, solution)
     modules = modules_of(workload.graph)
     target.refuse(list(misnamed(modules)), any_plan=True)
     target.refuse([*cut(placed, modules), *replicated(placed, copies.further)])

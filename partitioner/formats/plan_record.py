@@ -25,7 +25,7 @@ RUN = ("schedule", "microbatches")
 OF_CALL = (*RUN, "subgraphs_per_accelerator")
 FIELDS = (
     *("replicas", "stages", "subgraphs", "execution_order", "objective", "split", "bound", "hardware"),
-    *("options", "workload_sha256"),
+    *("options", "workload_sha256", "alternatives"),
 )
 
 
@@ -64,6 +64,7 @@ def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool 
     by_text = known(graph, record.placement, "", flaws)
     known(graph, record.subgraphs or (), "subgraphs, ", flaws)
     known(graph, record.execution_order or (), "execution_order, ", flaws)
+    known(graph, record.alternatives, "alternatives, ", flaws)
     kinds = ", ".join(kind.name for kind in devices.kinds)
     rule = f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"
     flaws += [
@@ -79,6 +80,7 @@ def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool 
         record,
         placement=_completed(graph, placement) if complete else placement,
         subgraphs=None if subgraphs is None else {by_text[str(node)]: i for node, i in subgraphs.items()},
+        alternatives={by_text[str(node)]: name for node, name in record.alternatives.items()},
         execution_order=None if order is None else tuple(by_text[str(node)] for node in order),
     )
 
@@ -110,13 +112,14 @@ def evaluation_arguments(
         "replicas": record.replicas or None,
         "subgraphs": record.subgraphs,
         "execution_order": record.execution_order,
+        "alternatives": record.alternatives or None,
         TRANSFERS: _option(record, TRANSFERS, graph) if TRANSFERS in terms else None,
         **{name: record.options.get(name) for name in OF_CALL},
     }
     found = {name: value for name, value in known.items() if name in terms and value is not None}
     found |= {"constraints": _option(record, "constraints", graph)}
     found |= {name: value for name, value in given.items() if value is not None}
-    if "order" in terms and any(name in found for name in ("replicas", *RUN)):
+    if "order" in terms and any(name in found for name in ("replicas", "alternatives", *RUN)):
         found.setdefault("order", record.order)
     constraints = found["constraints"]
     require_constraints(constraints)

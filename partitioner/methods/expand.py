@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from types import MappingProxyType
 from typing import Any
@@ -32,12 +32,15 @@ class Placement:
         The first devices of the parts, in the order of the parts.
     sequence
         Only for makespans: all nodes in the order in which their devices run them.
+    alternatives
+        The name of the alternative of each node that is not run as its own figures say.
     """
 
     device: Mapping[NodeId, str]
     replicas: Mapping[str, tuple[str, ...]]
     order: tuple[str, ...]
     sequence: tuple[NodeId, ...] | None = None
+    alternatives: Mapping[NodeId, str] = field(default_factory=dict)
 
 
 def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None:
@@ -51,6 +54,7 @@ def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None
         replicas={first: tuple(others) for first, *others in names if others},
         order=tuple(each[0] for each in names),
         sequence=_sequence(graph, outcome),
+        alternatives={graph.ids[i]: name for i, name in outcome.alternatives.items()},
     )
 
 

@@ -14,6 +14,7 @@ FEATURES = {
     "replicas": "replicas",
     "levels": "levels of devices",
     "schedule": "schedules",
+    "alternatives": "alternatives of nodes",
     "limits": "limits on stages and pins to a device",
 }
 METHODS = Registry("method", "partitioner.methods", MethodInfo, (*PLANNERS, *PLACERS), reserved=("auto",))

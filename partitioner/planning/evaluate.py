@@ -43,6 +43,7 @@ def evaluate(
     split: str | None = None,
     transfers: Transfers | None = None,
     execution_order: Sequence[Any] | None = None,
+    alternatives: Mapping[Any, str] | None = None,
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
 
@@ -66,7 +67,8 @@ def evaluate(
         (PipeDream); ``"gpipe"``: the largest forward plus the largest backward load (Appendix D);
         ``"latency"``: the time of a single sample (Appendix A), see the notes; ``"batch"``: the time of
         a batch of `microbatches` samples that fills and drains the pipeline, the sum of the loads of all
-        stages and `microbatches` - 1 times the largest; ``"makespan"``: when the last operator ends if every
+        stages and `microbatches` - 1 times the largest; ``"piper"``: the largest load in the model of Piper
+        (NeurIPS 2021), see ``docs/alternatives.md``; ``"makespan"``: when the last operator ends if every
         device runs its operators one by one.
     subgraphs_per_accelerator
         For latency: how many forward subgraphs an accelerator may hold, and how many backward ones (1).
@@ -102,6 +104,10 @@ def evaluate(
         number starts one operator, again and again, so that operators that take no time end in between.
         That is Baechi's simulator but for operators that take no time or tie, whose order its event queue
         leaves to the history of the queue.
+
+    alternatives
+        For loads: the names of the alternatives of nodes that are not run as their own figures say, see
+        :class:`partitioner.Alternative`.
 
     Raises
     ------
@@ -144,7 +150,7 @@ def evaluate(
     }
     parts = {
         **{"replicas": replicas, "order": order},
-        **{"subgraphs": subgraphs, "execution_order": execution_order},
+        **{"subgraphs": subgraphs, "execution_order": execution_order, "alternatives": alternatives},
     }
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     if isinstance(solution, PlanRecord):

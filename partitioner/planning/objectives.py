@@ -13,9 +13,9 @@ from partitioner.evaluation.one_sample import evaluate_latency
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.solution import PlanRecord, Solution
-from partitioner.evaluation.stages import evaluate_batch, evaluate_gpipe, evaluate_throughput
+from partitioner.evaluation.stages import evaluate_batch, evaluate_gpipe, evaluate_piper, evaluate_throughput
 from partitioner.evaluation.terms import Terms
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal, contract, contract_piper
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.workload.devices import Devices
@@ -23,7 +23,7 @@ from partitioner.workload.graph import Graph
 
 Evaluator = Callable[[Graph, Devices, Solution, Terms], Evaluation]
 Contraction = Callable[[Graph, Devices, Goal], Problem]
-PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels")
+PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels", "alternatives")
 SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
 
 
@@ -136,6 +136,17 @@ BATCH = Objective(
     evaluate=evaluate_batch,
     needs=("microbatches",),
 )
+PIPER = Objective(
+    "piper",
+    Measure.LARGEST_LOAD,
+    splits=("chain",),
+    terms=("replicas", "order", "schedule", "microbatches", "alternatives", "transfer_factor"),
+    method="alternatives",
+    evaluate=evaluate_piper,
+    extended_method="alternatives",
+    contract=contract_piper,
+    needs=("microbatches",),
+)
 OPERATORS = Objective(
     "makespan",
     Measure.LAST_OPERATOR,
@@ -155,7 +166,7 @@ SIMULATED = Objective(
     needs=("schedule", "microbatches"),
 )
 OBJECTIVES = Registry(
-    "objective", "partitioner.objectives", Objective, (THROUGHPUT, GPIPE, LATENCY, BATCH, OPERATORS)
+    "objective", "partitioner.objectives", Objective, (THROUGHPUT, GPIPE, LATENCY, BATCH, PIPER, OPERATORS)
 )
 DEFAULT = THROUGHPUT.name
 

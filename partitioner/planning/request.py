@@ -96,6 +96,7 @@ class Request:
             subgraphs=min(options["subgraphs_per_accelerator"], len(self.workload.graph)),
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
+            alternatives="alternatives" in self.info.features,
         )
         return self.objective.contract(self.fitted, devices, goal)
 
@@ -114,6 +115,7 @@ class Request:
             order=placement.order if is_ordered(self.split) and "order" in terms else None,
             subgraphs=subgraphs,
             execution_order=placement.sequence if "execution_order" in terms else None,
+            alternatives=placement.alternatives,
         )
         under = Terms(
             constraints=regime.constraints,

@@ -120,6 +120,7 @@ def find_plan(
         subgraphs=subgraphs,
         schedule=evaluation.schedule,
         replicas=placement.replicas,
+        alternatives=placement.alternatives,
         execution_order=placement.sequence,
         hardware=devices,
         by_stage=stage_loads(graph, placement.device, evaluation.loads, stages, placement.replicas),

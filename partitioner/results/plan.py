@@ -76,6 +76,8 @@ class Plan:
     by_stage
         The layers, parameters, memory, load and bubble of each stage; empty if the split is not a chain, and
         for a plan from an older file.
+    alternatives
+        The name of the alternative of each node that is not run as its own figures say.
     time_unit
         The unit of all times, ``"s"``, ``"ms"`` or ``"us"``, if the graph gives it; else empty.
     """
@@ -104,6 +106,7 @@ class Plan:
     execution_order: tuple[NodeId, ...] | None = None
     hardware: Devices | None = None
     by_stage: tuple[StageLoad, ...] = ()
+    alternatives: Mapping[NodeId, str] = field(default_factory=dict)
     time_unit: str = ""
 
     def __hash__(self) -> int:
@@ -137,6 +140,7 @@ class Plan:
             order=self.stages or None,
             subgraphs=self.subgraphs,
             execution_order=self.execution_order,
+            alternatives=self.alternatives,
             objective=self.objective,
             split=self.split,
             bound=self.bound,
@@ -182,11 +186,13 @@ class Plan:
         for name in ("subgraphs", "schedule", "execution_order", "hardware"):
             if record[name] is None:
                 del record[name]
-        for name in ("replicas", "by_stage", "time_unit"):
+        for name in ("replicas", "by_stage", "alternatives", "time_unit"):
             if not record[name]:
                 del record[name]
         if self.subgraphs is not None:
             record["subgraphs"] = {str(node): index for node, index in self.subgraphs.items()}
+        if self.alternatives:
+            record["alternatives"] = {str(node): name for node, name in self.alternatives.items()}
         ambiguous = [node for node in self.placement if isinstance(node, str) and _looks_whole(node)]
         return json.dumps(record | ({"text_ids": ambiguous} if ambiguous else {}), indent=1)
 

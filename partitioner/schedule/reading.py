@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.chosen import refuse_alternatives
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.order import order_violations
 from partitioner.evaluation.placed import Placed
@@ -39,7 +40,9 @@ def read_passes(
     """
     given = {"replicas": replicas, "order": order}
     parts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    placed, copies, ordered = read_solution(graph, devices, replace(solution_of(plan), **parts))
+    solution = replace(solution_of(plan), **parts)
+    refuse_alternatives(solution.alternatives, "a simulation")
+    placed, copies, ordered = read_solution(graph, devices, solution)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     against = order_violations(placed, shape, ordered) if ordered else ()
     refuse([Flaw("order", "", "", words) for words in against] + _without_times(placed))

@@ -160,3 +160,13 @@ def first_of_equal(edges: NDArray[np.int64], cost: NDArray[np.float64]) -> NDArr
     if (pairs[1:] != pairs[:-1]).all():  # the usual case, which takes much less time
         return np.arange(len(cost))
     return np.sort(np.unique(np.column_stack((edges, cost)), axis=0, return_index=True)[1])
+
+
+def frozen(values: Any, name: str, dtype: type) -> NDArray[Any]:
+    """Return a read-only copy of a field of a graph as an array."""
+    try:
+        array: NDArray[Any] = np.array(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WorkloadError([Flaw("graph", name, shown(values), "must be an array of numbers")]) from error
+    array.setflags(write=False)
+    return array

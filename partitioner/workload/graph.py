@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from partitioner.base.argument_types import require_items, require_type
-from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import WorkloadError, shown
+from partitioner.workload.alternatives import Alternatives
+from partitioner.workload.alternatives_validation import alternative_flaws
 from partitioner.workload.array_input import (
     MEMORY_PARTS,
     by_kind,
     classes,
     first_of_equal,
     flags,
+    frozen,
     length,
     listed,
     numbers,
@@ -81,6 +84,10 @@ class Graph:
         the optimizer, the activations that one sample keeps for the backward pass, and the workspace, which
         is needed only while the node runs. How often each part counts depends on the schedule.
 
+    alternatives
+        Further ways to run nodes. What the other fields say of a node is always one way to run it, on one
+        device.
+
     Raises
     ------
     WorkloadError
@@ -102,6 +109,7 @@ class Graph:
     layer_labels: tuple[Hashable, ...] = ()
     extras: Extras = field(default_factory=Extras)
     parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    alternatives: Alternatives = field(default_factory=Alternatives)
 
     def __post_init__(self) -> None:
         for name in ("kinds", "ids", "names", "color_labels", "layer_labels"):
@@ -110,10 +118,11 @@ class Graph:
         if isinstance(self.parts, np.ndarray) and self.parts.size == 0:
             object.__setattr__(self, "parts", np.zeros((len(MEMORY_PARTS), len(self.ids))))
         for name, dtype in COLUMNS.items():
-            object.__setattr__(self, name, _frozen(getattr(self, name), name, dtype))
+            object.__setattr__(self, name, frozen(getattr(self, name), name, dtype))
         if not layout_flaws(self):
             self._drop_repeated_edges()
-        flaws = graph_flaws(self)
+        object.__setattr__(self, "alternatives", Alternatives(self.alternatives))
+        flaws = graph_flaws(self) or alternative_flaws(self)
         if flaws:
             raise WorkloadError(flaws)
 
@@ -126,7 +135,7 @@ class Graph:
             extra = [self.extras.edges[i] for i in kept.tolist()]
             object.__setattr__(self, "extras", Extras(self.extras.top, self.extras.nodes, extra))
         for name in ("edges", "cost"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)[kept], name, COLUMNS[name]))
+            object.__setattr__(self, name, frozen(getattr(self, name)[kept], name, COLUMNS[name]))
 
     @classmethod
     def from_arrays(
@@ -252,7 +261,7 @@ class Graph:
     @property
     def weights(self) -> Floats:
         """Shape (n,): the weights that replicas exchange: parameters, or the size if no parts are given."""
-        return self.parts[0] if self.parts.any() else self.size
+        return self.parts[0] if self.parts.any() or self.alternatives.have_parts else self.size
 
     @cached_property
     def digest(self) -> str:
@@ -261,14 +270,5 @@ class Graph:
         arrays = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
         parts += [a.tobytes() for a in (*arrays, self.edges, self.cost)]
         parts += [self.parts.tobytes()] if self.parts.any() else []
+        parts += [self.alternatives.text.encode()] if self.alternatives else []
         return hashlib.sha256(b"|".join(parts)).hexdigest()
-
-
-def _frozen(values: Any, name: str, dtype: type) -> NDArray[Any]:
-    """Return a read-only copy of the values as an array."""
-    try:
-        array: NDArray[Any] = np.array(values, dtype=dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise WorkloadError([Flaw("graph", name, shown(values), "must be an array of numbers")]) from error
-    array.setflags(write=False)
-    return array

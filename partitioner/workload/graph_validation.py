@@ -167,6 +167,7 @@ def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     np.maximum.at(largest, group, workspace)
     size = np.bincount(group, graph.size + np.sum(summed, axis=0), groups) + largest
     fits = np.zeros(groups, dtype=bool)
+    fits[group[[graph.position[node] for node in graph.alternatives]]] = True  # some way may take less
     runs = np.zeros(groups, dtype=bool)
     for kind in devices.kinds:
         if kind.count:

@@ -1,0 +1,92 @@
+"""A stage of a plan: its shape, its supernodes, the ways that it chooses, and its load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.dp.alternatives.model import StageModel
+from partitioner.methods.dp.alternatives.stage_load import stage_load
+from partitioner.methods.method import Part
+from partitioner.problem.arrays import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A stage of a pipeline of the turned problem.
+
+    Parameters
+    ----------
+    nodes
+        The supernodes, descending.
+    shape, behind
+        The shape, and the number of copies of the stages behind it.
+    way
+        Shape (C,): the way of each choice of the stage; -1 for choices of others.
+    load
+        Its load.
+    """
+
+    nodes: Ints
+    shape: int
+    behind: int
+    way: Ints
+    load: float
+
+
+def stage_of(model: StageModel, nodes: Ints, shape: int, behind: int, greedy: bool) -> Stage:
+    """Return a stage with the least load, or with the ways of Piper's rule.
+
+    The least load is computed once for each way, with those of earlier choices fixed.
+    """
+    choices, copies = model.choices, len(model.choices.start) - 1
+    fixed = np.full(copies, -1)
+    way = fixed.copy()
+    load = _load(model, nodes, shape, behind, greedy, fixed, way)
+    for v in nodes.tolist() if not greedy else ():
+        for c in range(choices.of_node[v], choices.of_node[v + 1]):
+            fixed[c], load = _best(model, nodes, shape, behind, fixed, c)
+    return Stage(nodes, shape, behind, way if greedy else fixed, float(load))
+
+
+def _best(
+    model: StageModel, nodes: Ints, shape: int, behind: int, fixed: Ints, choice: int
+) -> tuple[int, float]:
+    """Return the way of a choice with the least load, given the fixed ones, and that load."""
+    first, end = model.choices.start[choice], model.choices.start[choice + 1]
+    found = []
+    for w in range(first, end):
+        given = fixed.copy()
+        given[choice] = w
+        found.append((_load(model, nodes, shape, behind, False, given, given.copy()), w))
+    load, way = min(found)
+    return way, load
+
+
+def _load(
+    model: StageModel, nodes: Ints, shape: int, behind: int, greedy: bool, fixed: Ints, way: Ints
+) -> float:
+    inside = np.zeros(model.problem.n, dtype=np.bool_)
+    inside[nodes] = True
+    held = int(model.shapes.in_flight[shape, behind])
+    cut, given = cut_cost(model, nodes), (model.choices, model.shapes, model.memory)
+    return float(stage_load(nodes, inside, shape, held, cut, np.inf, *given, greedy, fixed, way))
+
+
+def cut_cost(model: StageModel, nodes: Ints) -> float:
+    """Return the cost of the tensors that a stage shares with others."""
+    cuts = model.cuts
+    nets = np.concatenate([cuts.net[cuts.start[v] : cuts.start[v + 1]] for v in nodes])
+    net, pins = np.unique(nets, return_counts=True)
+    return float(cuts.cost[net[pins < cuts.pins[net]]].sum())
+
+
+def parts_of(model: StageModel, stages: Sequence[Stage]) -> list[Part]:
+    """Return the stages as parts of the problem that is not turned; a part has all devices of its stage."""
+    last, shapes = model.problem.n - 1, model.shapes
+    return [
+        Part(model.kind, last - stage.nodes, int(shapes.copies[stage.shape] * shapes.degree[stage.shape]))
+        for stage in stages
+    ]
