@@ -177,7 +177,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--input", help="only the records of this input, such as resnet")
     parser.add_argument("--most-devices", type=int, default=4096, help="leave out records with more devices")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--time-limit", type=float, default=None, help="seconds for each plan (default: none)")
+    parser.add_argument(
+        "--time-limit", type=float, default=None, help="seconds for each plan (default: none)"
+    )
     parser.add_argument("--format", choices=("text", "markdown"), default="text")
     parser.add_argument("--progress", action="store_true", help="print each row to standard error at once")
     return parser

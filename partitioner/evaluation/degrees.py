@@ -41,5 +41,7 @@ def batch_violations(placed: Placed, copies: Replicas, microbatches: int | None)
     ]
     together = int(copies.count[stages].sum())
     if together > microbatches:
-        found.append(f"all stages have {together} copies, more than the {microbatches} microbatches of a batch")
+        found.append(
+            f"all stages have {together} copies, more than the {microbatches} microbatches of a batch"
+        )
     return tuple(found)

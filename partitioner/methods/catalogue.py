@@ -67,6 +67,16 @@ PLANNERS = (
         may_miss=True,
     ),
     MethodInfo(
+        "two_bw",
+        "partitioner.methods.baselines.two_bw:solve_two_bw",
+        ("throughput", "piper"),
+        ("chain",),
+        ("numba",),
+        "baseline: PipeDream-2BW's planner, equal stages that all run in one way; with a lower bound",
+        ("replicas", "schedule", "alternatives"),
+        may_miss=True,
+    ),
+    MethodInfo(
         "simulated",
         "partitioner.methods.dp.pipeline.solve:solve_pipeline",
         ("makespan",),

@@ -29,7 +29,7 @@ from partitioner.problem.variants import (
     PipelineProblem,
     SampleProblem,
 )
-from partitioner.problem.ways import ways_of
+from partitioner.problem.ways import blocks, ways_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.pass_order import with_pass_order
@@ -132,7 +132,12 @@ def _with_alternatives(graph: Graph, devices: Devices, group: Ints, goal: Goal) 
     nets = nets_by_edge(graph, chain.member, chain.n) if goal.piper else chain.nets
     count = np.array([kind.count for kind in devices.kinds], dtype=np.int64)
     known = vars(chain) | {"nets": nets, "count": count}
-    return AlternativesProblem(**known, ways=ways_of(graph, chain.member), piper=goal.piper)
+    return AlternativesProblem(
+        **known,
+        ways=ways_of(graph, chain.member),
+        piper=goal.piper,
+        block=blocks(graph, chain.member, chain.n),
+    )
 
 
 def _with_tasks(problem: Problem, tasks: Tasks) -> Problem:

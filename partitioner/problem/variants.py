@@ -72,10 +72,13 @@ class AlternativesProblem(PipelineProblem):
     piper
         Whether costs are those of Piper's model: copies exchange weights once a batch, divide it, and are no
         more than its microbatches.
+    block
+        Shape (n,): whether a supernode is one of the blocks that the network repeats.
     """
 
     ways: Ways
     piper: bool
+    block: Bools
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.workload.alternatives import Alternative, figures
 from partitioner.workload.graph import Graph
 
@@ -112,9 +113,7 @@ def _summed(graph: Graph, nodes: Ints, count: int) -> tuple[Floats, Floats, Floa
     return time, size, parts, weights
 
 
-def _links(
-    graph: Graph, member: Ints, choice: Ints, choices: int, most: int
-) -> tuple[Ints, Ints, Floats]:
+def _links(graph: Graph, member: Ints, choice: Ints, choices: int, most: int) -> tuple[Ints, Ints, Floats]:
     """Return the extra times of edges between supernodes, as rows by choice."""
     found: dict[tuple[int, int], Floats] = {}
     for source, target in graph.edges.tolist() if graph.alternatives else ():
@@ -132,3 +131,21 @@ def _links(
     link = np.array([there for _, there in keys], dtype=np.int64)
     cost = np.array([found[key] for key in keys]).reshape(len(keys), most)
     return np.concatenate(([0], np.cumsum(count))).astype(np.int64), link, cost
+
+
+def blocks(graph: Graph, member: Ints, count: int) -> Bools:
+    """Return which supernodes are blocks that the network repeats, shape (count,).
+
+    These are the supernodes that hold a node of the most frequent title, if they are more than half of all;
+    else all supernodes are.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"gpu": [1.0] * 4}, names=["embedding", "layer", "layer", "layer"])
+    >>> blocks(graph, np.arange(4), 4).tolist()
+    [False, True, True, True]
+    """
+    title, times = Counter(graph.names).most_common(1)[0]
+    named = np.array([name == title for name in graph.names], dtype=bool)
+    found = np.bincount(member, named, count) > 0
+    return found if times > 1 and 2 * found.sum() > count else np.ones(count, dtype=bool)

@@ -146,3 +146,14 @@ def least_work(model: StageModel) -> Ints:
     found = np.zeros(problem.n)
     np.add.at(found, np.repeat(np.arange(problem.n), np.diff(choices.of_node)), least)
     return found
+
+
+def least_load(model: StageModel) -> float:
+    """Return a lower bound: all work shared by all devices, or the largest least load of a choice."""
+    choices = model.choices
+    by_way = np.full(len(choices.degree), np.inf)
+    for d, degree in enumerate(model.shapes.degree.tolist()):
+        at = choices.degree == degree
+        by_way[at] = np.minimum(by_way[at], choices.value[d, at])
+    alone = np.minimum.reduceat(by_way, choices.start[:-1]).max()
+    return float(max(alone, least_work(model).sum() / model.devices))

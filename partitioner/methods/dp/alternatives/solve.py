@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.dp.alternatives.model import StageModel, model_of, turned_ways
-from partitioner.methods.dp.alternatives.search import LoadSearch, least_work
-from partitioner.methods.dp.alternatives.stage import Stage, parts_of
+from partitioner.methods.dp.alternatives.model import StageModel, model_of
+from partitioner.methods.dp.alternatives.search import LoadSearch, least_load
+from partitioner.methods.dp.alternatives.stage import Stage, names_of, parts_of
 from partitioner.methods.dp.alternatives.stage_pairs import pairs_within
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.pipeline.turned import turned_chain
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.problem.variants import AlternativesProblem
-from partitioner.problem.ways import OWN
 
 BYTES_AN_IDEAL, BYTES_A_LABEL = 150, 12
 COVERS_PER_IDEAL = 12
@@ -58,7 +57,7 @@ def _solve(problem: AlternativesProblem, settings: Settings, name: str, greedy: 
     if not problem.allowed[problem.count > 0].all():
         return no_split(problem)
     model = model_of(problem, name)
-    low = _least_load(model)
+    low = least_load(model)
     if np.isinf(low):
         return no_split(problem)
     found = _searched(model, settings, low, greedy)
@@ -74,19 +73,8 @@ def _solve(problem: AlternativesProblem, settings: Settings, name: str, greedy: 
         settings.ended(bound, found.value),
         notes=(found.note,) * bool(found.note) + (GREEDY,) * greedy,
         statistics={"ideals": found.ideals, "stages": found.pairs, "limits": found.limits},
-        alternatives={} if stages is None else _names(problem, stages),
+        alternatives={} if stages is None else names_of(problem, stages),
     )
-
-
-def _least_load(model: StageModel) -> float:
-    """Return a lower bound: all work shared by all devices, or the largest least load of a choice."""
-    choices = model.choices
-    by_way = np.full(len(choices.degree), np.inf)
-    for d, degree in enumerate(model.shapes.degree.tolist()):
-        at = choices.degree == degree
-        by_way[at] = np.minimum(by_way[at], choices.value[d, at])
-    alone = np.minimum.reduceat(by_way, choices.start[:-1]).max()
-    return float(max(alone, least_work(model).sum() / model.devices))
 
 
 def _searched(model: StageModel, settings: Settings, low: float, greedy: bool) -> Found:
@@ -97,10 +85,14 @@ def _searched(model: StageModel, settings: Settings, low: float, greedy: bool) -
         return _only(linear, low, "")
     turned = turned_chain(model.problem)
     budget = settings.memory_budget
-    most = min(budget // 4 // (BYTES_AN_IDEAL + BYTES_A_LABEL * (model.devices + 1)), 2**31 // COVERS_PER_IDEAL - 1)
+    most = min(
+        budget // 4 // (BYTES_AN_IDEAL + BYTES_A_LABEL * (model.devices + 1)), 2**31 // COVERS_PER_IDEAL - 1
+    )
     lattice = ideal_lattice(turned, most, COVERS_PER_IDEAL * most, lambda: settings.expired)
     if lattice is None:
-        return _only(linear, low, "the ideals do not fit the time or the memory budget: only one order was searched")
+        return _only(
+            linear, low, "the ideals do not fit the time or the memory budget: only one order was searched"
+        )
     if lattice.linear:
         return linear
     return _search(model, lattice, settings, low, greedy, linear)
@@ -125,18 +117,4 @@ def _search(
     search = LoadSearch(model, lattice, pairs, settings, greedy, low, value, stages)
     complete = search.narrow()
     limits = search.decided + (0 if known is None else known.limits)
-    return Found(
-        search.value, search.stages, search.bound, complete, "", lattice.size, limits, len(pairs.to)
-    )
-
-
-def _names(problem: AlternativesProblem, stages: Sequence[Stage]) -> dict[int, str]:
-    """Return the names of the ways of nodes by their positions, without those of own figures."""
-    ways = turned_ways(problem)
-    return {
-        node: ways.name[w]
-        for stage in stages
-        for c, w in enumerate(stage.way.tolist())
-        if w >= 0 and ways.name[w] != OWN
-        for node in ways.nodes[c].tolist()
-    }
+    return Found(search.value, search.stages, search.bound, complete, "", lattice.size, limits, len(pairs.to))

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.dp.alternatives.model import StageModel
+from partitioner.methods.dp.alternatives.model import StageModel, turned_ways
 from partitioner.methods.dp.alternatives.stage_load import stage_load
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Ints
+from partitioner.problem.variants import AlternativesProblem
+from partitioner.problem.ways import OWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ def stage_of(model: StageModel, nodes: Ints, shape: int, behind: int, greedy: bo
     choices, copies = model.choices, len(model.choices.start) - 1
     fixed = np.full(copies, -1)
     way = fixed.copy()
-    load = _load(model, nodes, shape, behind, greedy, fixed, way)
+    load = load_of(model, nodes, shape, behind, greedy, fixed, way)
     for v in nodes.tolist() if not greedy else ():
         for c in range(choices.of_node[v], choices.of_node[v + 1]):
             fixed[c], load = _best(model, nodes, shape, behind, fixed, c)
@@ -60,14 +62,15 @@ def _best(
     for w in range(first, end):
         given = fixed.copy()
         given[choice] = w
-        found.append((_load(model, nodes, shape, behind, False, given, given.copy()), w))
+        found.append((load_of(model, nodes, shape, behind, False, given, given.copy()), w))
     load, way = min(found)
     return way, load
 
 
-def _load(
+def load_of(
     model: StageModel, nodes: Ints, shape: int, behind: int, greedy: bool, fixed: Ints, way: Ints
 ) -> float:
+    """Return the load of a stage; the arguments are those of `Stage` and of :func:`stage_load`."""
     inside = np.zeros(model.problem.n, dtype=np.bool_)
     inside[nodes] = True
     held = int(model.shapes.in_flight[shape, behind])
@@ -90,3 +93,15 @@ def parts_of(model: StageModel, stages: Sequence[Stage]) -> list[Part]:
         Part(model.kind, last - stage.nodes, int(shapes.copies[stage.shape] * shapes.degree[stage.shape]))
         for stage in stages
     ]
+
+
+def names_of(problem: AlternativesProblem, stages: Sequence[Stage]) -> dict[int, str]:
+    """Return the names of the ways of nodes by their positions, without those of own figures."""
+    ways = turned_ways(problem)
+    return {
+        node: ways.name[w]
+        for stage in stages
+        for c, w in enumerate(stage.way.tolist())
+        if w >= 0 and ways.name[w] != OWN
+        for node in ways.nodes[c].tolist()
+    }

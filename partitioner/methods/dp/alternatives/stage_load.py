@@ -38,7 +38,12 @@ def stage_load(  # type: ignore[no-untyped-def]
             count += 1
             rows += choices.start[c + 1] - choices.start[c]
     start, of = np.empty(count + 1, np.int64), np.empty(count, np.int64)
-    value, held, source, chosen = np.empty(rows), np.empty(rows), np.empty(rows, np.int64), np.empty(count, np.int64)
+    value, held, source, chosen = (
+        np.empty(rows),
+        np.empty(rows),
+        np.empty(rows, np.int64),
+        np.empty(count, np.int64),
+    )
     best, outside = np.inf, cut / shapes.copies[d]
     for cap in choices.caps:
         count, rows = 0, 0
@@ -56,9 +61,7 @@ def stage_load(  # type: ignore[no-untyped-def]
                         rows += 1
                 count += 1
                 start[count] = rows
-        found = outside + least_sum(
-            count, start, value, held, memory - cap, cutoff - outside, greedy, chosen
-        )
+        found = outside + least_sum(count, start, value, held, memory - cap, cutoff - outside, greedy, chosen)
         if found < best:
             best = found
             for k in range(count):
