@@ -95,10 +95,11 @@ def _alternative(rng: np.random.Generator, graph: Graph, node: int, number: int,
         for side, (here, there) in zip(sides, ((v, u), (u, v)), strict=True):
             if here == node and rng.random() < 0.7:
                 side[there] = float(_draw(rng))
+    size = float(graph.size[node] * less if own else _draw(rng))
+    parts: dict[str, Any] = dict(zip(MEMORY_PARTS, map(float, figures), strict=True))
     return Alternative(
-        f"way {number}", {"gpu": float(time)}, degree, float(graph.size[node] * less if own else _draw(rng)),
-        *map(float, figures), inputs=sides[0], outputs=sides[1],
-    )  # fmt: skip
+        f"way {number}", {"gpu": float(time)}, degree, size, inputs=sides[0], outputs=sides[1], **parts
+    )
 
 
 def _least_memory(graph: Graph, schedule: str | None) -> float:

@@ -10,7 +10,7 @@ from partitioner.workload.graph_validation import node_name
 
 
 def degree_violations(placed: Placed, copies: Replicas) -> tuple[str, ...]:
-    """Return a message for each stage whose nodes have several degrees, or whose devices are not whole copies."""
+    """Return a message for each stage of several degrees, or whose devices are no multiple of its degree."""
     found: list[str] = []
     if (placed.degree == 1).all():
         return ()
@@ -30,7 +30,7 @@ def degree_violations(placed: Placed, copies: Replicas) -> tuple[str, ...]:
 
 
 def batch_violations(placed: Placed, copies: Replicas, microbatches: int | None) -> tuple[str, ...]:
-    """Return a message for each stage whose copies take unequal parts of a batch, or if copies are too many."""
+    """Return a message for each stage whose copies do not divide a batch, or if all copies are too many."""
     assert microbatches is not None
     stages = np.unique(placed.device).tolist()
     found = [

@@ -9,7 +9,7 @@ from typing import Any
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.formats.pass_shares import split_passes
 from partitioner.formats.piper_nodes import NodeOption, read_option
-from partitioner.formats.record import Record, listing, mapping
+from partitioner.formats.record import Record, listing
 from partitioner.workload.alternatives import Alternative, Alternatives
 from partitioner.workload.extras import TIME_UNITS
 from partitioner.workload.graph import Graph

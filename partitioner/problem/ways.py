@@ -96,7 +96,7 @@ def _all(graph: Graph, node: int) -> Sequence[Alternative | None]:
 
 
 def _summed(graph: Graph, nodes: Ints, count: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the times, sizes, parts and weights of `count` ways, summed over nodes; the largest workspace."""
+    """Return the times, sizes, parts and weights of `count` ways, summed over nodes but for workspaces."""
     time, size = np.zeros((len(graph.kinds), count)), np.zeros(count)
     parts, weights = np.zeros((len(graph.parts), count)), np.zeros(count)
     by_parts = graph.parts.any() or graph.alternatives.have_parts

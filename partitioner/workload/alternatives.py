@@ -14,7 +14,6 @@ from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.workload.array_input import MEMORY_PARTS
 
 AMOUNTS = ("size", *MEMORY_PARTS)
-NOTHING: Mapping[int | str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ class Alternative:
     optimizer: float = 0.0
     activations: float = 0.0
     workspace: float = 0.0
-    inputs: Mapping[int | str, float] = field(default_factory=dict)
-    outputs: Mapping[int | str, float] = field(default_factory=dict)
+    inputs: Mapping[Any, float] = field(default_factory=dict)
+    outputs: Mapping[Any, float] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[float, ...]:
@@ -70,6 +69,9 @@ class Alternative:
             name: {str(node): float(x) for node, x in side.items()} for name, side in sides.items() if side
         }
         return {"name": self.name, **degree, "times": times, **amounts, **sent}
+
+
+NONE: Mapping[Any, Sequence[Alternative]] = MappingProxyType({})
 
 
 class Alternatives(Mapping[Any, tuple[Alternative, ...]]):
@@ -92,7 +94,7 @@ class Alternatives(Mapping[Any, tuple[Alternative, ...]]):
     ['pair']
     """
 
-    def __init__(self, by_node: Mapping[Any, Sequence[Alternative]] = NOTHING) -> None:  # type: ignore[assignment]
+    def __init__(self, by_node: Mapping[Any, Sequence[Alternative]] = NONE) -> None:
         rule = "must be a mapping from node id to a sequence of partitioner.Alternative"
         if not isinstance(by_node, Mapping):
             raise WorkloadError([Flaw("graph", "alternatives", shown(by_node), rule)])

@@ -20,10 +20,10 @@ NO_PLAN = "no equal stages that all run in one way fit in the memory"
 def solve_two_bw(problem: AlternativesProblem, settings: Settings) -> Outcome:
     """Return the best plan of equal stages, with a bound on every plan: method ``two_bw``.
 
-    All stages have the same degree and number of copies, and all nodes the way of the same place among those of
-    that degree. The blocks that the network repeats are divided in a topological order, and the last stages get
-    one more where they do not divide. What is before and after the blocks joins the first and the last stage, or
-    is a stage of its own.
+    All stages have the same degree and number of copies, and all nodes the way of the same place among those
+    of that degree. The blocks that the network repeats are divided in a topological order, and the last
+    stages get one more where they do not divide. What is before and after the blocks joins the first and the
+    last stage, or is a stage of its own.
     """
     if not problem.allowed[problem.count > 0].all():
         return no_split(problem)

@@ -39,8 +39,8 @@ def spread(  # type: ignore[no-untyped-def]
         Shape (ideals, devices + 1): the least number of copies for a number of devices, the ideal from which
         it is reached, and the shape of the stage between.
     good, bad
-        Shape (stages, D): for how many samples in flight a stage is known to have ways, and for how many it is
-        known to have none.
+        Shape (stages, D): for how many samples in flight a stage is known to have ways within the limit, and
+        for how many it is known to have none.
     """
     n, devices = len(lattice.rank), copies.shape[1] - 1
     used, held = np.empty(devices + 1, np.int64), np.empty(devices + 1, np.int64)

@@ -1,9 +1,9 @@
 """The least sum of values of ways, one for each choice, whose memory is within a limit.
 
-This is a multiple-choice knapsack. Ways on the lower hull of memory and value give the continuous optimum; its
-multiplier lambda bounds every choice of ways: a way whose value plus lambda times memory is far from the least
-one of its choice is in no better solution. The ways that remain are combined in lists of sums that do not
-dominate one another. Piper's program uses the first solution within memory instead (``algo.cpp``,
+This is a multiple-choice knapsack. Ways on the lower hull of memory and value give the continuous optimum,
+whose multiplier lambda bounds every choice of ways: a way whose value plus lambda times memory is far from
+the least one of its choice is in no better solution. The ways that remain are combined in lists of sums that
+do not dominate one another. Piper's program uses the first solution within memory instead (``algo.cpp``,
 ``KNAPSACK_FAST_HEURISTIC``): from the fastest ways, swaps in rising order of extra value by memory saved.
 """
 
@@ -19,19 +19,18 @@ SLACK = 1e-12  # of comparisons with bounds, relative to the value
 
 @njit(cache=True)
 def least_sum(count, start, value, memory, limit, cutoff, greedy, chosen):  # type: ignore[no-untyped-def]
-    """Return the least sum of values within the memory limit; infinity if there is none or it exceeds `cutoff`.
+    """Return the least sum of values within the memory limit; infinity if none is at most `cutoff`.
 
-    Choice c has the ways from ``start[c]`` to ``start[c + 1]``. A result of at most `cutoff` need not be the least
-    one unless `cutoff` is infinite. With `greedy` it is that of Piper's rule, whose ways are written to `chosen`;
-    else `chosen` is only working space.
+    Choice c has the ways from ``start[c]`` to ``start[c + 1]``. A result of at most `cutoff` need not be the
+    least one unless `cutoff` is infinite. With `greedy` it is that of Piper's rule, whose ways are written to
+    `chosen`; else `chosen` is only working space.
     """
     total, held, least_held = 0.0, 0.0, 0.0
     for c in range(count):
         first, small = -1, -1
         for w in range(start[c], start[c + 1]):
-            if first < 0 or value[w] < value[first]:
-                first = w
-            elif value[w] == value[first] and memory[w] < memory[first] and not greedy:
+            less = first < 0 or memory[w] < memory[first]
+            if first < 0 or value[w] < value[first] or (value[w] == value[first] and less and not greedy):
                 first = w
             if small < 0 or memory[w] < memory[small]:
                 small = w

@@ -11,9 +11,9 @@ from partitioner.methods.dp.alternatives.decision import FAR, spread
 from partitioner.methods.dp.alternatives.model import StageModel
 from partitioner.methods.dp.alternatives.stage import Stage, stage_of
 from partitioner.methods.dp.alternatives.stage_pairs import Pairs
-from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.ideals import Ints32, Lattice
 from partitioner.methods.method import OutOfTimeError, Settings, meets
-from partitioner.problem.arrays import Ints
+from partitioner.problem.arrays import Floats
 
 ANY = 1e200  # a limit that no load exceeds
 CLOSE, JUST_BELOW = 1 + 1e-5, 1 - 1.5e-12
@@ -49,9 +49,9 @@ class LoadSearch:
     value: float = np.inf
     stages: Sequence[Stage] | None = None
     decided: int = 0
-    good: Ints = field(init=False)
-    bad: Ints = field(init=False)
-    work: Ints = field(init=False)
+    good: Ints32 = field(init=False)
+    bad: Ints32 = field(init=False)
+    work: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         shape = self.pairs.least.shape
@@ -112,7 +112,7 @@ class LoadSearch:
         self.value = max(stage.load for stage in self.stages)
         return True
 
-    def _stages(self, copies: Ints, before: Ints, by: Ints) -> list[Stage]:
+    def _stages(self, copies: Ints32, before: Ints32, by: Ints32) -> list[Stage]:
         """Return the stages of a label of the full ideal, from first to last."""
         shapes, found = self.model.shapes, []
         ideal, p = self.lattice.size - 1, int(np.argmax(copies[-1] < FAR))
@@ -125,16 +125,16 @@ class LoadSearch:
         return found
 
 
-def _work(model: StageModel, lattice: Lattice) -> Ints:
+def _work(model: StageModel, lattice: Lattice) -> Floats:
     """Return the least time of all devices together for what is outside of each ideal, shape (ideals,)."""
     inside = np.zeros(lattice.size)
     least = least_work(model)
     for ideal in range(1, lattice.size):
         inside[ideal] = inside[lattice.parent[ideal]] + least[lattice.added[ideal]]
-    return np.maximum(least.sum() - inside, 0.0)
+    return np.asarray(np.maximum(least.sum() - inside, 0.0))
 
 
-def least_work(model: StageModel) -> Ints:
+def least_work(model: StageModel) -> Floats:
     """Return the least time of all devices together for each supernode, shape (n,)."""
     choices, problem = model.choices, model.problem
     one = np.flatnonzero(model.shapes.copies == 1)

@@ -18,7 +18,8 @@ def stage_load(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     members, inside
-        The supernodes of the stage, ascending in the order that is not turned; shape (n,): whether each is one.
+        The supernodes of the stage, ascending in the order that is not turned; shape (n,): whether each
+        supernode is one of these.
     d, in_flight, cut
         The shape, the samples that a copy holds, and the cost of the tensors that the stage shares.
     cutoff
