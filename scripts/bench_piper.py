@@ -42,13 +42,14 @@ class Row:
 
     @property
     def against(self) -> float | None:
-        """The optimum, else the value of the program."""
-        known: float | None = self.record.get("optimum") or self.record["time_per_sample"]
+        """The value to compare with: for the exact method the optimum if it is known, else the program's."""
+        best = self.record.get("optimum") if self.method == METHODS[0] else None
+        known: float | None = best or self.record["time_per_sample"]
         return known
 
     @property
     def word(self) -> str:
-        """How the value compares with the optimum, or with the program where there is no optimum."""
+        """How the two values compare."""
         if self.value is None or self.against is None:
             return "both none" if self.value is self.against else "none" if self.value is None else "new"
         if math.isclose(self.value, self.against, rel_tol=NEAR):

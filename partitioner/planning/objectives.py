@@ -24,6 +24,7 @@ from partitioner.workload.graph import Graph
 Evaluator = Callable[[Graph, Devices, Solution, Terms], Evaluation]
 Contraction = Callable[[Graph, Devices, Goal], Problem]
 PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels", "alternatives")
+CHOOSING = {"replicas", "schedule"}  # features of pipelines whose nodes may run in several ways
 SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
 
 
@@ -46,6 +47,8 @@ class Objective:
     method, chain_method
         What ``method="auto"`` takes, and for chains. A chain with replicas, levels, schedules or limits is
         always made by `extended_method`.
+    choosing_method
+        What ``method="auto"`` takes for chains if nodes have alternatives among which it can choose.
     evaluate
         Computes the value of a solution: ``(graph, devices, solution, terms)`` to an
         :class:`partitioner.Evaluation`. It shares no code with the methods.
@@ -68,6 +71,7 @@ class Objective:
     evaluate: Evaluator
     chain_method: str = ""
     extended_method: str = "pipeline"
+    choosing_method: str = ""
     contract: Contraction = contract
     needs: tuple[str, ...] = ()
 
@@ -84,10 +88,15 @@ class Objective:
                 value = shown(getattr(self, name))
                 raise OptionError(f"objective {shown(self.name)}: {name} = {value}: must be {rule}")
 
-    def automatic(self, split: str, features: Sequence[str]) -> str:
-        """Return the method that ``"auto"`` takes for a split and the features that the method must have."""
+    def automatic(self, split: str, features: Sequence[str], choosing: bool = False) -> str:
+        """Return the method that ``"auto"`` takes for a split and the features that the method must have.
+
+        `choosing` says whether nodes have alternatives, on devices among which a method can choose them.
+        """
         if split != "chain":
             return self.method
+        if choosing and self.choosing_method and set(features) <= CHOOSING:
+            return self.choosing_method
         return self.extended_method if features and self.extended_method else self.chain_method or self.method
 
     def freer(self, shape: str) -> str:
@@ -107,6 +116,7 @@ THROUGHPUT = Objective(
     terms=(*PIPELINE, "transfer_factor"),
     method="ip",
     chain_method="dp",
+    choosing_method="alternatives",
     evaluate=evaluate_throughput,
 )
 GPIPE = Objective(

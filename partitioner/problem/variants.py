@@ -14,7 +14,7 @@ from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.problem import Problem, Region
 from partitioner.problem.tasks import Tasks
-from partitioner.problem.ways import Ways
+from partitioner.problem.ways import NodeWays
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,7 +76,7 @@ class AlternativesProblem(PipelineProblem):
         Shape (n,): whether a supernode is one of the blocks that the network repeats.
     """
 
-    ways: Ways
+    ways: NodeWays
     piper: bool
     block: Bools
 

@@ -16,7 +16,7 @@ OWN = ""  # the name of the way that the node's own figures say
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class NodeWays:
     """The W ways to run C choices: colour classes, and nodes without a colour.
 
     Parameters
@@ -58,7 +58,7 @@ class Ways:
     nodes: tuple[Ints, ...]
 
 
-def ways_of(graph: Graph, member: Ints) -> Ways:
+def ways_of(graph: Graph, member: Ints) -> NodeWays:
     """Return all ways to run the nodes of a graph fitted to devices; `member` has shape (N,)."""
     lone = graph.color < 0
     label = np.where(lone, len(graph.color_labels) + np.arange(len(graph)), graph.color)
@@ -72,7 +72,7 @@ def ways_of(graph: Graph, member: Ints) -> Ways:
     time, size, parts, weights = (np.concatenate(each, axis=-1) for each in zip(*columns, strict=True))
     degrees = [1 if way is None else way.degree for each in nodes for way in _all(graph, int(each[0]))]
     link_start, link, cost = _links(graph, member, choice, len(used), max(map(len, names)))
-    return Ways(
+    return NodeWays(
         owner=member[first][order],
         start=start,
         degree=np.array(degrees, dtype=np.int64),

@@ -3,57 +3,63 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import Flaw, shown
-from partitioner.workload.alternatives import AMOUNTS, Alternative
+from partitioner.workload.alternatives import AMOUNTS, Alternative, Alternatives
 from partitioner.workload.devices import MAX_COUNT, is_amount, number_rule
-from partitioner.workload.graph_validation import node_name
-
-if TYPE_CHECKING:
-    from partitioner.workload.graph import Graph
 
 Names = dict[str, int]
 
 
-def alternative_flaws(graph: Graph) -> list[Flaw]:
-    """Return every rule that the alternatives of a graph break; the rest of the graph is valid."""
+def alternative_flaws(
+    alternatives: Alternatives,
+    kinds: Sequence[str],
+    ids: Sequence[int | str],
+    edges: NDArray[np.int64],
+    color: NDArray[np.int64],
+) -> list[Flaw]:
+    """Return every rule that alternatives break; the other arguments are fields of a valid graph."""
+    known = set(ids)
     flaws = [
         Flaw("alternatives", "node", shown(node), "is not the id of a node of the graph")
-        for node in graph.alternatives
-        if node not in graph.position
+        for node in alternatives
+        if node not in known
     ]
-    if flaws or not graph.alternatives:
+    if flaws or not alternatives:
         return flaws
-    sources, targets = _neighbours(graph)
-    for node, ways in graph.alternatives.items():
-        i = graph.position[node]
+    sources, targets = _neighbours(ids, edges)
+    for node, ways in alternatives.items():
         for name, times in Counter(shown(way.name) for way in ways).items():
             if times > 1:
                 rule = "is the name of more than one alternative of the node"
-                flaws.append(Flaw(node_name(graph, i), "alternatives: name", name, rule))
+                flaws.append(Flaw(f"node {shown(node)}", "alternatives: name", name, rule))
         for way in ways:
-            where = f"{node_name(graph, i)}, alternative {shown(way.name)}"
-            flaws += [Flaw(where, *found) for found in _broken(way, graph.kinds, sources[i], targets[i])]
-    return flaws or _class_flaws(graph)
+            where = f"node {shown(node)}, alternative {shown(way.name)}"
+            broken = _broken(way, kinds, sources.get(node, set()), targets.get(node, set()))
+            flaws += [Flaw(where, *found) for found in broken]
+    return flaws or _class_flaws(alternatives, ids, color)
 
 
-def _neighbours(graph: Graph) -> tuple[list[set[Any]], list[set[Any]]]:
-    """Return the ids of the producers and of the consumers of every node."""
-    sources: list[set[Any]] = [set() for _ in graph.ids]
-    targets: list[set[Any]] = [set() for _ in graph.ids]
-    for source, target in graph.edges.tolist():
-        sources[target].add(graph.ids[source])
-        targets[source].add(graph.ids[target])
+def _neighbours(
+    ids: Sequence[int | str], edges: NDArray[np.int64]
+) -> tuple[dict[Any, set[Any]], dict[Any, set[Any]]]:
+    """Return the ids of the producers and of the consumers of every node that has some."""
+    sources: dict[Any, set[Any]] = {}
+    targets: dict[Any, set[Any]] = {}
+    for source, target in edges.tolist():
+        sources.setdefault(ids[target], set()).add(ids[source])
+        targets.setdefault(ids[source], set()).add(ids[target])
     return sources, targets
 
 
 def _broken(
-    way: Alternative, kinds: tuple[str, ...], sources: set[Any], targets: set[Any]
+    way: Alternative, kinds: Sequence[str], sources: set[Any], targets: set[Any]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield field, value and rule of every flaw of an alternative."""
     if not isinstance(way.name, str) or not way.name:
@@ -83,14 +89,16 @@ def _amount_flaws(name: str, value: object) -> Iterator[tuple[str, str, str]]:
         yield name, shown(value), number_rule(value)
 
 
-def _class_flaws(graph: Graph) -> list[Flaw]:
+def _class_flaws(
+    alternatives: Alternatives, ids: Sequence[int | str], color: NDArray[np.int64]
+) -> list[Flaw]:
     """Return a flaw for each node whose alternatives have other names or degrees than those of its class."""
-    first: dict[int, tuple[int, Names]] = {}
+    first: dict[int, tuple[int | str, Names]] = {}
     flaws = []
-    for i in np.flatnonzero(graph.color >= 0).tolist():
-        names = {way.name: way.degree for way in graph.alternatives.get(graph.ids[i], ())}
-        example, wanted = first.setdefault(int(graph.color[i]), (i, names))
+    for i in np.flatnonzero(color >= 0).tolist():
+        names = {way.name: way.degree for way in alternatives.get(ids[i], ())}
+        example, wanted = first.setdefault(int(color[i]), (ids[i], names))
         if names != wanted:
-            rule = f"must have the names and degrees of {node_name(graph, example)}, of the same colour class"
-            flaws.append(Flaw(node_name(graph, i), "alternatives", shown(names), rule))
+            rule = f"must have the names and degrees of node {shown(example)}, of the same colour class"
+            flaws.append(Flaw(f"node {shown(ids[i])}", "alternatives", shown(names), rule))
     return flaws

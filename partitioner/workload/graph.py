@@ -121,7 +121,9 @@ class Graph:
         if not layout_flaws(self):
             self._drop_repeated_edges()
         object.__setattr__(self, "alternatives", Alternatives(self.alternatives))
-        flaws = graph_flaws(self) or alternative_flaws(self)
+        flaws = graph_flaws(self) or alternative_flaws(
+            self.alternatives, self.kinds, self.ids, self.edges, self.color
+        )
         if flaws:
             raise WorkloadError(flaws)
 

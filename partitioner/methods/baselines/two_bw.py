@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.dp.alternatives.model import StageModel, model_of, turned_ways
+from partitioner.methods.dp.alternatives.model import ChoiceModel, model_of, turned_ways
 from partitioner.methods.dp.alternatives.search import least_load
-from partitioner.methods.dp.alternatives.stage import Stage, load_of, names_of, parts_of
+from partitioner.methods.dp.alternatives.stage import ChosenStage, load_of, names_of, parts_of
 from partitioner.methods.method import Outcome, OutOfTimeError, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import AlternativesProblem
@@ -29,7 +29,7 @@ def solve_two_bw(problem: AlternativesProblem, settings: Settings) -> Outcome:
         return no_split(problem)
     model = model_of(problem, "two_bw")
     low = least_load(model)
-    best: list[Stage] = []
+    best: list[ChosenStage] = []
     value, tried = np.inf, 0
     try:
         for nodes, shape, way in settings.watched(_grid(model), every=64):
@@ -52,7 +52,7 @@ def solve_two_bw(problem: AlternativesProblem, settings: Settings) -> Outcome:
     )
 
 
-def _grid(model: StageModel) -> Iterator[tuple[list[Ints], int, Ints]]:
+def _grid(model: ChoiceModel) -> Iterator[tuple[list[Ints], int, Ints]]:
     """Yield the supernodes of the stages, last stage first, their shape, and the way of every choice."""
     choices, shapes = model.choices, model.shapes
     places = int(np.diff(choices.start).max())
@@ -72,7 +72,7 @@ def _grid(model: StageModel) -> Iterator[tuple[list[Ints], int, Ints]]:
                     yield nodes, d, ways[int(degree), place]
 
 
-def _way(model: StageModel, degree: int, place: int) -> Ints | None:
+def _way(model: ChoiceModel, degree: int, place: int) -> Ints | None:
     """Return the way of every choice that has a place among its ways of a degree; None if one has none."""
     choices, turned = model.choices, turned_ways(model.problem)
     found = []
@@ -84,7 +84,7 @@ def _way(model: StageModel, degree: int, place: int) -> Ints | None:
     return np.array(found, dtype=np.int64)
 
 
-def _divisions(model: StageModel) -> Iterator[list[Ints]]:
+def _divisions(model: ChoiceModel) -> Iterator[list[Ints]]:
     """Yield the turned supernodes of equal stages, last stage first, for every number of stages."""
     block = model.problem.block
     place = np.flatnonzero(block)
@@ -104,9 +104,9 @@ def _divisions(model: StageModel) -> Iterator[list[Ints]]:
             yield [model.problem.n - 1 - each for each in reversed(nodes)]
 
 
-def _stages(model: StageModel, nodes: list[Ints], shape: int, way: Ints, limit: float) -> list[Stage]:
+def _stages(model: ChoiceModel, nodes: list[Ints], shape: int, way: Ints, limit: float) -> list[ChosenStage]:
     """Return the stages if all loads are below a limit; none if not."""
-    found: list[Stage] = []
+    found: list[ChosenStage] = []
     for number, each in enumerate(nodes):
         behind = number * int(model.shapes.copies[shape])
         used = np.full(len(way), -1)
@@ -116,5 +116,5 @@ def _stages(model: StageModel, nodes: list[Ints], shape: int, way: Ints, limit: 
         load = load_of(model, each, shape, behind, False, used, used.copy())
         if load >= limit:
             return []
-        found.append(Stage(each, shape, behind, used, load))
+        found.append(ChosenStage(each, shape, behind, used, load))
     return found[::-1]

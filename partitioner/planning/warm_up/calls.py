@@ -20,6 +20,7 @@ from partitioner.planning.warm_up.workloads import (
     servers,
     training,
     unrelated,
+    with_alternatives,
 )
 from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
@@ -46,6 +47,7 @@ LONG: tuple[Asked, ...] = (  # each compiles for seconds what no other does, the
     ("throughput", {"split": "convex", "method": "ip"}),
     ("latency", {"method": "latency_ip"}),
 )
+CHOOSING = ("alternatives", "piper", "two_bw")
 SHORT: tuple[Asked, ...] = (
     *((OPERATORS, {"method": info.name}) for info in PLACERS),
     ("throughput", {"method": "pipedream"}),
@@ -93,6 +95,7 @@ def _others() -> list[SmallCall]:
         _solve(unrelated(), machine, OPERATORS, {"method": "exact", **contention}),
         partial(simulate, graph, machine, halves(graph), "1f1b", microbatches=2),
         _solve(inference(), machine, "throughput", {}),
+        *(_solve(*with_alternatives(), "throughput", {"method": method}) for method in CHOOSING),
         _follow_nothing,
     ]
 

@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.base.errors import OptionError
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import AlternativesProblem
-from partitioner.problem.ways import Ways
+from partitioner.problem.ways import NodeWays
 from partitioner.workload.in_flight import samples_in_flight
 
 ASYNCHRONOUS = "1f1b_async"  # the schedule that keeps a version of the weights for every sample in flight
@@ -52,7 +52,7 @@ class Choices(NamedTuple):
     caps
         The limits of the workspace to try: each distinct one.
     link_start, link, link_cost
-        As in :class:`partitioner.problem.ways.Ways`, with the costs in the unit of `value` before the
+        As in :class:`partitioner.problem.ways.NodeWays`, with the costs in the unit of `value` before the
         division by copies.
     """
 
@@ -69,7 +69,7 @@ class Choices(NamedTuple):
     link_cost: Floats
 
 
-class Cuts(NamedTuple):
+class StageCuts(NamedTuple):
     """The tensors between supernodes: for every supernode its nets, the pins and the cost of each net."""
 
     start: Ints
@@ -79,7 +79,7 @@ class Cuts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class StageModel:
+class ChoiceModel:
     """The model of all stages, for the problem with supernode v as n - 1 - v.
 
     Parameters
@@ -103,10 +103,10 @@ class StageModel:
     memory: float
     shapes: Shapes
     choices: Choices
-    cuts: Cuts
+    cuts: StageCuts
 
 
-def model_of(problem: AlternativesProblem, name: str) -> StageModel:
+def model_of(problem: AlternativesProblem, name: str) -> ChoiceModel:
     """Return the model of a problem, for the method of that name.
 
     Raises
@@ -125,7 +125,7 @@ def model_of(problem: AlternativesProblem, name: str) -> StageModel:
     devices = int(problem.count[kind])
     copies = devices if batch is None or not problem.piper else min(devices, batch)
     shapes = _shapes(problem, devices, copies)
-    return StageModel(
+    return ChoiceModel(
         problem=problem,
         kind=kind,
         devices=devices,
@@ -185,14 +185,14 @@ def _choices(problem: AlternativesProblem, kind: int, shapes: Shapes) -> Choices
     )
 
 
-def turned_ways(problem: AlternativesProblem) -> Ways:
+def turned_ways(problem: AlternativesProblem) -> NodeWays:
     """Return the ways of a problem with supernode v as n - 1 - v, with the choices in the reverse order."""
     ways = problem.ways
     last = np.arange(len(ways.owner))[::-1]
     place = np.concatenate([np.arange(ways.start[c], ways.start[c + 1]) for c in last])
     links = [np.arange(ways.link_start[c], ways.link_start[c + 1]) for c in last]
     rows = np.concatenate(links).astype(np.int64)
-    return Ways(
+    return NodeWays(
         owner=problem.n - 1 - ways.owner[last],
         start=np.concatenate(([0], np.cumsum(np.diff(ways.start)[last]))),
         degree=ways.degree[place],
@@ -210,10 +210,10 @@ def turned_ways(problem: AlternativesProblem) -> Ways:
     )
 
 
-def _cuts(problem: AlternativesProblem, kind: int) -> Cuts:
+def _cuts(problem: AlternativesProblem, kind: int) -> StageCuts:
     nets, last = problem.nets, problem.n - 1
     owner = last - nets.of_node.owners()
     order = np.argsort(owner, kind="stable")
     start = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=problem.n))))
     cost = nets.cost * problem.transfer_factor[kind]
-    return Cuts(start, nets.of_node.items[order], np.diff(nets.pins.start), cost)
+    return StageCuts(start, nets.of_node.items[order], np.diff(nets.pins.start), cost)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from partitioner.methods.dp.alternatives.decision import FAR, spread
-from partitioner.methods.dp.alternatives.model import StageModel
-from partitioner.methods.dp.alternatives.stage import Stage, stage_of
+from partitioner.methods.dp.alternatives.model import ChoiceModel
+from partitioner.methods.dp.alternatives.stage import ChosenStage, stage_of
 from partitioner.methods.dp.alternatives.stage_pairs import Pairs
 from partitioner.methods.dp.ideals import Ints32, Lattice
 from partitioner.methods.method import OutOfTimeError, Settings, meets
@@ -40,14 +40,14 @@ class LoadSearch:
         How many limits were decided.
     """
 
-    model: StageModel
+    model: ChoiceModel
     lattice: Lattice
     pairs: Pairs
     settings: Settings
     greedy: bool
     bound: float
     value: float = np.inf
-    stages: Sequence[Stage] | None = None
+    stages: Sequence[ChosenStage] | None = None
     decided: int = 0
     good: Ints32 = field(init=False)
     bad: Ints32 = field(init=False)
@@ -112,7 +112,7 @@ class LoadSearch:
         self.value = max(stage.load for stage in self.stages)
         return True
 
-    def _stages(self, copies: Ints32, before: Ints32, by: Ints32) -> list[Stage]:
+    def _stages(self, copies: Ints32, before: Ints32, by: Ints32) -> list[ChosenStage]:
         """Return the stages of a label of the full ideal, from first to last."""
         shapes, found = self.model.shapes, []
         ideal, p = self.lattice.size - 1, int(np.argmax(copies[-1] < FAR))
@@ -125,7 +125,7 @@ class LoadSearch:
         return found
 
 
-def _work(model: StageModel, lattice: Lattice) -> Floats:
+def _work(model: ChoiceModel, lattice: Lattice) -> Floats:
     """Return the least time of all devices together for what is outside of each ideal, shape (ideals,)."""
     inside = np.zeros(lattice.size)
     least = least_work(model)
@@ -134,7 +134,7 @@ def _work(model: StageModel, lattice: Lattice) -> Floats:
     return np.asarray(np.maximum(least.sum() - inside, 0.0))
 
 
-def least_work(model: StageModel) -> Floats:
+def least_work(model: ChoiceModel) -> Floats:
     """Return the least time of all devices together for each supernode, shape (n,)."""
     choices, problem = model.choices, model.problem
     one = np.flatnonzero(model.shapes.copies == 1)
@@ -148,7 +148,7 @@ def least_work(model: StageModel) -> Floats:
     return found
 
 
-def least_load(model: StageModel) -> float:
+def least_load(model: ChoiceModel) -> float:
     """Return a lower bound: all work shared by all devices, or the largest least load of a choice."""
     choices = model.choices
     by_way = np.full(len(choices.degree), np.inf)

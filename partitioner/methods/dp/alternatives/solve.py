@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.dp.alternatives.model import StageModel, model_of
+from partitioner.methods.dp.alternatives.model import ChoiceModel, model_of
 from partitioner.methods.dp.alternatives.search import LoadSearch, least_load
-from partitioner.methods.dp.alternatives.stage import Stage, names_of, parts_of
+from partitioner.methods.dp.alternatives.stage import ChosenStage, names_of, parts_of
 from partitioner.methods.dp.alternatives.stage_pairs import pairs_within
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.pipeline.turned import turned_chain
@@ -22,11 +22,11 @@ GREEDY = "the ways of a stage are chosen by Piper's rule, which may miss the bes
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SearchResult:
     """The result of a search: value, stages, bound, whether it is complete, and its figures."""
 
     value: float
-    stages: Sequence[Stage] | None
+    stages: Sequence[ChosenStage] | None
     bound: float
     complete: bool
     note: str = ""
@@ -77,7 +77,7 @@ def _solve(problem: AlternativesProblem, settings: Settings, name: str, greedy: 
     )
 
 
-def _searched(model: StageModel, settings: Settings, low: float, greedy: bool) -> Found:
+def _searched(model: ChoiceModel, settings: Settings, low: float, greedy: bool) -> SearchResult:
     """Return the best pipeline of a linear order, and then of all ideals."""
     order = np.arange(model.problem.n)
     linear = _search(model, chain_lattice(order), settings, low, greedy, None)
@@ -98,23 +98,32 @@ def _searched(model: StageModel, settings: Settings, low: float, greedy: bool) -
     return _search(model, lattice, settings, low, greedy, linear)
 
 
-def _only(linear: Found, low: float, note: str) -> Found:
+def _only(linear: SearchResult, low: float, note: str) -> SearchResult:
     """Return the result of a linear order, whose bound holds for that order only."""
-    return Found(linear.value, linear.stages, low, False, note, linear.ideals, linear.limits, linear.pairs)
+    return SearchResult(
+        linear.value, linear.stages, low, False, note, linear.ideals, linear.limits, linear.pairs
+    )
 
 
 def _search(
-    model: StageModel, lattice: Lattice, settings: Settings, low: float, greedy: bool, known: Found | None
-) -> Found:
+    model: ChoiceModel,
+    lattice: Lattice,
+    settings: Settings,
+    low: float,
+    greedy: bool,
+    known: SearchResult | None,
+) -> SearchResult:
     """Return the best pipeline over the ideals of a lattice; `known` is a pipeline to start from."""
     value = np.inf if known is None else known.value
     pairs = pairs_within(model, lattice, value, settings.memory_budget * 3 // 4, lambda: settings.expired)
     if pairs is None:
         note = "the stages do not fit the time or the memory budget: only one order was searched"
-        nothing = Found(np.inf, None, low, False)
+        nothing = SearchResult(np.inf, None, low, False)
         return _only(nothing if known is None else known, low, note)
     stages = None if known is None else known.stages
     search = LoadSearch(model, lattice, pairs, settings, greedy, low, value, stages)
     complete = search.narrow()
     limits = search.decided + (0 if known is None else known.limits)
-    return Found(search.value, search.stages, search.bound, complete, "", lattice.size, limits, len(pairs.to))
+    return SearchResult(
+        search.value, search.stages, search.bound, complete, "", lattice.size, limits, len(pairs.to)
+    )

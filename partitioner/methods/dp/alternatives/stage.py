@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.dp.alternatives.model import StageModel, turned_ways
+from partitioner.methods.dp.alternatives.model import ChoiceModel, turned_ways
 from partitioner.methods.dp.alternatives.stage_load import stage_load
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Ints
@@ -16,7 +16,7 @@ from partitioner.problem.ways import OWN
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class ChosenStage:
     """A stage of a pipeline of the turned problem.
 
     Parameters
@@ -38,7 +38,7 @@ class Stage:
     load: float
 
 
-def stage_of(model: StageModel, nodes: Ints, shape: int, behind: int, greedy: bool) -> Stage:
+def stage_of(model: ChoiceModel, nodes: Ints, shape: int, behind: int, greedy: bool) -> ChosenStage:
     """Return a stage with the least load, or with the ways of Piper's rule.
 
     The least load is computed once for each way, with those of earlier choices fixed.
@@ -50,11 +50,11 @@ def stage_of(model: StageModel, nodes: Ints, shape: int, behind: int, greedy: bo
     for v in nodes.tolist() if not greedy else ():
         for c in range(choices.of_node[v], choices.of_node[v + 1]):
             fixed[c], load = _best(model, nodes, shape, behind, fixed, c)
-    return Stage(nodes, shape, behind, way if greedy else fixed, float(load))
+    return ChosenStage(nodes, shape, behind, way if greedy else fixed, float(load))
 
 
 def _best(
-    model: StageModel, nodes: Ints, shape: int, behind: int, fixed: Ints, choice: int
+    model: ChoiceModel, nodes: Ints, shape: int, behind: int, fixed: Ints, choice: int
 ) -> tuple[int, float]:
     """Return the way of a choice with the least load, given the fixed ones, and that load."""
     first, end = model.choices.start[choice], model.choices.start[choice + 1]
@@ -68,9 +68,9 @@ def _best(
 
 
 def load_of(
-    model: StageModel, nodes: Ints, shape: int, behind: int, greedy: bool, fixed: Ints, way: Ints
+    model: ChoiceModel, nodes: Ints, shape: int, behind: int, greedy: bool, fixed: Ints, way: Ints
 ) -> float:
-    """Return the load of a stage; the arguments are those of `Stage` and of :func:`stage_load`."""
+    """Return the load of a stage; the arguments are those of `ChosenStage` and of :func:`stage_load`."""
     inside = np.zeros(model.problem.n, dtype=np.bool_)
     inside[nodes] = True
     held = int(model.shapes.in_flight[shape, behind])
@@ -78,7 +78,7 @@ def load_of(
     return float(stage_load(nodes, inside, shape, held, cut, np.inf, *given, greedy, fixed, way))
 
 
-def cut_cost(model: StageModel, nodes: Ints) -> float:
+def cut_cost(model: ChoiceModel, nodes: Ints) -> float:
     """Return the cost of the tensors that a stage shares with others."""
     cuts = model.cuts
     nets = np.concatenate([cuts.net[cuts.start[v] : cuts.start[v + 1]] for v in nodes])
@@ -86,7 +86,7 @@ def cut_cost(model: StageModel, nodes: Ints) -> float:
     return float(cuts.cost[net[pins < cuts.pins[net]]].sum())
 
 
-def parts_of(model: StageModel, stages: Sequence[Stage]) -> list[Part]:
+def parts_of(model: ChoiceModel, stages: Sequence[ChosenStage]) -> list[Part]:
     """Return the stages as parts of the problem that is not turned; a part has all devices of its stage."""
     last, shapes = model.problem.n - 1, model.shapes
     return [
@@ -95,7 +95,7 @@ def parts_of(model: StageModel, stages: Sequence[Stage]) -> list[Part]:
     ]
 
 
-def names_of(problem: AlternativesProblem, stages: Sequence[Stage]) -> dict[int, str]:
+def names_of(problem: AlternativesProblem, stages: Sequence[ChosenStage]) -> dict[int, str]:
     """Return the names of the ways of nodes by their positions, without those of own figures."""
     ways = turned_ways(problem)
     return {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.dp.alternatives.model import StageModel
+from partitioner.methods.dp.alternatives.model import ChoiceModel
 from partitioner.methods.dp.ideals import Lattice, first_later_cover
 from partitioner.problem.arrays import Floats, Ints
 
@@ -58,7 +58,7 @@ class Least(NamedTuple):
     number: Ints
 
 
-def least_of(model: StageModel) -> Least:
+def least_of(model: ChoiceModel) -> Least:
     """Return the least figures of every supernode."""
     choices, shapes = model.choices, model.shapes
     degrees, number = np.unique(shapes.degree, return_inverse=True)
@@ -70,7 +70,7 @@ def least_of(model: StageModel) -> Least:
     return Least(np.stack(by_shape, 1), np.stack(each, 1), np.stack(once, 1), linked, number)
 
 
-def _sums(model: StageModel, owner: Ints, figures: Floats, degree: int) -> Floats:
+def _sums(model: ChoiceModel, owner: Ints, figures: Floats, degree: int) -> Floats:
     """Return the least figures of the ways of that degree, summed over the choices of each supernode."""
     choices = model.choices
     possible = np.where(choices.degree == degree, figures, np.inf)
@@ -81,7 +81,7 @@ def _sums(model: StageModel, owner: Ints, figures: Floats, degree: int) -> Float
 
 
 def pairs_within(
-    model: StageModel, lattice: Lattice, limit: float, budget: int, ended: Any = lambda: False
+    model: ChoiceModel, lattice: Lattice, limit: float, budget: int, ended: Any = lambda: False
 ) -> Pairs | None:
     """Return the stages whose load can be at most `limit`; None if they exceed the budget, or the run ends.
 
