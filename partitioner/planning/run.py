@@ -11,6 +11,7 @@ from typing import Any
 
 from partitioner.base.clock import Clock
 from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.evaluation.chosen import choose as choose_ways
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
@@ -125,6 +126,12 @@ def find_plan(
         alternatives=placement.alternatives,
         execution_order=placement.sequence,
         hardware=devices,
-        by_stage=stage_loads(graph, placement.device, evaluation.loads, stages, placement.replicas),
+        by_stage=stage_loads(
+            choose_ways(graph, placement.alternatives).graph,
+            placement.device,
+            evaluation.loads,
+            stages,
+            placement.replicas,
+        ),
         time_unit=graph.extras.time_unit,
     )

@@ -19,6 +19,7 @@ from partitioner.results.by_stage import StageLoad
 from partitioner.results.figures import nearness
 from partitioner.results.stage_table import stage_table
 from partitioner.results.tables import rate_of, render, tables_of, unit_of
+from partitioner.results.ways_table import ways_lines
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import NodeId
 
@@ -159,6 +160,7 @@ class Plan:
         tables = tables_of(self.devices, self.stages, self.schedule, width, by_operator)
         stages = stage_table(self.by_stage, width)
         tables += [] if stages is None else ["", stages]
+        tables += map(Text, ways_lines(self.stages, self.placement, self.alternatives))
         notes = [Text(f"note: {note}") for note in self.notes]
         return render([Text(self._head()), *tables, *notes], width)
 
