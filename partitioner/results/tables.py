@@ -25,11 +25,11 @@ NARROWEST = 80
 WIDEST = 1_000_000
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
 UNITS = {
-    **dict.fromkeys(("throughput", "gpipe", "latency"), " per sample"),
+    **dict.fromkeys(("throughput", "gpipe", "latency", "piper"), " per sample"),
     "batch": " per batch",
     "makespan": " per step",
 }
-RATES = dict.fromkeys(("throughput", "gpipe"), samples_per_second)  # values are the time between two samples
+RATES = dict.fromkeys(("throughput", "gpipe", "piper"), samples_per_second)  # values are the time between two samples
 PIPELINE_UNITS = UNITS | {"makespan": " per batch"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"

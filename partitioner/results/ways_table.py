@@ -17,19 +17,20 @@ def ways_lines(
     Examples
     --------
     >>> ways_lines(["gpu0", "gpu1"], {0: "gpu0", 1: "gpu0", 2: "gpu1"}, {1: "recomputed"})
-    ['stage 1 runs 1 node by own figures, 1 node recomputed']
+    ['stage 1 runs 1 node by own figures, 1 by recomputed']
     """
     counts: dict[str, Counter[str]] = {stage: Counter() for stage in stages}
     for node, device in placement.items():
         if device in counts:
             counts[device][alternatives.get(node, OWN)] += 1
     return [
-        f"stage {number} runs {', '.join(_words(*entry) for entry in counts[stage].most_common())}"
+        f"stage {number} runs {_words(counts[stage])}"
         for number, stage in enumerate(stages, 1)
         if set(counts[stage]) - {OWN}
     ]
 
 
-def _words(name: str, count: int) -> str:
-    nodes = f"{count} node{'s' if count != 1 else ''}"
-    return f"{nodes} by {name}" if name == OWN else f"{nodes} {name}"
+def _words(counts: Counter[str]) -> str:
+    (first, most), *others = counts.most_common()
+    nodes = f"{most} node{'s' if most != 1 else ''} by {first}"
+    return ", ".join([nodes, *(f"{count} by {name}" for name, count in others)])

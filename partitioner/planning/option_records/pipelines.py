@@ -33,10 +33,10 @@ RECORDS = (
         "microbatches",
         None,
         count(optional=True),
-        "make a batch of this many samples; objective batch and schedule gpipe need this option",
+        "make a batch of this many samples; objectives batch and piper and schedule gpipe need this option",
         PIPELINES,
         meaning="none",
-        effect=with_term("microbatches", "objective throughput, batch or makespan"),
+        effect=with_term("microbatches", "objective throughput, batch, piper or makespan"),
     ),
     Option(
         "subgraphs_per_accelerator",
