@@ -29,7 +29,9 @@ UNITS = {
     "batch": " per batch",
     "makespan": " per step",
 }
-RATES = dict.fromkeys(("throughput", "gpipe", "piper"), samples_per_second)  # values are the time between two samples
+RATES = dict.fromkeys(
+    ("throughput", "gpipe", "piper"), samples_per_second
+)  # values are the time between two samples
 PIPELINE_UNITS = UNITS | {"makespan": " per batch"}
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"
 CRITICAL = "* is on the critical path; after: the line whose output or device it waits for"

@@ -190,7 +190,9 @@ def test_the_command_line_knows_it(tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.startswith(f"{NAME}: {load_plan(plan).value:.6g}; the placement is ")
     assert main(["methods"]) == 0
     out = capsys.readouterr().out
-    assert f"S {NAME}" in out and any(line.split()[:2] == ["descent", "-----S"] for line in out.splitlines())
+    assert f"S {NAME}" in out.replace("\n", " ") and any(
+        line.split()[:2] == ["descent", "------S"] for line in out.splitlines()
+    )
 
 
 @pytest.mark.parametrize("cases", [2, pytest.param(6, marks=pytest.mark.slow)])

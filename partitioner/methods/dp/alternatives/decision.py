@@ -2,7 +2,8 @@
 
 Stages are laid from the last to the first. A label of an ideal is a number of devices with the least number
 of copies that its stages can have: fewer of either are never worse, since the samples that a copy holds rise
-with the copies behind it (Piper, Section 4; its program: ``algo.cpp``).
+with the copies behind it (Piper's program: ``algo.cpp``). So of the numbers of copies that a stage may have
+behind a label, only the least one that keeps to the limit counts.
 """
 
 from __future__ import annotations
@@ -61,34 +62,37 @@ def spread(  # type: ignore[no-untyped-def]
             target, ready = pairs.to[pair], False
             members = held[:0]
             needed = work[target] / limit
-            for d in range(len(shapes.copies)):
-                if pairs.least[pair, d] > limit:
+            for first in range(len(shapes.copies)):
+                degree = shapes.degree[first]
+                if first and degree == shapes.degree[first - 1]:
                     continue
-                more = shapes.degree[d] * shapes.copies[d]
+                able = first  # the shape of the fewest copies whose load can be within the limit
+                while able < len(shapes.copies) and pairs.least[pair, able] > limit:
+                    able += 1
                 for k in range(labels):
-                    p = used[k] + more
-                    if p + needed > devices + ROUNDING:
-                        break
-                    behind = held[k]
-                    total = behind + shapes.copies[d]
-                    if total > most_copies or copies[target, p] <= total:
-                        continue
-                    y = shapes.in_flight[d, behind]
-                    if y >= bad[pair, d]:
-                        continue
-                    if y > good[pair, d]:
-                        if not ready:
-                            members = stage_members(target, lattice, below, inside)
-                            ready = True
-                        load = stage_load(
-                            members, inside, d, y, pairs.cut[pair], limit, choices, shapes, memory, greedy,
-                            fixed, way,
-                        )  # fmt: skip
-                        if load > limit:
-                            bad[pair, d] = y
+                    for d in range(able, len(shapes.copies)):
+                        p, total = used[k] + degree * shapes.copies[d], held[k] + shapes.copies[d]
+                        if shapes.degree[d] != degree or p + needed > devices + ROUNDING:
+                            break
+                        if total > most_copies or copies[target, p] <= total:
+                            break
+                        y = shapes.in_flight[d, held[k]]
+                        if pairs.least[pair, d] > limit or y >= bad[pair, d]:
                             continue
-                        good[pair, d] = y
-                    copies[target, p], before[target, p], by[target, p] = total, ideal, d
+                        if y > good[pair, d]:
+                            if not ready:
+                                members = stage_members(target, lattice, below, inside)
+                                ready = True
+                            load = stage_load(
+                                members, inside, d, y, pairs.cut[pair], limit, choices, shapes, memory,
+                                greedy, fixed, way,
+                            )  # fmt: skip
+                            if load > limit:
+                                bad[pair, d] = y
+                                continue
+                            good[pair, d] = y
+                        copies[target, p], before[target, p], by[target, p] = total, ideal, d
+                        break  # more copies would take more devices, too
             if ready:
                 inside[:] = False
         mark_members(ideal, lattice, below, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from partitioner.problem.arrays import Floats
 
 ANY = 1e200  # a limit that no load exceeds
 CLOSE, JUST_BELOW = 1 + 1e-5, 1 - 1.5e-12
-SLICE = 64  # ideals between two checks whether the run should end
+SLICE = 200_000  # stages of one shape between two checks whether the run should end
 
 
 @dataclass(eq=False)
@@ -96,12 +97,10 @@ class LoadSearch:
         copies, before, by = np.full(shape, FAR), np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         copies[0, 0] = 0
         good, bad = self.good.copy(), self.bad.copy()
-        slices = range(0, lattice.size, SLICE)
-        for first in self.settings.watched(slices):
+        for first, end in self.settings.watched(pairwise(self._borders())):
             spread(
                 lattice, self.pairs, model.choices, model.shapes, model.memory, self.greedy, limit,
-                model.copies, self.work, first, min(first + SLICE, lattice.size),
-                copies, before, by, good, bad,
+                model.copies, self.work, first, end, copies, before, by, good, bad,
             )  # fmt: skip
         self.decided += 1
         if copies[-1].min() == FAR:
@@ -111,6 +110,12 @@ class LoadSearch:
         self.stages = self._stages(copies, before, by)
         self.value = max(stage.load for stage in self.stages)
         return True
+
+    def _borders(self) -> list[int]:
+        """Return the ideals at which a decision looks whether the run should end, from 0 to their number."""
+        done = self.pairs.start * self.pairs.least.shape[1]
+        marks = np.searchsorted(done, np.arange(0, done[-1], SLICE))
+        return sorted({0, *marks.tolist(), self.lattice.size})
 
     def _stages(self, copies: Ints32, before: Ints32, by: Ints32) -> list[ChosenStage]:
         """Return the stages of a label of the full ideal, from first to last."""

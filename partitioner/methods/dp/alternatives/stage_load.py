@@ -55,8 +55,8 @@ def stage_load(  # type: ignore[no-untyped-def]
                 for w in range(choices.start[c], choices.start[c + 1]):
                     allowed = fixed[c] < 0 or fixed[c] == w
                     if allowed and choices.degree[w] == shapes.degree[d] and choices.workspace[w] <= cap:
-                        extra = way_surcharge(c, w, shapes.copies[d], choices, inside)
-                        value[rows] = choices.value[d, w] + extra
+                        extra = way_surcharge(c, w, choices, inside)
+                        value[rows] = choices.value[d, w] + extra / shapes.copies[d]
                         held[rows] = choices.each[w] * in_flight + choices.once[w]
                         source[rows] = w
                         rows += 1

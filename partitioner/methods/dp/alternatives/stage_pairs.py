@@ -49,6 +49,8 @@ class Least(NamedTuple):
         Shape (n,): whether a way of the supernode pays extra times for edges.
     number
         Shape (D,): the number of the degree of every shape.
+    degree
+        Shape (degrees,): the degrees.
     """
 
     value: Floats
@@ -56,6 +58,7 @@ class Least(NamedTuple):
     once: Floats
     linked: Any
     number: Ints
+    degree: Ints
 
 
 def least_of(model: ChoiceModel) -> Least:
@@ -67,7 +70,7 @@ def least_of(model: ChoiceModel) -> Least:
     linked = np.bincount(owner, np.diff(choices.link_start), model.problem.n) > 0
     each = [_sums(model, owner, choices.each, degree) for degree in degrees]
     once = [_sums(model, owner, choices.once, degree) for degree in degrees]
-    return Least(np.stack(by_shape, 1), np.stack(each, 1), np.stack(once, 1), linked, number)
+    return Least(np.stack(by_shape, 1), np.stack(each, 1), np.stack(once, 1), linked, number, degrees)
 
 
 def _sums(model: ChoiceModel, owner: Ints, figures: Floats, degree: int) -> Floats:
@@ -131,7 +134,7 @@ def _walk(  # type: ignore[no-untyped-def]
     ideal, cursor, added = np.zeros((3, depths), np.int64)
     base = np.zeros((depths, of_shape))
     each, once = np.zeros((2, depths, degrees))
-    crossing = np.zeros(depths)
+    crossing, extra = np.zeros(depths), np.zeros(degrees)
     inside = np.zeros(n, np.bool_)
     held = np.zeros(len(cuts.pins), np.int64)
     for source in range(first_ideal, end_ideal):
@@ -166,12 +169,13 @@ def _walk(  # type: ignore[no-untyped-def]
             cursor[depth] = first_later_cover(lattice.start, lattice.node, lattice.rank, ideal[depth], v)
             if len(to):
                 to[count], cut[count] = ideal[depth], crossing[depth]
+                for g in range(degrees):
+                    extra[g] = crossing[depth]
+                for k in range(1, depth + 1):
+                    if least.linked[added[k]]:
+                        _add_surcharges(added[k], least, choices, inside, extra)
                 for d in range(of_shape):
-                    extra = crossing[depth] / shapes.copies[d]
-                    for k in range(1, depth + 1):
-                        if least.linked[added[k]] and base[depth, d] + extra <= limit:
-                            extra += _surcharge(added[k], d, choices, shapes, inside)
-                    values[count, d] = base[depth, d] + extra
+                    values[count, d] = base[depth, d] + extra[least.number[d]] / shapes.copies[d]
             count += 1
         if not len(to):
             start[source + 1] = count
@@ -200,26 +204,23 @@ def _remove(v, cuts, held, inside):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def way_surcharge(c, w, copies, choices, inside):  # type: ignore[no-untyped-def]
-    """Return the extra time of a way for its edges that leave the stage `inside`."""
+def way_surcharge(c, w, choices, inside):  # type: ignore[no-untyped-def]
+    """Return the extra time of a way for its edges that leave the stage `inside`, for all copies together."""
     extra = 0.0
     for k in range(choices.link_start[c], choices.link_start[c + 1]):
         if not inside[choices.link[k]]:
             extra += choices.link_cost[k, w - choices.start[c]]
-    return extra / copies
+    return extra
 
 
 @njit(cache=True)
-def _surcharge(v, d, choices, shapes, inside):  # type: ignore[no-untyped-def]
-    """Return by how much the least value of a supernode rises by what its ways pay for edges that are cut."""
-    rise = 0.0
+def _add_surcharges(v, least, choices, inside, extra):  # type: ignore[no-untyped-def]
+    """Add for each degree the least extra time of a supernode's ways for edges that leave the stage."""
     for c in range(choices.of_node[v], choices.of_node[v + 1]):
-        plain, with_extra = np.inf, np.inf
-        for w in range(choices.start[c], choices.start[c + 1]):
-            if choices.degree[w] == shapes.degree[d]:
-                value = choices.value[d, w]
-                plain = min(plain, value)
-                extra = way_surcharge(c, w, shapes.copies[d], choices, inside)
-                with_extra = min(with_extra, value + extra)
-        rise += with_extra - plain
-    return rise
+        for g in range(len(extra)):
+            lowest = np.inf
+            for w in range(choices.start[c], choices.start[c + 1]):
+                if choices.degree[w] == least.degree[g]:
+                    lowest = min(lowest, way_surcharge(c, w, choices, inside))
+            if lowest < np.inf:
+                extra[g] += lowest
