@@ -79,7 +79,11 @@ def test_plans_of_piper_cost_what_its_program_computes() -> None:
 
 def arguments(record: dict[str, Any]) -> dict[str, Any]:
     """What `evaluate` is given for the stages of a record."""
-    placement, replicas, alternatives, order, first = {}, {}, {}, [], 0
+    placement: dict[str, str] = {}
+    replicas: dict[str, tuple[str, ...]] = {}
+    alternatives: dict[str, str] = {}
+    order: list[str] = []
+    first = 0
     for stage in record["stages"]:
         devices = [f"accelerator{first + i}" for i in range(stage["t"] * stage["d"])]
         first += len(devices)
