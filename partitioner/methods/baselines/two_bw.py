@@ -25,9 +25,9 @@ def solve_two_bw(problem: AlternativesProblem, settings: Settings) -> Outcome:
     stages get one more where they do not divide. What is before and after the blocks joins the first and the
     last stage, or is a stage of its own.
     """
-    if not problem.allowed[problem.count > 0].all():
-        return no_split(problem)
     model = model_of(problem, "two_bw")
+    if not problem.allowed[model.kind].all():
+        return no_split(problem)
     low = least_load(model)
     best: list[ChosenStage] = []
     value, tried = np.inf, 0

@@ -54,9 +54,9 @@ def solve_piper(problem: AlternativesProblem, settings: Settings) -> Outcome:
 
 
 def _solve(problem: AlternativesProblem, settings: Settings, name: str, greedy: bool) -> Outcome:
-    if not problem.allowed[problem.count > 0].all():
-        return no_split(problem)
     model = model_of(problem, name)
+    if not problem.allowed[model.kind].all():
+        return no_split(problem)
     low = least_load(model)
     if np.isinf(low):
         return no_split(problem)

@@ -1,7 +1,7 @@
 """Stages, degrees, copies and ways are the best of all; Piper's rule finds plans that are no better.
 
-A campaign of 6,000 cases of up to four layers (seeds 1,000 to 6,999) and 1,500 of up to five (seeds 10,000 to
-11,499) on up to six devices found no difference; the greedy rule missed 107 of 6,519 optima.
+A campaign of 2,269 cases of up to four layers on up to six devices (seeds 20,001 to 20,810 and 30,001 to
+31,459) found no difference; the greedy rule missed 34 of 1,935 optima.
 """
 
 from __future__ import annotations
