@@ -34,6 +34,7 @@ from partitioner.planning.splitting.operations import SplitPlan, split_operation
 from partitioner.planning.warm_up.run import WarmUp, warm_up
 from partitioner.results.certificate import Certificate
 from partitioner.results.plan import Plan
+from partitioner.workload.alternatives import Alternative, Alternatives
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Graph
@@ -47,6 +48,8 @@ from partitioner.workload.workload import Workload
 
 __version__ = "0.1.0"
 __all__ = [
+    "Alternative",
+    "Alternatives",
     "BackendUnavailable",
     "Certificate",
     "Comparison",

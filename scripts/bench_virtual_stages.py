@@ -75,7 +75,7 @@ class Dealt:
         counts = np.array([not numbered or any(c.isdigit() for c in name) for name in modules.names])
         counts = counts if counts.any() else np.ones_like(counts)
         share = np.append(counts, False) / np.append(np.bincount(modules.of[modules.of >= 0]), 1)
-        weight = np.bincount(self.problem.member, share[modules.of], self.problem.n)
+        weight = np.bincount(self.problem.member, share[modules.of], self.problem.n).astype(np.float64)
         return self.makespan(StageBorders.even(weight, self.count * self.chunks))
 
     def cut_again(self) -> float:

@@ -21,21 +21,27 @@ def compute_times(placed: Placed) -> Floats:
     return total * placed.time_factor
 
 
-def transfer_times(placed: Placed, slow: Slowness | None = None) -> tuple[Floats, Floats]:
+def transfer_times(
+    placed: Placed, slow: Slowness | None = None, by_edge: bool = False
+) -> tuple[Floats, Floats]:
     """Return the transfer times into and out of each device, forward and backward, shape (2, devices) each.
 
     A transfer out belongs to the pass of the node that produces the tensor. A transfer in belongs to the
     backward pass if all consumers on the device do. Kinds that do not pay for transfers have none. If links
     differ, `slow` returns the slowdown of the link between two devices: a transfer in is slowed down by the
-    link to the producer, a transfer out by the slowest link to a consumer.
+    link to the producer, a transfer out by the slowest link to a consumer. With `by_edge` every edge carries
+    a tensor of its own. Alternatives add their times to every edge between two devices.
     """
     graph, device, count = placed.graph, placed.device, len(placed.names)
     into, out = np.zeros((2, count)), np.zeros((2, count))
-    tensor, cost = tensors(graph)
+    tensor, cost = (np.arange(len(graph.edges)), graph.cost) if by_edge else tensors(graph)
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
     slowdown = np.ones(len(tensor)) if slow is None else slow(device[maker], device[user])
+    reading, sending = placed.surcharge[:, cut] * slowdown
+    np.add.at(into, (graph.backward[user].astype(int), device[user]), reading)
+    np.add.at(out, (graph.backward[maker].astype(int), device[maker]), sending)
     sent, first, which = np.unique(tensor, return_index=True, return_inverse=True)
     slowest = np.zeros(len(sent))
     np.maximum.at(slowest, which, slowdown)

@@ -30,7 +30,8 @@ def read_solution(
         If the solution does not fit the graph or the devices, see :func:`partitioner.evaluate`.
     """
     replicas = solution.replicas
-    placed = read_placement(graph, devices, solution.placement, replica_names(devices, replicas))
+    further = replica_names(devices, replicas)
+    placed = read_placement(graph, devices, solution.placement, further, solution.alternatives)
     return placed, read_replicas(placed, replicas), read_order(placed, solution.order)
 
 

@@ -13,16 +13,32 @@ from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.workload.graph import Floats
 
+RESYNC = 4  # transfers of its weights for an exchange among copies by a parameter server (Piper, PipeDream)
+
 
 @dataclass(frozen=True, eq=False)
 class PlacedPipeline:
-    """A placement as a pipeline; `order` are the positions of the stages' devices, first to last."""
+    """A placement as a pipeline.
+
+    Parameters
+    ----------
+    placed, replicas
+        The device of every node, and the devices that share stages.
+    order
+        The positions of the stages' devices, first to last.
+    schedule, microbatches
+        As in :func:`partitioner.evaluate`.
+    piper
+        Whether costs are those of Piper's model: every edge between stages carries a tensor of its own, and
+        copies exchange their weights once a batch, by :data:`RESYNC` transfers.
+    """
 
     placed: Placed
     replicas: Replicas
     order: tuple[int, ...]
     schedule: str | None = None
     microbatches: int | None = None
+    piper: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +64,24 @@ def costs_of(pipeline: PlacedPipeline) -> DeviceCosts:
     """Return the average times of each device for a sample (paper, Appendices H.2 and H.3)."""
     placed, replicas = pipeline.placed, pipeline.replicas
     links = links_of(placed, replicas)
-    into, out = transfer_times(placed, links.slow)
+    into, out = transfer_times(placed, links.slow, by_edge=pipeline.piper)
     compute, count = compute_times(placed), replicas.count
     busy = loads_of(placed.devices.communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
-    sync = exchange_times(placed, replicas, links)
+    sync = exchange_times(placed, replicas, links) * _exchanges(pipeline)
     added = placed.devices.synchronisation == "added"
     load = busy / count + sync if added else np.maximum(busy / count, sync)
     lead = replicas.lead
     return DeviceCosts(
         load[lead], sync[lead], *(times[:, lead] / count[lead] for times in (compute, into, out))
     )
+
+
+def _exchanges(pipeline: PlacedPipeline) -> float:
+    """Return how often the weights are exchanged for a sample, in exchanges of the common kind."""
+    if not pipeline.piper:
+        return 1.0
+    assert pipeline.microbatches is not None
+    return RESYNC / pipeline.microbatches
 
 
 def batch_time(pipeline: PlacedPipeline, load: Floats) -> float:

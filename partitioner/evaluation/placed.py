@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.chosen import NONE, choose
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Floats, Graph, Ints
 from partitioner.workload.graph_validation import node_name
@@ -30,6 +31,10 @@ class Placed:
         Shape (devices,): position of each device's kind.
     row
         Shape (n,): row of the graph's times for the kind of each node's device; -1 if there is none.
+    degree
+        Shape (n,): how many devices run each node together.
+    surcharge
+        Shape (2, m): the time in addition to its cost that the consumer and the producer of an edge pay.
     """
 
     graph: Graph
@@ -38,6 +43,8 @@ class Placed:
     device: Ints
     kind: Ints
     row: Ints
+    degree: Ints
+    surcharge: Floats
 
     @property
     def pays(self) -> Bools:
@@ -62,9 +69,15 @@ class Placed:
 
 
 def read_placement(
-    graph: Graph, devices: Devices, placement: Mapping[Any, str], further: Sequence[str] = ()
+    graph: Graph,
+    devices: Devices,
+    placement: Mapping[Any, str],
+    further: Sequence[str] = (),
+    alternatives: Mapping[Any, str] = NONE,
 ) -> Placed:
     """Return a placement as arrays; `further` names devices in addition to those of the placement.
+
+    `graph` of the result has the figures of the chosen alternatives.
 
     Raises
     ------
@@ -72,13 +85,15 @@ def read_placement(
         If a node is not placed, an id is not that of a node, or a name is not that of a device.
     """
     _check(graph, devices, placement)
+    chosen = choose(graph, alternatives)
     names = tuple(dict.fromkeys([*devices.names, *placement.values(), *further]))
     number = {name: i for i, name in enumerate(names)}
     device = np.array([number[placement[node]] for node in graph.ids], dtype=np.int64)
     found = [devices.kind_of(name) for name in names]
     kind = np.array([known[0] for known in found if known is not None], dtype=np.int64)
     rows = [graph.kinds.index(k.row) if k.row in graph.kinds else -1 for k in devices.kinds]
-    return Placed(graph, devices, names, device, kind, np.array(rows)[kind[device]])
+    row = np.array(rows)[kind[device]]
+    return Placed(chosen.graph, devices, names, device, kind, row, chosen.degree, chosen.surcharge)
 
 
 def _check(graph: Graph, devices: Devices, placement: Mapping[Any, str]) -> None:

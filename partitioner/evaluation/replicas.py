@@ -23,11 +23,15 @@ class Replicas:
         Shape (devices,): position of the first device of each device's stage; the device's own position if
         it does not hold a copy of another device's stage.
     count
-        Shape (devices,): how many devices share that stage.
+        Shape (devices,): how many copies of that stage there are; each is run by one device, or by as many as
+        the degree of its alternatives says.
+    devices
+        Shape (devices,): how many devices run that stage.
     """
 
     lead: Ints
     count: Ints
+    devices: Ints
 
     @property
     def further(self) -> Bools:
@@ -77,4 +81,7 @@ def read_replicas(placed: Placed, replicas: Mapping[str, Sequence[str]]) -> Repl
             lead[i] = number[name]
     if flaws:
         raise WorkloadError(flaws)
-    return Replicas(lead, np.bincount(lead, minlength=len(lead))[lead])
+    degree = np.ones(len(lead), dtype=np.int64)
+    np.maximum.at(degree, placed.device, placed.degree)
+    devices = np.bincount(lead, minlength=len(lead))[lead]
+    return Replicas(lead, np.maximum(devices // degree[lead], 1), devices)

@@ -34,6 +34,9 @@ class Solution:
     stage_of
         For pipelines with several stages on a device: the number, from 0, of the stage of every node; `order`
         then has the device of every stage. None if every device has one stage.
+    alternatives
+        The name of the alternative of each node that is not run as the node's own figures say. A stage whose
+        alternatives have degree t runs on t devices for each of its copies: `replicas` names all of them.
 
     Raises
     ------
@@ -52,6 +55,7 @@ class Solution:
     subgraphs: Mapping[NodeId, int] | None = None
     execution_order: tuple[NodeId, ...] | None = None
     stage_of: Mapping[NodeId, int] | None = None
+    alternatives: Mapping[NodeId, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         found = self.replicas

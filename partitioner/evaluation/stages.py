@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.evaluation.degrees import batch_violations, degree_violations
 from partitioner.evaluation.frame import completed, device_loads, read_solution
 from partitioner.evaluation.notes import (
     notes_on_cache,
@@ -34,7 +35,7 @@ def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, term
     if terms.schedule in VIRTUAL or solution.stage_of is not None:
         return evaluate_virtual_stages(graph, devices, solution, terms)
     piped = (
-        bool(terms.schedule or solution.replicas or devices.levels or devices.groups)
+        bool(terms.schedule or solution.replicas or solution.alternatives or devices.levels or devices.groups)
         or solution.order is not None
     )
     placed, copies, ordered = read_solution(graph, devices, solution)
@@ -64,20 +65,32 @@ def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Te
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)
 
 
+def evaluate_piper(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
+    """Return the largest load in Piper's model, which has copies of a stage take equal parts of a batch."""
+    placed, copies, ordered = read_solution(graph, devices, solution)
+    found = _pipeline(placed, copies, ordered, terms, batch=False, piper=True)
+    broken = batch_violations(placed, copies, terms.microbatches)
+    notes = (*notes_on_memory(graph, terms.schedule), *notes_on_levels(devices))
+    found = replace(found, objective="piper", notes=notes, violations=found.violations + broken)
+    return completed(found, placed, copies, ordered, terms)
+
+
 def _pipeline(
     placed: Placed,
     copies: Replicas,
     ordered: tuple[int, ...] | None,
     terms: Terms,
     batch: bool,
+    piper: bool = False,
 ) -> Evaluation:
     form = placement_shape(placed.graph, placed.device, placed.names)
     shape, order = in_order(placed, form, ordered)
-    pipeline = PlacedPipeline(placed, copies, order, terms.schedule, terms.microbatches)
+    pipeline = PlacedPipeline(placed, copies, order, terms.schedule, terms.microbatches, piper)
     costs, (memory, held) = costs_of(pipeline), memory_of(pipeline)
     value = batch_time(pipeline, costs.load) if batch else float(costs.load.max())
     piped = batch or ordered is not None or terms.schedule is not None or copies.further.any()
     violations = order_violations(placed, form, ordered) if piped else ()
+    violations += degree_violations(placed, copies)
     violations += violations_of(placed, np.where(copies.further, 0.0, memory), held)
     loads = device_loads(placed, costs.load, costs.compute, costs.transfer_in, costs.transfer_out)
     loads = tuple(

@@ -99,6 +99,7 @@ def check_terms(
         "stage_of": solution.stage_of,
         "subgraphs": solution.subgraphs,
         "execution_order": solution.execution_order,
+        "alternatives": solution.alternatives or None,
         "levels": devices.levels or None,
         "groups": devices.groups or None,
     }

@@ -6,6 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
+from partitioner.evaluation.chosen import refuse_alternatives
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.placed import Placed, read_placement
 from partitioner.evaluation.replicas import Replicas, read_replicas
@@ -52,6 +53,7 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
     (0, 1)
     """
     solution = solution_of(plan)
+    refuse_alternatives(solution.alternatives, "an export")
     placed, copies, ordered, staged = _read(workload, solution)
     modules = modules_of(workload.graph)
     target.refuse(list(misnamed(modules)), any_plan=True)

@@ -40,6 +40,14 @@ def read_numbers(top: Record, name: str) -> dict[NodeId, int] | None:
     return {node_id(node, text_ids): entries.take(node, whole, 0) for node in given}
 
 
+def read_chosen(top: Record) -> dict[NodeId, str]:
+    """Return the name of the alternative of each node that has one."""
+    text_ids = frozenset(top.take("text_ids", texts, [], required=False))
+    given = top.take("alternatives", mapping, {}, required=False)
+    entries = Record(given, "alternatives", top.flaws)
+    return {node_id(node, text_ids): entries.take(node, text, "") for node in given}
+
+
 def read_execution_order(top: Record) -> tuple[NodeId, ...] | None:
     """Return the ids in the order of execution, numbers and texts as they are written; None without one."""
     found = top.take("execution_order", identifiers, None, required=False)

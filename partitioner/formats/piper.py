@@ -18,6 +18,7 @@ from partitioner.base.argument_types import is_count
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.formats.devices_in_place import changed, one_accelerator
 from partitioner.formats.pass_shares import BACKWARD_SHARE, check_passes, split_passes
+from partitioner.formats.piper_alternatives import with_alternatives
 from partitioner.formats.piper_nodes import NodeOption, Sizes, read_edges, read_nodes
 from partitioner.formats.record import Record, RuleBrokenError, amount, filled, listing, whole
 from partitioner.workload.devices import Devices
@@ -50,6 +51,7 @@ def piper_graph(
     time_unit: str = "s",
     training: bool = True,
     backward_share: float = BACKWARD_SHARE,
+    alternatives: bool = True,
 ) -> tuple[Graph, Devices]:
     """Return the layer graph of an input at one tensor-parallel degree, and its devices.
 
@@ -67,6 +69,9 @@ def piper_graph(
         The unit of the file's times, ``"s"``, ``"ms"`` or ``"us"``: the format does not say it.
     training, backward_share
         Whether to add backward nodes, and the part of a node's time that the backward pass takes.
+    alternatives
+        Whether a graph of degree 1 has all other options, of every degree, as alternatives of its nodes. One
+        of degree t > 1 has the name ``"<id> x<t>"``.
 
     Raises
     ------
@@ -100,6 +105,8 @@ def piper_graph(
     titles = [found.nodes[int(layer.name)].title for layer in layers] * (2 if training else 1)
     extras = Extras({**graph.extras.top, **given}, graph.extras.nodes)
     graph = replace(graph, names=tuple(titles), extras=extras)
+    if alternatives and degree == 1:
+        graph = with_alternatives(graph, content["nodes"], source, option, backward_share, time_unit)
     return graph, changed(one_accelerator(graph, found.memory), groups)
 
 

@@ -47,7 +47,7 @@ def read_nodes(records: Sequence[Any], degree: str, option: str, flaws: list[Fla
         if node in found:
             record.note("id", shown(node), "is given to more than one node")
         if chosen is not None:
-            found[node] = _option(title, Record(chosen, f"{where}: TMPCs: {degree}", flaws))
+            found[node] = read_option(title, Record(chosen, f"{where}: TMPCs: {degree}", flaws))
         elif "TMPCs" in record.data and not degrees.data:
             degrees.note("", degree, "has no options for this degree; there are none")
     return found
@@ -67,7 +67,8 @@ def _chosen(degrees: Record, degree: str, option: str) -> dict[str, Any] | None:
     return None
 
 
-def _option(title: str, record: Record) -> NodeOption:
+def read_option(title: str, record: Record) -> NodeOption:
+    """Return an option of a node with that title."""
     record.others(OPTION_FIELDS)
     time, parameters, each, once = (record.take(field, amount, 0.0) for field in OPTION_FIELDS[1:5])
     sync_in, sync_out = (record.take(field, _by_id, {}, False) for field in OPTION_FIELDS[5:])

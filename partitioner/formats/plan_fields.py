@@ -9,7 +9,7 @@ from typing import Any
 
 from partitioner.base.errors import Flaw
 from partitioner.evaluation.result import DeviceLoad
-from partitioner.formats.by_node import read_devices, read_execution_order, read_numbers
+from partitioner.formats.by_node import read_chosen, read_devices, read_execution_order, read_numbers
 from partitioner.formats.devices import read_devices as read_devices_record
 from partitioner.formats.record import (
     Record,
@@ -146,5 +146,6 @@ BUILT: dict[str, Callable[[Record], Any]] = {  # of several values, in other fil
     "execution_order": read_execution_order,
     "hardware": read_hardware,
     "by_stage": read_stages,
+    "alternatives": read_chosen,
     "time_unit": lambda top: top.take("time_unit", text, "", required=False),
 }

@@ -25,7 +25,7 @@ RUN = ("schedule", "microbatches")
 OF_CALL = (*RUN, "subgraphs_per_accelerator", "max_time_per_sample")
 FIELDS = (
     *("replicas", "stages", "subgraphs", "execution_order", "objective", "split", "bound", "hardware"),
-    *("options", "workload_sha256", "stage_of"),
+    *("options", "workload_sha256", "stage_of", "alternatives"),
 )
 
 
@@ -65,6 +65,7 @@ def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool 
     known(graph, record.subgraphs or (), "subgraphs, ", flaws)
     known(graph, record.execution_order or (), "execution_order, ", flaws)
     known(graph, record.stage_of or (), "stage_of, ", flaws)
+    known(graph, record.alternatives, "alternatives, ", flaws)
     kinds = ", ".join(kind.name for kind in devices.kinds)
     rule = f"must be a kind ({kinds}) and a number, such as {devices.names[0]}"
     flaws += [
@@ -81,6 +82,7 @@ def resolved(record: PlanRecord, graph: Graph, devices: Devices, complete: bool 
         placement=_completed(graph, placement) if complete else placement,
         subgraphs=None if subgraphs is None else {by_text[str(node)]: i for node, i in subgraphs.items()},
         stage_of=None if stages is None else {by_text[str(node)]: i for node, i in stages.items()},
+        alternatives={by_text[str(node)]: name for node, name in record.alternatives.items()},
         execution_order=None if order is None else tuple(by_text[str(node)] for node in order),
     )
 
@@ -113,13 +115,14 @@ def evaluation_arguments(
         "subgraphs": record.subgraphs,
         "execution_order": record.execution_order,
         "stage_of": record.stage_of,
+        "alternatives": record.alternatives or None,
         TRANSFERS: _option(record, TRANSFERS, graph) if TRANSFERS in terms else None,
         **{name: record.options.get(name) for name in OF_CALL},
     }
     found = {name: value for name, value in known.items() if name in terms and value is not None}
     found |= {"constraints": _option(record, "constraints", graph)}
     found |= {name: value for name, value in given.items() if value is not None}
-    if "order" in terms and any(name in found for name in ("replicas", "stage_of", *RUN)):
+    if "order" in terms and any(name in found for name in ("replicas", "stage_of", "alternatives", *RUN)):
         found.setdefault("order", record.order)
     constraints = found["constraints"]
     require_constraints(constraints)

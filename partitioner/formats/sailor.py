@@ -37,7 +37,7 @@ def sailor_graph(
         raise OptionError("bandwidth = None: must be a number above 0, in bytes per second")
     chosen = content[wanted]
     whole_groups = {**chosen, "maxDevices": MAX_COUNT} if isinstance(chosen, dict) else chosen
-    graph, devices = piper_graph(whole_groups, source, bandwidth=bandwidth, **options)
+    graph, devices = piper_graph(whole_groups, source, bandwidth=bandwidth, alternatives=False, **options)
     graph = replace(graph, extras=Extras({**graph.extras.top, "batch": int(wanted)}, graph.extras.nodes))
     return graph, changed(devices, 1)
 

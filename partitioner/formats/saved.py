@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.formats.alternatives import by_id, read_alternatives
 from partitioner.formats.devices import read_devices
 from partitioner.formats.msr import read_edges
 from partitioner.formats.record import (
@@ -25,6 +26,7 @@ from partitioner.formats.record import (
     texts,
     whole,
 )
+from partitioner.workload.alternatives import Alternatives
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import Devices
 from partitioner.workload.extras import Extras
@@ -108,6 +110,7 @@ def _read_nodes(
             "colorClass": record.take("colorClass", identifier, None, False),
             "layerId": record.take("layerId", identifier, None, False),
             **{name: record.take(name, number, 0.0, False) for name in ("size", "cache", *MEMORY_PARTS)},
+            "alternatives": read_alternatives(record),
         }
         _check_kinds(record, found, kinds)
         for name, value in found.items():
@@ -157,6 +160,7 @@ def _graph(
         extras=extras,
         parts=np.array([nodes[part] for part in MEMORY_PARTS]),
         cache=np.array(nodes["cache"]),
+        alternatives=Alternatives(by_id(nodes["alternatives"], nodes["id"])),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from types import MappingProxyType
 from typing import Any
@@ -34,6 +34,8 @@ class Placement:
         Only for makespans: all nodes in the order in which their devices run them.
     stage_of
         The number of every node's part, if devices have several parts; else None.
+    alternatives
+        The name of the alternative of each node that is not run as its own figures say.
     """
 
     device: Mapping[NodeId, str]
@@ -41,6 +43,7 @@ class Placement:
     order: tuple[str, ...]
     sequence: tuple[NodeId, ...] | None = None
     stage_of: Mapping[NodeId, int] | None = None
+    alternatives: Mapping[NodeId, str] = field(default_factory=dict)
 
 
 def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None:
@@ -57,6 +60,7 @@ def expand(graph: Graph, devices: Devices, outcome: Outcome) -> Placement | None
         order=firsts,
         sequence=_sequence(graph, outcome),
         stage_of=dict(zip(graph.ids, part_of_node, strict=True)) if several else None,
+        alternatives={graph.ids[i]: name for i, name in outcome.alternatives.items()},
     )
 
 

@@ -42,7 +42,7 @@ def why_infeasible(
         return together
     for kind in devices.kinds:
         only = _only_on(graph, devices, kind.name)
-        need = float(graph.size[only].sum())
+        need = 0.0 if graph.alternatives else float(graph.size[only].sum())
         if kind.count and need > kind.count * kind.memory_limit:
             hold = kind.count * kind.memory_limit
             return f"memory: nodes that run on {kind.name} only take {need:,.6g}, these hold {hold:,.6g}"
@@ -70,6 +70,8 @@ def memory_conflict(graph: Graph, devices: Devices) -> str:
     """
     limit = sum(kind.count * kind.memory_limit for kind in devices.kinds if kind.count)
     total = float(graph.size.sum())
+    if graph.alternatives:
+        return ""  # other ways to run nodes may take less
     if total <= limit * ROUNDING:
         return ""
     return f"memory: the nodes take {total:,.6g} together, all devices hold {limit:,.6g}"

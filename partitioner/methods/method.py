@@ -222,6 +222,8 @@ class Outcome:
         Only for latency: shape (n,), the index of every supernode's subgraph among those of its device.
     order
         Only for makespans: all supernodes in the order in which their devices run them.
+    alternatives
+        By the position of a node of the user's graph: the name of the alternative that it runs.
     """
 
     problem: Problem
@@ -236,6 +238,7 @@ class Outcome:
     native_status: str = ""
     subgraph: Ints | None = None
     order: Ints | None = None
+    alternatives: Mapping[int, str] = field(default_factory=dict)
 
 
 def no_split(problem: Problem) -> Outcome:

@@ -16,6 +16,7 @@ FEATURES = {
     "groups": "groups of devices with links of their own",
     "schedule": "schedules",
     "virtual stages": "schedules with several stages on a device",
+    "alternatives": "alternatives of nodes",
     "limits": "limits on stages and pins to a device",
 }
 METHODS = Registry("method", "partitioner.methods", MethodInfo, (*PLANNERS, *PLACERS), reserved=("auto",))

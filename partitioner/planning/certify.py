@@ -22,7 +22,7 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import from_networkx
 from partitioner.workload.transfers import Transfers
 
-PARTS = ("order", "subgraphs", "execution_order")
+PARTS = ("order", "subgraphs", "execution_order", "alternatives")
 
 
 def certify(
@@ -66,8 +66,8 @@ def certify(
         For makespans, as in :func:`partitioner.evaluate`; a plan brings its order, to which the best plan
         need not keep.
     **pipeline
-        For pipelines `replicas`, `order`, `schedule`, `microbatches` and `constraints`, as in
-        :func:`partitioner.evaluate`; a plan brings the first two. A placement with replicas is compared
+        For pipelines `replicas`, `order`, `alternatives`, `schedule`, `microbatches` and `constraints`, as in
+        :func:`partitioner.evaluate`; a plan brings the first three. A placement with replicas is compared
         with plans in which any number of devices of a kind shares a stage.
 
     Raises
@@ -91,6 +91,7 @@ def certify(
     known = {
         "subgraphs": solution.subgraphs,
         "execution_order": solution.execution_order,
+        "alternatives": solution.alternatives,
         **(
             {"replicas": solution.replicas or None, "order": solution.order}
             if made_as is None or is_ordered(made_as)

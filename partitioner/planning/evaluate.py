@@ -45,6 +45,7 @@ def evaluate(
     execution_order: Sequence[Any] | None = None,
     max_time_per_sample: float | None = None,
     stage_of: Mapping[Any, int] | None = None,
+    alternatives: Mapping[Any, str] | None = None,
 ) -> Evaluation:
     """Compute the value of any placement and check it against every rule.
 
@@ -68,7 +69,8 @@ def evaluate(
         (PipeDream); ``"gpipe"``: the largest forward plus the largest backward load (Appendix D);
         ``"latency"``: the time of a single sample (Appendix A), see the notes; ``"batch"``: the time of
         a batch of `microbatches` samples that fills and drains the pipeline, the sum of the loads of all
-        stages and `microbatches` - 1 times the largest; ``"makespan"``: when the last operator ends if every
+        stages and `microbatches` - 1 times the largest; ``"piper"``: the largest load in the model of Piper
+        (NeurIPS 2021), see ``docs/alternatives.md``; ``"makespan"``: when the last operator ends if every
         device runs its operators one by one; ``"capacity"``: the most samples in flight with which every
         device fits its memory (`docs/serving.md`).
     subgraphs_per_accelerator
@@ -113,6 +115,10 @@ def evaluate(
         The number, from 0, of the stage of every node, where devices have several stages; `order` then has
         the device of every stage. None: each device has one stage.
 
+    alternatives
+        For loads: the names of the alternatives of nodes that are not run as their own figures say, see
+        :class:`partitioner.Alternative`.
+
     Raises
     ------
     WorkloadError
@@ -156,6 +162,7 @@ def evaluate(
     parts = {
         **{"replicas": replicas, "order": order},
         **{"subgraphs": subgraphs, "execution_order": execution_order, "stage_of": stage_of},
+        "alternatives": alternatives,
     }
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     if isinstance(solution, PlanRecord):

@@ -22,7 +22,7 @@ from partitioner.planning.warm_start import subgraphs_of
 from partitioner.problem.arrays import Ints
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
-from partitioner.problem.variants import OperatorNodes, PipelineProblem, SampleProblem
+from partitioner.problem.variants import AlternativesProblem, OperatorNodes, PipelineProblem, SampleProblem
 from partitioner.workload.graph import NodeId
 
 NUMPY = "numpy"  # what made the plan where the method had no solver at work
@@ -134,7 +134,7 @@ def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPla
 
 def lower_bound(problem: Problem) -> float:
     """Return a lower bound that takes little time to compute; 0 if there is none."""
-    if problem.n > LARGE or problem.measure is Measure.OTHER:
+    if problem.n > LARGE or problem.measure is Measure.OTHER or isinstance(problem, AlternativesProblem):
         return 0.0
     relaxation = relax(problem)
     if isinstance(problem, SampleProblem):

@@ -14,9 +14,9 @@ from partitioner.evaluation.one_sample import evaluate_latency
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.solution import PlanRecord, Solution
-from partitioner.evaluation.stages import evaluate_batch, evaluate_gpipe, evaluate_throughput
+from partitioner.evaluation.stages import evaluate_batch, evaluate_gpipe, evaluate_piper, evaluate_throughput
 from partitioner.evaluation.terms import Terms
-from partitioner.problem.contract import Goal, contract
+from partitioner.problem.contract import Goal, contract, contract_piper
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
 from partitioner.workload.devices import Devices
@@ -24,8 +24,9 @@ from partitioner.workload.graph import Graph
 
 Evaluator = Callable[[Graph, Devices, Solution, Terms], Evaluation]
 Contraction = Callable[[Graph, Devices, Goal], Problem]
-PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels", "groups")
+PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels", "groups", "alternatives")
 SEVERAL = (*PIPELINE, "stage_of")
+CHOOSING = {"replicas", "schedule"}  # features of pipelines whose nodes may run in several ways
 SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
 
 
@@ -48,6 +49,8 @@ class Objective:
     method, chain_method
         What ``method="auto"`` takes, and for chains. A chain with replicas, levels, schedules or limits is
         always made by `extended_method`; with several stages on a device by `virtual_method` if there is one.
+    choosing_method
+        What ``method="auto"`` takes for chains if nodes have alternatives among which it can choose.
     evaluate
         Computes the value of a solution: ``(graph, devices, solution, terms)`` to an
         :class:`partitioner.Evaluation`. It shares no code with the methods.
@@ -74,6 +77,7 @@ class Objective:
     chain_method: str = ""
     extended_method: str = "pipeline"
     virtual_method: str = ""
+    choosing_method: str = ""
     contract: Contraction = contract
     needs: tuple[str, ...] = ()
     base: Objective | None = None
@@ -96,10 +100,15 @@ class Objective:
         """The name of the objective that methods are asked for."""
         return self.name if self.base is None else self.base.name
 
-    def automatic(self, split: str, features: Sequence[str]) -> str:
-        """Return the method that ``"auto"`` takes for a split and the features that the method must have."""
+    def automatic(self, split: str, features: Sequence[str], choosing: bool = False) -> str:
+        """Return the method that ``"auto"`` takes for a split and the features that the method must have.
+
+        `choosing` says whether nodes have alternatives, on devices among which a method can choose them.
+        """
         if split != "chain":
             return self.method
+        if choosing and self.choosing_method and set(features) <= CHOOSING:
+            return self.choosing_method
         if "virtual stages" in features and self.virtual_method:
             return self.virtual_method
         return self.extended_method if features and self.extended_method else self.chain_method or self.method
@@ -122,6 +131,7 @@ THROUGHPUT = Objective(
     method="ip",
     chain_method="dp",
     virtual_method="virtual_stages",
+    choosing_method="alternatives",
     evaluate=evaluate_throughput,
 )
 GPIPE = Objective(
@@ -149,6 +159,17 @@ BATCH = Objective(
     terms=(*PIPELINE, "transfer_factor"),
     method="pipeline",
     evaluate=evaluate_batch,
+    needs=("microbatches",),
+)
+PIPER = Objective(
+    "piper",
+    Measure.LARGEST_LOAD,
+    splits=("chain",),
+    terms=("replicas", "order", "schedule", "microbatches", "alternatives", "transfer_factor"),
+    method="alternatives",
+    evaluate=evaluate_piper,
+    extended_method="alternatives",
+    contract=contract_piper,
     needs=("microbatches",),
 )
 OPERATORS = Objective(
@@ -183,7 +204,7 @@ OBJECTIVES = Registry(
     "objective",
     "partitioner.objectives",
     Objective,
-    (THROUGHPUT, GPIPE, LATENCY, BATCH, OPERATORS, CAPACITY),
+    (THROUGHPUT, GPIPE, LATENCY, BATCH, PIPER, OPERATORS, CAPACITY),
 )
 DEFAULT = THROUGHPUT.name
 

@@ -102,6 +102,7 @@ class Request:
             extension=Extension(options.regime, demands) if extended else None,
             transfers=options.placing.transfers if self.info.places_operators else None,
             apart=apart,
+            alternatives="alternatives" in self.info.features,
         )
         return self.objective.contract(self.fitted, devices, goal)
 
@@ -121,6 +122,7 @@ class Request:
             subgraphs=subgraphs,
             execution_order=placement.sequence if "execution_order" in terms else None,
             stage_of=placement.stage_of,
+            alternatives=placement.alternatives,
         )
         under = Terms(
             constraints=regime.constraints,

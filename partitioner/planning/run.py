@@ -11,10 +11,12 @@ from typing import Any
 
 from partitioner.base.clock import Clock
 from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.evaluation.chosen import choose as choose_ways
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
+from partitioner.planning.alternatives import can_choose, unused_alternatives
 from partitioner.planning.first_plan import evaluation_of, find_first_plan
 from partitioner.planning.objectives import Objective
 from partitioner.planning.option import Requested
@@ -63,10 +65,11 @@ def find_plan(
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
     check_transfer_factors(objective, devices)
     features = options.regime.features(devices)
-    automatic = objective.automatic(split, features)
+    automatic = objective.automatic(split, features, can_choose(graph, devices))
     info = choose(method, objective.name, split, backend, features, automatic)
     requested = Requested(objective, split, info.name, devices)
     noted = notes_on_options({**method_options, "warm_start": warm_start}, requested)
+    noted += unused_alternatives(graph, info)
     cores, capped = cores_for(workers)
     layer, notes = whole_layers(graph) if options.by_layer else (None, ())
     request = Request(workload, objective, split, info, options, layer)
@@ -122,10 +125,16 @@ def find_plan(
         subgraphs=subgraphs,
         schedule=evaluation.schedule,
         replicas=placement.replicas,
+        alternatives=placement.alternatives,
         execution_order=placement.sequence,
         hardware=devices,
         by_stage=stage_loads(
-            graph, placement.device, evaluation.loads, stages, placement.replicas, stage_of=placement.stage_of
+            choose_ways(graph, placement.alternatives).graph,
+            placement.device,
+            evaluation.loads,
+            stages,
+            placement.replicas,
+            stage_of=placement.stage_of,
         ),
         stage_of=placement.stage_of,
         time_unit=graph.extras.time_unit,

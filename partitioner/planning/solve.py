@@ -54,7 +54,8 @@ def solve(
         ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
         forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
         sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
-        time of `microbatches` samples that fill and drain a pipeline; ``"makespan"``: when the last
+        time of `microbatches` samples that fill and drain a pipeline; ``"piper"``: the largest load in the
+        model of Piper (NeurIPS 2021), see ``docs/alternatives.md``; ``"makespan"``: when the last
         operator ends if devices run them one by one, or, if `schedule` and `microbatches` are given, what
         :func:`partitioner.schedule.simulate` finds for such a pipeline. ``"capacity"`` is the only one that
         is maximised: the most samples in flight with which every device fits its memory, and among plans

@@ -12,7 +12,7 @@ from partitioner.problem.flow import flow_of
 from partitioner.problem.free_nodes import merge_free_nodes
 from partitioner.problem.groups import Groups, new_groups, survivors
 from partitioner.problem.measure import Measure
-from partitioner.problem.nets import build_nets, forward_outputs
+from partitioner.problem.nets import build_nets, forward_outputs, nets_by_edge
 from partitioner.problem.orders import depth_first
 from partitioner.problem.pipeline import UNLIMITED, Extension
 from partitioner.problem.precedence import merge_cycles, precedence_pairs, relabelled
@@ -20,6 +20,7 @@ from partitioner.problem.problem import Problem
 from partitioner.problem.regions import region_of
 from partitioner.problem.tasks import Tasks, tasks_of
 from partitioner.problem.variants import (
+    AlternativesProblem,
     ChainProblem,
     OperatorNodes,
     OperatorParts,
@@ -28,6 +29,7 @@ from partitioner.problem.variants import (
     PipelineProblem,
     SampleProblem,
 )
+from partitioner.problem.ways import blocks, ways_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.pass_order import with_pass_order
@@ -62,6 +64,10 @@ class Goal:
     apart
         Whether groups that cost nothing are not merged: for values that depend on more than loads, such as
         the number of stages.
+    alternatives
+        Whether nodes are to be run by one of their alternatives; nothing that costs nothing is merged then.
+    piper
+        Whether costs are those of Piper's model.
     """
 
     measure: Measure = Measure.LARGEST_LOAD
@@ -74,6 +80,8 @@ class Goal:
     transfers: Transfers | None = None
     sequence: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     apart: bool = False
+    alternatives: bool = False
+    piper: bool = False
 
 
 CHAIN = Goal()
@@ -104,6 +112,8 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
     """
     graph = with_pass_order(graph) if goal.measure is Measure.LAST_OPERATOR else graph
     group = colocated_groups(graph, goal.classes)
+    if goal.alternatives:
+        return _with_alternatives(graph, devices, group, goal)
     if goal.transfers is None:
         return _contracted(graph, devices, group, goal)
     order = topological(graph.edges, len(graph))
@@ -112,6 +122,26 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
         return _with_tasks(_contracted(graph, devices, group, goal), tasks)
     problem = flow_of(graph, devices, group, order, goal.measure, goal.split)
     return OperatorNodes(**vars(replace(problem, ordered=goal.split == "chain")), tasks=tasks)
+
+
+def contract_piper(graph: Graph, devices: Devices, goal: Goal) -> Problem:
+    """Return the problem of a graph with the costs of Piper's model, as :func:`contract` does."""
+    return contract(graph, devices, replace(goal, piper=True))
+
+
+def _with_alternatives(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> AlternativesProblem:
+    """Return the problem for methods that choose among the alternatives of nodes."""
+    group, pairs = merge_cycles(group, precedence_pairs(graph, group, goal.sequence))
+    chain = _chain_problem(graph, devices, new_groups(graph, devices, group, 1), group, pairs, goal)
+    nets = nets_by_edge(graph, chain.member, chain.n) if goal.piper else chain.nets
+    count = np.array([kind.count for kind in devices.kinds], dtype=np.int64)
+    known = vars(chain) | {"nets": nets, "count": count}
+    return AlternativesProblem(
+        **known,
+        ways=ways_of(graph, chain.member),
+        piper=goal.piper,
+        block=blocks(graph, chain.member, chain.n),
+    )
 
 
 def _with_tasks(problem: Problem, tasks: Tasks) -> Problem:

@@ -7,9 +7,13 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 
+from partitioner.workload.alternatives import Alternative
+from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, Ints
 from partitioner.workload.resolved_constraints import Demands
+
+COUNTED_ONCE = ("gradients", "optimizer")  # parts of the memory that do not depend on a schedule
 
 
 def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = False) -> Graph:
@@ -36,13 +40,22 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
             row = graph.kinds.index(kind.row)
             time[k] = graph.time[row] * kind.time_factor
             allowed[k] = graph.allowed[row] & demands.may[k]
-    counted = graph.parts[1:3] if by_schedule else graph.parts
+    counted = COUNTED_ONCE if by_schedule else MEMORY_PARTS
+
+    def fitted(way: Alternative) -> Alternative:
+        times = {
+            kind.name: way.times[kind.row] * kind.time_factor if kind.row in way.times else 0.0
+            for kind in devices.kinds
+        }
+        return replace(way, times=times, size=way.size + sum(getattr(way, part) for part in counted))
+
     return replace(
         graph,
         kinds=tuple(kind.name for kind in devices.kinds),
         time=time,
         allowed=allowed > 0,
-        size=graph.size + counted.sum(axis=0),
+        size=graph.size + graph.parts[[MEMORY_PARTS.index(part) for part in counted]].sum(axis=0),
+        alternatives=graph.alternatives.changed(fitted),
     )
 
 

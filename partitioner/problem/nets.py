@@ -63,6 +63,26 @@ def build_nets(graph: Graph, member: Ints, count: int, detail: str) -> Nets:
     )
 
 
+def nets_by_edge(graph: Graph, member: Ints, count: int) -> Nets:
+    """Return the nets of a graph whose every edge carries a tensor of its own; as :func:`build_nets`.
+
+    Examples
+    --------
+    >>> fork = Graph.from_arrays({"gpu": [1.0] * 3}, [(0, 1), (0, 2)], 0.5)
+    >>> nets_by_edge(fork, np.arange(3), 3).pins.lists()
+    [[0, 1], [0, 2]]
+    """
+    ends = np.sort(member[graph.edges], axis=1)
+    pairs = ends[:, 0] * count + ends[:, 1]
+    key, place = np.unique(pairs[ends[:, 0] != ends[:, 1]], return_inverse=True)
+    cost = np.bincount(place, graph.cost[ends[:, 0] != ends[:, 1]], len(key)).astype(np.float64)
+    pins = np.stack(np.divmod(key, count), axis=1).ravel()
+    owner = np.repeat(np.arange(len(key)), 2)
+    zeros = np.zeros(len(key), dtype=np.int64)
+    of_node = rows_of(pins, owner, count)
+    return Nets(rows_of(owner, pins, len(key)), of_node, cost, pins[::2], zeros, np.zeros_like(pins))
+
+
 def no_nets(count: int) -> Nets:
     """Return the nets of `count` supernodes that exchange no tensors."""
     empty = rows_of(NONE, NONE, 0)

@@ -14,6 +14,7 @@ from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.pipeline import Pipeline
 from partitioner.problem.problem import Problem, Region
 from partitioner.problem.tasks import Tasks
+from partitioner.problem.ways import NodeWays
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,6 +59,26 @@ class PipelineProblem(ChainProblem):
     def relaxed(self) -> Self:
         """Return the problem whose optimum is a lower bound of that of the user's graph."""
         return replace(super().relaxed(), pipeline=self.relaxed_pipeline or self.pipeline)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AlternativesProblem(PipelineProblem):
+    """Stages of a chain whose nodes may be run in several ways are asked for.
+
+    Parameters
+    ----------
+    ways
+        All ways to run the nodes.
+    piper
+        Whether costs are those of Piper's model: copies exchange weights once a batch, divide it, and are no
+        more than its microbatches.
+    block
+        Shape (n,): whether a supernode is one of the blocks that the network repeats.
+    """
+
+    ways: NodeWays
+    piper: bool
+    block: Bools
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

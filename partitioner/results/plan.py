@@ -20,6 +20,7 @@ from partitioner.results.figures import nearness, relative_gap
 from partitioner.results.serving import MAXIMISED, TIME_BOUND, served_lines
 from partitioner.results.stage_table import stage_table
 from partitioner.results.tables import rate_of, render, tables_of, unit_of
+from partitioner.results.ways_table import ways_lines
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import NodeId
 
@@ -78,6 +79,8 @@ class Plan:
     by_stage
         The layers, parameters, memory, load and bubble of each stage; empty if the split is not a chain, and
         for a plan from an older file.
+    alternatives
+        The name of the alternative of each node that is not run as its own figures say.
     time_unit
         The unit of all times, ``"s"``, ``"ms"`` or ``"us"``, if the graph gives it; else empty.
     stage_of
@@ -108,6 +111,7 @@ class Plan:
     execution_order: tuple[NodeId, ...] | None = None
     hardware: Devices | None = None
     by_stage: tuple[StageLoad, ...] = ()
+    alternatives: Mapping[NodeId, str] = field(default_factory=dict)
     time_unit: str = ""
     stage_of: Mapping[NodeId, int] | None = None
 
@@ -148,6 +152,7 @@ class Plan:
             subgraphs=self.subgraphs,
             execution_order=self.execution_order,
             stage_of=self.stage_of,
+            alternatives=self.alternatives,
             objective=self.objective,
             split=self.split,
             bound=self.bound,
@@ -166,6 +171,7 @@ class Plan:
         tables = tables_of(self.devices, self.stages, self.schedule, width, by_operator)
         stages = stage_table(self.by_stage, width)
         tables += [] if stages is None else ["", stages]
+        tables += map(Text, ways_lines(self.stages, self.placement, self.alternatives))
         notes = [Text(f"note: {note}") for note in self.notes]
         return render([Text(self._head()), *tables, *notes], width)
 
@@ -198,12 +204,12 @@ class Plan:
         for name in ("subgraphs", "schedule", "execution_order", "hardware", "stage_of"):
             if record[name] is None:
                 del record[name]
-        for name in ("replicas", "by_stage", "time_unit"):
+        for name in ("replicas", "by_stage", "alternatives", "time_unit"):
             if not record[name]:
                 del record[name]
-        for name in ("subgraphs", "stage_of"):
+        for name in ("subgraphs", "stage_of", "alternatives"):
             if name in record:
-                record[name] = {str(node): index for node, index in record[name].items()}
+                record[name] = {str(node): value for node, value in record[name].items()}
         ambiguous = [node for node in self.placement if isinstance(node, str) and _looks_whole(node)]
         return json.dumps(record | ({"text_ids": ambiguous} if ambiguous else {}), indent=1)
 

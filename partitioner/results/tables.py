@@ -26,12 +26,14 @@ WIDEST = 1_000_000
 FIGURES = ("load", "compute", "in", "out", "sync", "memory", "full", "nodes", "load %")
 SERVING = ("load", "load %", "compute", "nodes", "memory", "full", "per sample", "samples")
 UNITS = {
-    **dict.fromkeys(("throughput", "gpipe", "latency"), " per sample"),
+    **dict.fromkeys(("throughput", "gpipe", "latency", "piper"), " per sample"),
     "batch": " per batch",
     "makespan": " per step",
     "capacity": " samples in flight",
 }
-RATES = dict.fromkeys(("throughput", "gpipe"), samples_per_second)  # values are the time between two samples
+RATES = dict.fromkeys(
+    ("throughput", "gpipe", "piper"), samples_per_second
+)  # values are the time between two samples
 PIPELINE_UNITS = UNITS | {"makespan": " per batch"}
 SAMPLES = "per sample: the cache that a sample keeps there; samples: how many of them fit"
 OPERATORS = "the critical path, by runs on one device; before: what each run waited for"

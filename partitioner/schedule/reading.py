@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.chosen import refuse_alternatives
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.order import order_violations
 from partitioner.evaluation.placed import Placed, read_placement
@@ -42,6 +43,7 @@ def read_passes(
     given = {"replicas": replicas, "order": order}
     parts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     solution = replace(solution_of(plan), **parts)
+    refuse_alternatives(solution.alternatives, "a simulation")
     if solution.stage_of is not None:
         return _of_stages(graph, devices, solution, links)
     placed, copies, ordered = read_solution(graph, devices, solution)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from partitioner.base.argument_types import require_items, require_type
 from partitioner.base.errors import WorkloadError, shown
+from partitioner.workload.alternatives import Alternatives
 from partitioner.workload.array_input import (
     MEMORY_PARTS,
     by_kind,
@@ -24,8 +24,9 @@ from partitioner.workload.array_input import (
     numbers,
     positions,
     titles,
-)
+)  # fmt: skip
 from partitioner.workload.extras import Extras as Extras
+from partitioner.workload.graph_digest import digest_of
 from partitioner.workload.graph_validation import graph_flaws, id_flaws, layout_flaws, name_flaws
 from partitioner.workload.layer import Layer
 from partitioner.workload.layer_graph import layer_arguments
@@ -85,6 +86,10 @@ class Graph:
         Shape (n,): memory that the node keeps for every sample in flight, such as its keys and values of a
         sequence. Only objective ``"capacity"`` counts it.
 
+    alternatives
+        Further ways to run nodes. What the other fields say of a node is always one way to run it, on one
+        device.
+
     Raises
     ------
     WorkloadError
@@ -107,6 +112,7 @@ class Graph:
     extras: Extras = field(default_factory=Extras)
     parts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     cache: Floats = field(default_factory=lambda: np.zeros(0))
+    alternatives: Alternatives = field(default_factory=Alternatives)
 
     def __post_init__(self) -> None:
         for name in ("kinds", "ids", "names", "color_labels", "layer_labels"):
@@ -120,6 +126,7 @@ class Graph:
             object.__setattr__(self, name, frozen(getattr(self, name), name, dtype))
         if not layout_flaws(self):
             self._drop_repeated_edges()
+        object.__setattr__(self, "alternatives", Alternatives(self.alternatives))
         flaws = graph_flaws(self)
         if flaws:
             raise WorkloadError(flaws)
@@ -261,14 +268,9 @@ class Graph:
     @property
     def weights(self) -> Floats:
         """Shape (n,): the weights that replicas exchange: parameters, or the size if no parts are given."""
-        return self.parts[0] if self.parts.any() else self.size
+        return self.parts[0] if self.parts.any() or self.alternatives.have_parts else self.size
 
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of all data of the graph that a solver reads, the same on every machine."""
-        parts = [repr((self.kinds, self.ids)).encode()]
-        arrays = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
-        parts += [a.tobytes() for a in (*arrays, self.edges, self.cost)]
-        parts += [self.parts.tobytes()] if self.parts.any() else []
-        parts += [b"cache", self.cache.tobytes()] if self.cache.any() else []
-        return hashlib.sha256(b"|".join(parts)).hexdigest()
+        return digest_of(self)

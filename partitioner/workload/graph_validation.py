@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.base.errors import Flaw, shown
+from partitioner.workload.alternatives_validation import alternative_flaws
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.device_validation import LARGEST, SMALLEST, number_rule
 from partitioner.workload.devices import Devices
@@ -35,7 +36,8 @@ def graph_flaws(graph: Graph) -> list[Flaw]:
     for part, row in zip(MEMORY_PARTS, graph.parts, strict=True):
         flaws += _number_flaws(row, part, lambda i: node_name(graph, i))
     flaws += _edge_flaws(graph)
-    return flaws or _cycle_flaws(graph)
+    of_ways = (graph.alternatives, graph.kinds, graph.ids, graph.edges, graph.color)
+    return flaws or _cycle_flaws(graph) or alternative_flaws(*of_ways)
 
 
 def device_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
@@ -170,6 +172,7 @@ def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     np.maximum.at(largest, group, workspace)
     size = np.bincount(group, graph.size + np.sum(summed, axis=0), groups) + largest
     fits = np.zeros(groups, dtype=bool)
+    fits[group[[graph.position[node] for node in graph.alternatives]]] = True  # some way may take less
     runs = np.zeros(groups, dtype=bool)
     for kind in devices.kinds:
         if kind.count:

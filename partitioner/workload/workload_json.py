@@ -16,6 +16,7 @@ TOP_FIELDS = ("version", "devices", "kinds", "colorClasses", "layerClasses", "no
 NODE_FIELDS = (
     *("id", "name", "times", "allowed", "isBackwardNode", "colorClass", "layerId", "size", "cache"),
     *MEMORY_PARTS,
+    "alternatives",
 )
 EDGE_FIELDS = ("sourceId", "destId", "cost")
 LABEL_RULE = "must be an integer of 64 bits or a text without lone surrogates"
@@ -101,7 +102,10 @@ def _node(graph: Graph, i: int) -> dict[str, Any]:
     found |= {"size": float(graph.size[i])} if graph.size[i] else {}
     found |= {"cache": float(graph.cache[i])} if graph.cache[i] else {}
     extra = graph.extras.nodes[i] if graph.extras.nodes else {}
-    return found | parts | _further(extra, NODE_FIELDS, where)
+    found |= parts
+    if graph.ids[i] in graph.alternatives:
+        found["alternatives"] = [way.as_dict() for way in graph.alternatives[graph.ids[i]]]
+    return found | _further(extra, NODE_FIELDS, where)
 
 
 def _edges(graph: Graph) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from partitioner.methods.solvers.worker_pool import WorkerPool
 from tests.methods.inline_worker_pool import InlineWorkerPool
 from trials.campaign import Campaign, Trial, campaign_parser
 from trials.question import tried
-from trials.questions import chains, groups, latencies, limits, pipelines, splits
+from trials.questions import alternatives, chains, groups, latencies, limits, pipelines, splits
 from trials.times import makespans, simulations
 from trials.worker import Lost, Worker
 
@@ -35,6 +35,7 @@ FAMILIES = {
     "latencies": (latencies, 8),
     "makespans": (makespans, 7),
     "simulations": (simulations, 5),
+    "alternatives": (alternatives, 0),  # only where they are asked for
 }
 PATIENCE = 300.0  # seconds for a case
 IN_PROCESSES = 0.03  # the share of cases whose integer programs run in worker processes, as users' do

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import partitioner as pt
 from tests.oracle import best_values
+from tests.oracle_alternatives import best_value
 from tests.oracle_latency import best_latency
 from tests.oracle_paper import listed, objective_value, paper_values, tensors_of
 from tests.oracle_paper_latency import paper_latency
 from tests.oracle_pipelines import best_pipeline
+from tests.random_alternatives import devices_of, options_of
+from tests.random_alternatives import random_case as random_alternatives
 from tests.random_limits import FIELDS, random_constraints, with_layers
 from tests.random_pipelines import FEATURES, random_case
 from tests.random_workloads import uneven_workload
@@ -106,6 +110,22 @@ def _extended(rng: Rng, name: str, features: list[str]) -> Question:
     row = f"{name}, " + ("batch" if case.objective == "batch" else "throughput")
     exact = name == "pipelines"
     return Question(row, case.graph, case.devices, case.objective, options, oracle, exact=exact)
+
+
+def alternatives(rng: Rng) -> Question:
+    """Chains whose nodes run in several ways, with copies, schedules and both models of a stage."""
+    case = random_alternatives(rng)
+    method = str(rng.choice(["alternatives", "alternatives", "piper", "two_bw"]))
+
+    def oracle(asked: Question) -> float:
+        return agreed(best_value(replace(case, graph=asked.graph)))
+
+    options = options_of(case) | {"method": method}
+    objective = options.pop("objective")
+    exact = method == "alternatives"
+    return Question(
+        f"alternatives, {method}", case.graph, devices_of(case), objective, options, oracle, exact=exact
+    )
 
 
 def latencies(rng: Rng) -> Question:

@@ -28,7 +28,7 @@ def test_the_list_is_short_at_80_columns(capsys: Captured, monkeypatch: pytest.M
 def test_letters_tell_the_objectives_apart() -> None:
     assert len(set(letters().values())) == len(letters())
     line = methods_lines([METHODS["ip"]], 80).splitlines()[2]
-    assert line.split()[:2] == ["ip", "TG---C"]
+    assert line.split()[:2] == ["ip", "TG----C"]
 
 
 @pytest.mark.parametrize("name", METHODS)

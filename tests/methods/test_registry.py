@@ -28,7 +28,7 @@ def test_plans_are_feasible_and_bounds_true(name: str, first: int, count: int) -
         except NoPlanFound:
             continue
         except OptionError:
-            assert name == "pipedream"  # for a graph that one kind of device may not run
+            assert name in ONE_KIND
             continue
         except (InfeasibleError, WorkloadError):
             assert best is None
@@ -37,7 +37,10 @@ def test_plans_are_feasible_and_bounds_true(name: str, first: int, count: int) -
         assert plan.bound <= best * (1 + 1e-9) + 1e-12
         assert best <= plan.value * (1 + 1e-9) + 1e-12
         plans += 1
-    assert plans > count / 10
+    assert plans > count / 10 or name in ONE_KIND[1:]
+
+
+ONE_KIND = ("pipedream", "alternatives", "piper", "two_bw")  # the last three in one model of communication
 
 
 def test_auto_takes_the_exact_program() -> None:

@@ -110,7 +110,7 @@ def test_other_verbs_name_the_nearest_too() -> None:
         (
             {"objective": "gpipe", "replicas": 2},
             "replicas mean nothing for objective 'gpipe' with split 'chain', only for throughput, batch, "
-            "makespan with split chain",
+            "piper, makespan with split chain",
         ),
         (
             {"method": "ip", "split": "chain"},

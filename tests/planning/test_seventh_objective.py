@@ -191,7 +191,7 @@ def test_the_command_line_knows_it(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["methods"]) == 0
     out = capsys.readouterr().out
     assert f"S {NAME}" in " ".join(out.split())
-    assert any(line.split()[:2] == ["descent", "------S"] for line in out.splitlines())
+    assert any(line.split()[:2] == ["descent", "-------S"] for line in out.splitlines())
 
 
 @pytest.mark.parametrize("cases", [2, pytest.param(6, marks=pytest.mark.slow)])

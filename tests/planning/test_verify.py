@@ -25,7 +25,7 @@ GRAPH = Graph.from_arrays(
 )
 DEVICES = Devices.accelerated(2, memory=2.0, cpus=1)
 
-NAMES = {measure: name for name, measure in MEASURES.items()}
+NAMES = {measure: name for name, measure in reversed(MEASURES.items())}  # the first objective of each
 
 
 def told(parts: list[tuple[int, list[int]]], goal: Goal, graph: Graph = GRAPH) -> tuple[Evaluation, Outcome]:

@@ -15,6 +15,7 @@ from partitioner.base.errors import OptionError
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Progress
+from partitioner.planning.alternatives import comparable
 from partitioner.planning.comparison.method_table import compared_table
 from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, backends_of, run_method, runs_of
 from partitioner.planning.objectives import OPERATORS, objective_of
@@ -188,6 +189,8 @@ def compare_methods(
     if wanted is OPERATORS:
         with_pass_order(graph)  # refuses, once, what every method would refuse
     runs = runs_of(wanted, split, methods, "placer" in method_options)
+    kept = comparable(graph, [name for name, _ in runs], methods is not None)
+    runs = [run for run, keep in zip(runs, kept, strict=True) if keep]
     backends = backends_of([name for name, _ in runs], backend)
     given = {"time_limit": time_limit, "gap": gap, "seed": seed, "workers": workers, "stop": stop}
     given |= method_options

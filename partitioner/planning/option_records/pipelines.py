@@ -41,11 +41,11 @@ RECORDS = (
         "microbatches",
         None,
         count(optional=True),
-        "make a batch of this many samples; objective batch needs this option, and so do schedule gpipe and "
-        "those with several stages on a device",
+        "make a batch of this many samples; objectives batch and piper need this option, and so do schedule "
+        "gpipe and those with several stages on a device",
         PIPELINES,
         meaning="none",
-        effect=with_term("microbatches", "objective throughput, batch or makespan"),
+        effect=with_term("microbatches", "objective throughput, batch, piper or makespan"),
     ),
     Option(
         "subgraphs_per_accelerator",

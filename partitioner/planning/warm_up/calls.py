@@ -21,6 +21,7 @@ from partitioner.planning.warm_up.workloads import (
     servers,
     training,
     unrelated,
+    with_alternatives,
 )
 from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
@@ -47,6 +48,7 @@ LONG: tuple[Asked, ...] = (  # each compiles for seconds what no other does, the
     ("throughput", {"split": "convex", "method": "ip"}),
     ("latency", {"method": "latency_ip"}),
 )
+CHOOSING = ("alternatives", "piper", "two_bw")
 SHORT: tuple[Asked, ...] = (
     *((OPERATORS, {"method": info.name}) for info in PLACERS),
     ("throughput", {"method": "pipedream"}),
@@ -95,6 +97,7 @@ def _others() -> list[SmallCall]:
         _solve(unrelated(), machine, OPERATORS, {"method": "exact", **contention}),
         partial(simulate, graph, machine, halves(graph), "1f1b", microbatches=2),
         _solve(inference(), machine, "throughput", {}),
+        *(_solve(*with_alternatives(), "throughput", {"method": method}) for method in CHOOSING),
         _follow_nothing,
     ]
 

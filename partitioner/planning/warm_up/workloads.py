@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from partitioner.workload.alternatives import Alternative, Alternatives
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.groups import DeviceGroup, GroupLink
@@ -73,6 +75,15 @@ def different_devices(count: int) -> tuple[Graph, Devices]:
     }
     graph = Graph.from_arrays(time, [(v, v + 2) for v in range(n - 2)])
     return graph, Devices(tuple(DeviceKind(name, 1) for name in names))
+
+
+def with_alternatives() -> tuple[Graph, Devices]:
+    """Return a path of equal devices whose nodes may take less memory and more time."""
+    n, edges = HALF, [(v, v + 1) for v in range(HALF - 1)]
+    graph = Graph.from_arrays({"accelerator": [2.0 + v % 3 for v in range(n)]}, edges, 0.25, size=2.0)
+    ways = {v: [Alternative("small", {"accelerator": 3.1 + v % 2}, size=1.0 + v / 7)] for v in range(n)}
+    devices = Devices((DeviceKind("accelerator", 2, memory=4.0),))
+    return replace(graph, alternatives=Alternatives(ways)), devices
 
 
 def halves(graph: Graph) -> dict[int | str, str]:

@@ -1,0 +1,164 @@
+"""The least largest load by a search over limits, each of which is decided exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from partitioner.methods.dp.alternatives.decision import FAR, spread
+from partitioner.methods.dp.alternatives.model import ChoiceModel
+from partitioner.methods.dp.alternatives.stage import ChosenStage, stage_of
+from partitioner.methods.dp.alternatives.stage_pairs import Pairs
+from partitioner.methods.dp.ideals import Ints32, Lattice
+from partitioner.methods.method import OutOfTimeError, Settings, meets
+from partitioner.problem.arrays import Floats
+
+ANY = 1e200  # a limit that no load exceeds
+CLOSE, JUST_BELOW = 1 + 1e-5, 1 - 1.5e-12
+SLICE = 200_000  # stages of one shape between two checks whether the run should end
+
+
+@dataclass(eq=False)
+class LoadSearch:
+    """The search for the stages with the least largest load among the ideals of a lattice.
+
+    Parameters
+    ----------
+    model, lattice, pairs
+        The problem, its ideals, and the stages between them, all turned.
+    settings
+        Limits of the run.
+    greedy
+        Whether ways are chosen by Piper's rule.
+    bound
+        A lower bound of the load; it rises.
+    value, stages
+        The best value known, and its stages from first to last; None if none are known.
+    decided
+        How many limits were decided.
+    """
+
+    model: ChoiceModel
+    lattice: Lattice
+    pairs: Pairs
+    settings: Settings
+    greedy: bool
+    bound: float
+    value: float = np.inf
+    stages: Sequence[ChosenStage] | None = None
+    decided: int = 0
+    good: Ints32 = field(init=False)
+    bad: Ints32 = field(init=False)
+    work: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = self.pairs.least.shape
+        self.good, self.bad = np.zeros(shape, np.int32), np.full(shape, FAR, np.int32)
+        self.work = _work(self.model, self.lattice)
+
+    def narrow(self) -> bool:
+        """Raise the bound and lower the value until they meet; return whether that was done in time.
+
+        Without a value it is first decided whether there are any stages.
+        """
+        try:
+            if self.stages is None and np.isinf(self.value) and not self.decide(ANY):
+                self.bound = np.inf
+            while not meets(self.bound, self.value, self.settings.gap):
+                self.decide(self._next_limit())
+                if self.value <= self.bound:
+                    self.bound = self.value
+                done = self.decided
+                self.settings.report_progress("limits", done, 0, self.value, min(self.bound, self.value))
+        except OutOfTimeError:
+            return False
+        return True
+
+    def _next_limit(self) -> float:
+        if self.value > 2 * self.bound:
+            return float(np.sqrt(self.value * max(self.bound, self.value * 1e-6)))
+        if self.value > CLOSE * self.bound:
+            return (self.bound + self.value) / 2
+        return self.value * JUST_BELOW
+
+    def decide(self, limit: float) -> bool:
+        """Return whether there are stages with loads of at most `limit`; keep them, or raise the bound.
+
+        Raises
+        ------
+        OutOfTimeError
+            If the run should end.
+        """
+        model, lattice = self.model, self.lattice
+        shape = lattice.size, model.devices + 1
+        copies, before, by = np.full(shape, FAR), np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+        copies[0, 0] = 0
+        good, bad = self.good.copy(), self.bad.copy()
+        for first, end in self.settings.watched(pairwise(self._borders())):
+            spread(
+                lattice, self.pairs, model.choices, model.shapes, model.memory, self.greedy, limit,
+                model.copies, self.work, first, end, copies, before, by, good, bad,
+            )  # fmt: skip
+        self.decided += 1
+        if copies[-1].min() == FAR:
+            self.good, self.bound = good, max(self.bound, limit)
+            return False
+        self.bad = bad
+        self.stages = self._stages(copies, before, by)
+        self.value = max(stage.load for stage in self.stages)
+        return True
+
+    def _borders(self) -> list[int]:
+        """Return the ideals at which a decision looks whether the run should end, from 0 to their number."""
+        done = self.pairs.start * self.pairs.least.shape[1]
+        marks = np.searchsorted(done, np.arange(0, done[-1], SLICE))
+        return sorted({0, *marks.tolist(), self.lattice.size})
+
+    def _stages(self, copies: Ints32, before: Ints32, by: Ints32) -> list[ChosenStage]:
+        """Return the stages of a label of the full ideal, from first to last."""
+        shapes, found = self.model.shapes, []
+        ideal, p = self.lattice.size - 1, int(np.argmax(copies[-1] < FAR))
+        while ideal:
+            smaller, d = int(before[ideal, p]), int(by[ideal, p])
+            p -= int(shapes.degree[d] * shapes.copies[d])
+            members = self.lattice.difference(ideal, smaller)[::-1]
+            found.append(stage_of(self.model, members, d, int(copies[smaller, p]), self.greedy))
+            ideal = smaller
+        return found
+
+
+def _work(model: ChoiceModel, lattice: Lattice) -> Floats:
+    """Return the least time of all devices together for what is outside of each ideal, shape (ideals,)."""
+    inside = np.zeros(lattice.size)
+    least = least_work(model)
+    for ideal in range(1, lattice.size):
+        inside[ideal] = inside[lattice.parent[ideal]] + least[lattice.added[ideal]]
+    return np.asarray(np.maximum(least.sum() - inside, 0.0))
+
+
+def least_work(model: ChoiceModel) -> Floats:
+    """Return the least time of all devices together for each supernode, shape (n,)."""
+    choices, problem = model.choices, model.problem
+    one = np.flatnonzero(model.shapes.copies == 1)
+    time = np.full(len(choices.degree), np.inf)
+    for d in one.tolist():
+        at = choices.degree == model.shapes.degree[d]
+        time[at] = choices.value[d, at] * model.shapes.degree[d]
+    least = np.minimum.reduceat(time, choices.start[:-1])
+    found = np.zeros(problem.n)
+    np.add.at(found, np.repeat(np.arange(problem.n), np.diff(choices.of_node)), least)
+    return found
+
+
+def least_load(model: ChoiceModel) -> float:
+    """Return a lower bound: all work shared by all devices, or the largest least load of a choice."""
+    choices = model.choices
+    by_way = np.full(len(choices.degree), np.inf)
+    for d, degree in enumerate(model.shapes.degree.tolist()):
+        at = choices.degree == degree
+        by_way[at] = np.minimum(by_way[at], choices.value[d, at])
+    alone = np.minimum.reduceat(by_way, choices.start[:-1]).max()
+    return float(max(alone, least_work(model).sum() / model.devices))

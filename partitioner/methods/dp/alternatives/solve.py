@@ -1,0 +1,129 @@
+"""The best pipeline of stages that choose among alternatives: methods ``alternatives`` and ``piper``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.methods.dp.alternatives.model import ChoiceModel, model_of
+from partitioner.methods.dp.alternatives.search import LoadSearch, least_load
+from partitioner.methods.dp.alternatives.stage import ChosenStage, names_of, parts_of
+from partitioner.methods.dp.alternatives.stage_pairs import pairs_within
+from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
+from partitioner.methods.dp.pipeline.turned import turned_chain
+from partitioner.methods.method import Outcome, Settings, no_split
+from partitioner.problem.variants import AlternativesProblem
+
+BYTES_AN_IDEAL, BYTES_A_LABEL = 150, 12
+COVERS_PER_IDEAL = 12
+GREEDY = "the ways of a stage are chosen by Piper's rule, which may miss the best ones"
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """The result of a search: value, stages, bound, whether it is complete, and its figures."""
+
+    value: float
+    stages: Sequence[ChosenStage] | None
+    bound: float
+    complete: bool
+    note: str = ""
+    ideals: int = 0
+    limits: int = 0
+    pairs: int = 0
+
+
+def solve_alternatives(problem: AlternativesProblem, settings: Settings) -> Outcome:
+    """Find the best pipeline whose nodes run in the best of their ways: method ``alternatives``.
+
+    Stages, degrees, copies and ways are all optimal if the ideals fit in memory; else the result is the best
+    pipeline of one linear order, with a bound.
+    """
+    return _solve(problem, settings, "alternatives", greedy=False)
+
+
+def solve_piper(problem: AlternativesProblem, settings: Settings) -> Outcome:
+    """Find the pipeline that Piper's program finds: method ``piper``.
+
+    It is the same dynamic program, with the ways of a stage chosen by the program's rule (see
+    :mod:`partitioner.methods.dp.alternatives.knapsack`).
+    """
+    return _solve(problem, settings, "piper", greedy=True)
+
+
+def _solve(problem: AlternativesProblem, settings: Settings, name: str, greedy: bool) -> Outcome:
+    model = model_of(problem, name)
+    if not problem.allowed[model.kind].all():
+        return no_split(problem)
+    low = least_load(model)
+    if np.isinf(low):
+        return no_split(problem)
+    found = _searched(model, settings, low, greedy)
+    if found.stages is None and found.complete:
+        return no_split(problem)
+    bound = min(max(low, found.bound if not greedy else low), found.value)
+    stages = found.stages
+    return Outcome(
+        problem,
+        None if stages is None else parts_of(model, stages),
+        found.value,
+        bound,
+        settings.ended(bound, found.value),
+        notes=(found.note,) * bool(found.note) + (GREEDY,) * greedy,
+        statistics={"ideals": found.ideals, "stages": found.pairs, "limits": found.limits},
+        alternatives={} if stages is None else names_of(problem, stages),
+    )
+
+
+def _searched(model: ChoiceModel, settings: Settings, low: float, greedy: bool) -> SearchResult:
+    """Return the best pipeline of a linear order, and then of all ideals."""
+    order = np.arange(model.problem.n)
+    linear = _search(model, chain_lattice(order), settings, low, greedy, None)
+    if settings.expired or (linear.stages is not None and linear.bound <= low and linear.value <= low):
+        return _only(linear, low, "")
+    turned = turned_chain(model.problem)
+    budget = settings.memory_budget
+    most = min(
+        budget // 4 // (BYTES_AN_IDEAL + BYTES_A_LABEL * (model.devices + 1)), 2**31 // COVERS_PER_IDEAL - 1
+    )
+    lattice = ideal_lattice(turned, most, COVERS_PER_IDEAL * most, lambda: settings.expired)
+    if lattice is None:
+        return _only(
+            linear, low, "the ideals do not fit the time or the memory budget: only one order was searched"
+        )
+    if lattice.linear:
+        return linear
+    return _search(model, lattice, settings, low, greedy, linear)
+
+
+def _only(linear: SearchResult, low: float, note: str) -> SearchResult:
+    """Return the result of a linear order, whose bound holds for that order only."""
+    return SearchResult(
+        linear.value, linear.stages, low, False, note, linear.ideals, linear.limits, linear.pairs
+    )
+
+
+def _search(
+    model: ChoiceModel,
+    lattice: Lattice,
+    settings: Settings,
+    low: float,
+    greedy: bool,
+    known: SearchResult | None,
+) -> SearchResult:
+    """Return the best pipeline over the ideals of a lattice; `known` is a pipeline to start from."""
+    value = np.inf if known is None else known.value
+    pairs = pairs_within(model, lattice, value, settings.memory_budget * 3 // 4, lambda: settings.expired)
+    if pairs is None:
+        note = "the stages do not fit the time or the memory budget: only one order was searched"
+        nothing = SearchResult(np.inf, None, low, False)
+        return _only(nothing if known is None else known, low, note)
+    stages = None if known is None else known.stages
+    search = LoadSearch(model, lattice, pairs, settings, greedy, low, value, stages)
+    complete = search.narrow()
+    limits = search.decided + (0 if known is None else known.limits)
+    return SearchResult(
+        search.value, search.stages, search.bound, complete, "", lattice.size, limits, len(pairs.to)
+    )

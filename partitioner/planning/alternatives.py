@@ -1,0 +1,46 @@
+"""Which calls choose among the alternatives of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from partitioner.base.errors import OptionError
+from partitioner.methods.info import MethodInfo
+from partitioner.methods.registry import METHODS
+from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
+
+FEATURE = "alternatives"
+
+
+def can_choose(graph: Graph, devices: Devices) -> bool:
+    """Whether a graph has alternatives, and devices are such that the exact method can choose among them."""
+    added = devices.communication == "sequential" and devices.synchronisation == "added"
+    return bool(graph.alternatives) and added and sum(kind.count > 0 for kind in devices.kinds) == 1
+
+
+def unused_alternatives(graph: Graph, info: MethodInfo) -> tuple[str, ...]:
+    """Return a note if the graph has alternatives and the method does not choose among them."""
+    if not graph.alternatives or FEATURE in info.features:
+        return ()
+    return (f"method {info.name} uses no alternatives: its bound holds for plans without them",)
+
+
+def comparable(graph: Graph, names: Iterable[str], by_name: bool) -> list[bool]:
+    """Return which methods can be compared: those that choose among alternatives, if the graph has any.
+
+    Without alternatives, those that do so take part only if the user names them.
+
+    Raises
+    ------
+    OptionError
+        If the user names methods whose bounds do not hold for one another.
+    """
+    choose = [FEATURE in METHODS[name].features for name in names]
+    if not graph.alternatives:
+        return [by_name or not each for each in choose]
+    if by_name and not all(choose):
+        words = "the graph has alternatives, without which other methods find their bounds"
+        known = ", ".join(info.name for info in METHODS.values() if FEATURE in info.features)
+        raise OptionError(f"methods: must be among {known}: {words}")
+    return choose

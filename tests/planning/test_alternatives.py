@@ -1,0 +1,80 @@
+"""Plans say how each node runs: in files, in evaluations and certificates, and in comparisons of methods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import partitioner as pt
+
+GPUS = pt.Devices((pt.DeviceKind("gpu", 4, memory=10.0),))
+OPTIONS = {"replicas": 4, "schedule": "1f1b"}
+
+
+def graph() -> pt.Graph:
+    """A chain whose nodes take less memory when they are recomputed, or run by two devices."""
+    found = pt.Graph.from_arrays(
+        {"gpu": [3.0, 2.0, 4.0, 3.0]}, [("a", "b"), ("b", "10"), ("10", 7)], 0.25,
+        ids=["a", "b", "10", 7], activations=4.0, parameters=1.0,
+    )  # fmt: skip
+    ways = {
+        node: [
+            pt.Alternative("again", {"gpu": 1.4 * time}, activations=1.0, parameters=1.0),
+            pt.Alternative("pair", {"gpu": 0.6 * time}, 2, activations=2.0, parameters=0.5),
+        ]
+        for node, time in zip(found.ids, found.time[0].tolist(), strict=True)
+    }
+    return replace(found, alternatives=pt.Alternatives(ways))
+
+
+def test_a_plan_is_kept_with_its_ways(tmp_path: Path) -> None:
+    plan = pt.solve(graph(), GPUS, **OPTIONS)  # type: ignore[arg-type]
+    assert plan.method == "alternatives" and plan.status == "optimal" and plan.alternatives
+    plan.save(tmp_path / "plan.json")
+    found = pt.load_plan(tmp_path / "plan.json")
+    assert found.alternatives == plan.alternatives and found == plan
+    again = pt.evaluate(graph(), None, found)
+    assert again.feasible and again.value == pytest.approx(plan.value)
+    assert set(plan.alternatives.values()) <= {"again", "pair"}
+    assert "runs" in plan.summary(100)
+
+
+def test_without_them_the_plan_is_worse_and_a_note_says_so() -> None:
+    plan = pt.solve(graph(), GPUS, **OPTIONS)  # type: ignore[arg-type]
+    other = pt.solve(graph(), GPUS, method="pipeline", **OPTIONS)  # type: ignore[arg-type]
+    assert other.value > plan.value and not other.alternatives
+    assert any("uses no alternatives" in note for note in other.notes)
+    assert not any("uses no alternatives" in note for note in plan.notes)
+
+
+def test_a_certificate_is_for_plans_with_all_ways() -> None:
+    best = pt.solve(graph(), GPUS, **OPTIONS)  # type: ignore[arg-type]
+    everywhere = dict.fromkeys(graph().ids, "gpu0")
+    found = pt.certify(graph(), GPUS, everywhere, alternatives=dict.fromkeys(graph().ids, "again"))
+    assert found.value == pytest.approx(1.4 * 12) and found.bound >= best.value * (1 - 1e-9)
+    found = pt.certify(graph(), GPUS, best, schedule="1f1b")
+    assert found.value == pytest.approx(best.value) and found.bound == pytest.approx(best.value)
+    with pytest.raises(pt.WorkloadError, match="no multiple of 2"):
+        pt.certify(graph(), GPUS, everywhere, alternatives=dict.fromkeys(graph().ids, "pair"))
+
+
+def test_methods_are_compared_that_use_them() -> None:
+    found = pt.compare_methods(graph(), GPUS, **OPTIONS)  # type: ignore[arg-type]
+    assert {one.method for one in found.compared} == {"alternatives", "piper", "two_bw"}
+    assert not found.contradictions
+    plain = replace(graph(), alternatives=pt.Alternatives())
+    names = {one.method for one in pt.compare_methods(plain, GPUS, split="chain").compared}
+    assert "dp" in names and not names & {"alternatives", "piper", "two_bw"}
+    with pytest.raises(pt.OptionError, match="methods: must be among alternatives, piper, two_bw"):
+        pt.compare_methods(graph(), GPUS, methods=["dp", "piper"])
+
+
+def test_the_objective_of_piper_needs_a_batch() -> None:
+    with pytest.raises(pt.OptionError, match="objective 'piper' needs microbatches"):
+        pt.solve(graph(), GPUS, "piper")
+    plan = pt.solve(graph(), GPUS, "piper", microbatches=2, **OPTIONS)  # type: ignore[arg-type]
+    assert plan.status == "optimal" and plan.method == "alternatives"
+    copies = sum(1 + len(further) for further in plan.replicas.values())
+    assert copies <= 4 and pt.evaluate(graph(), None, plan).value == pytest.approx(plan.value)
