@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # for the models of the tests
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for the models of the tests
 
 import torch
 from torch import nn
