@@ -75,11 +75,15 @@ class RunComparison:
         The predicted timeline, of as many microbatches as the run's.
     run
         What was measured.
+    workload, plan
+        What the prediction was made of.
     """
 
     figures: tuple[ComparedFigure, ...]
     simulated: Timeline
     run: MeasuredRun
+    workload: Workload
+    plan: AnySolution
 
     def __getitem__(self, name: str) -> ComparedFigure:
         """Return the figure of a name, such as ``"time per sample"``."""
@@ -118,7 +122,7 @@ def compare_with_run(workload: Workload, plan: AnySolution, run: MeasuredRun) ->
     WorkloadError
         If the run used other devices than the plan.
     """
-    few, many = (_simulated(workload, plan, run, count) for count in run.microbatches)
+    few, many = simulated_batches(workload, plan, run)
     if set(many.devices) != set(run.timeline.devices):
         rule = f"must be those of the plan: {', '.join(many.devices)}"
         raise WorkloadError([Flaw("run", "devices", ", ".join(run.timeline.devices), rule)])
@@ -129,7 +133,13 @@ def compare_with_run(workload: Workload, plan: AnySolution, run: MeasuredRun) ->
         ComparedFigure("largest load", _largest_load(workload, plan), run.time_per_sample, "ms"),
         *_of_devices(many, run),
     )
-    return RunComparison(figures, many, run)
+    return RunComparison(figures, many, run, workload, plan)
+
+
+def simulated_batches(workload: Workload, plan: AnySolution, run: MeasuredRun) -> tuple[Timeline, Timeline]:
+    """Return the predicted timelines of both numbers of microbatches of a run."""
+    few, many = (_simulated(workload, plan, run, count) for count in run.microbatches)
+    return few, many
 
 
 def _simulated(workload: Workload, plan: AnySolution, run: MeasuredRun, count: int) -> Timeline:

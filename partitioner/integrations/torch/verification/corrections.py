@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from itertools import combinations
 
 import numpy as np
 
 from partitioner.base.errors import OptionError
-from partitioner.integrations.torch.verification.comparing import RunComparison
-from partitioner.schedule.timeline import Timeline
+from partitioner.integrations.torch.verification.comparing import RunComparison, simulated_batches
 from partitioner.workload.graph import Floats, Graph
 
 LEAST = 3  # as many runs as there are terms
+STEPS = 8  # least-squares problems at most
+STEP = 1e-4  # of a term, in which the simulated times are taken as linear
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,12 @@ class Corrections:
 
 
 def fit_corrections(runs: Sequence[RunComparison]) -> Corrections:
-    """Return the corrections under which the predicted times per sample are nearest to the measured ones.
+    """Return the corrections under which the simulated times are nearest to the measured ones.
 
-    The slowest device of each run is fitted by least squares of relative errors, with no term below zero.
-    Runs that do not judge a prediction, because other programs were running, are left out.
+    Time per sample and time of the batch of each run count by their relative errors, of which the sum of
+    squares is made small, with no term below zero. Simulated times are linear in the terms as long as the
+    same passes and transfers decide them; least squares are solved until these do not change any more. Runs
+    that do not judge a prediction, because other programs were running, are left out.
 
     Raises
     ------
@@ -63,22 +66,37 @@ def fit_corrections(runs: Sequence[RunComparison]) -> Corrections:
     if len(judged) < LEAST:
         rule = f"must have at least {LEAST} that judge a prediction, for three terms"
         raise OptionError(f"runs: {len(judged)} of {len(runs)} judge a prediction: {rule}")
-    measured = np.array([run.run.time_per_sample for run in judged])
-    terms = np.array([_terms(run.simulated) for run in judged]) / measured[:, None]
-    compute, message, transfer = _not_negative(terms, np.ones(len(judged)))
-    return Corrections(compute, message, transfer)
+    now = best = Corrections()
+    least = np.inf
+    for _ in range(STEPS):
+        rows = np.array([row for run in judged for row in _slopes(run, now)])
+        error = float(((rows @ astuple(now) - 1) ** 2).sum())
+        if error < least:
+            least, best = error, now
+        now = Corrections(*_not_negative(rows, np.ones(len(rows))))
+        if now == best:
+            break
+    return best
 
 
-def _terms(timeline: Timeline) -> tuple[float, float, float]:
-    """Return compute, the number of messages and transfers in of the slowest device, for a sample."""
-    taken = timeline.end - timeline.begin
-    count = len(timeline.devices)
-    parts = [
-        np.bincount(timeline.table.row, weights, count) / timeline.table.microbatches
-        for weights in (taken[:, 1], taken[:, 0] > 0, taken[:, 0])
+def _slopes(run: RunComparison, now: Corrections) -> Floats:
+    """Return how the simulated times, as parts of the measured ones, grow with each term; shape (2, 3)."""
+    here = _predicted(run, now)
+    found = [
+        (_predicted(run, replace(now, **{name: getattr(now, name) + STEP})) - here) / STEP
+        for name in (each.name for each in fields(Corrections))
     ]
-    slowest = int(np.argmax(parts[0] + parts[2]))
-    return float(parts[0][slowest]), float(parts[1][slowest]), float(parts[2][slowest])
+    measured = np.array([run.run.time_per_sample, run.run.batches[1]])
+    return np.array(found).T / measured[:, None]
+
+
+def _predicted(run: RunComparison, corrections: Corrections) -> Floats:
+    """Return the simulated time per sample and time of the batch with corrected costs."""
+    graph = corrections.applied(run.workload.graph)
+    workload = replace(run.workload, graph=graph)
+    few, many = (each.makespan for each in simulated_batches(workload, run.plan, run.run))
+    fewer, more = run.run.microbatches
+    return np.array([(many - few) / (more - fewer), many])
 
 
 def _not_negative(terms: Floats, values: Floats) -> list[float]:
