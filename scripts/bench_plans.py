@@ -1,6 +1,6 @@
 """Measured times of the plans that solve finds, beside those of equal layers and of other tools' splits.
 
-``python scripts/bench_plans.py`` runs the plans of each model as pipelines of two processes of one thread, for
+``python scripts/bench_plans.py`` runs the plans of each model as pipelines of two processes of one thread for
 inference and under 1F1B, and prints the time per sample of each in ms, and in brackets that of the plan of
 solve divided by it: below one the plan of solve is faster. A split that is the same as an earlier one of its
 row is not run again. A time with ``?`` was measured beside other programs.
@@ -15,10 +15,9 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from grids import markdown_grid
 from truth_bench.models import MODELS
-from truth_bench.runs import DEVICES, ProfiledModel, bandwidth_here, circumstances, profiled
+from truth_bench.runs import DEVICES, ProfiledModel, bandwidth_here, circumstances, prepare, profiled
 from truth_bench.splits import SPLITS
 
 import partitioner as pt
@@ -70,7 +69,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of a profile")
     parser.add_argument("--cache", help="a folder for profiles")
     options = parser.parse_args()
-    torch.set_num_threads(1)
+    prepare()
     warnings.filterwarnings("ignore")
     begin, bandwidth = time.monotonic(), bandwidth_here()
     rows, runs = [], []

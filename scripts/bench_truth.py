@@ -16,10 +16,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import torch
 from grids import markdown_grid
 from truth_bench.models import MODELS
-from truth_bench.runs import DEVICES, ProfiledModel, bandwidth_here, circumstances, profiled
+from truth_bench.runs import DEVICES, ProfiledModel, bandwidth_here, circumstances, prepare, profiled
 from truth_bench.splits import at_time
 
 import partitioner as pt
@@ -108,7 +107,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of a profile")
     parser.add_argument("--cache", help="a folder for profiles")
     options = parser.parse_args()
-    torch.set_num_threads(1)
+    prepare()
     warnings.filterwarnings("ignore")
     begin, bandwidth = time.monotonic(), bandwidth_here()
     graphs: dict[tuple[str, bool], pt.Graph] = {}
