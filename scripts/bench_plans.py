@@ -17,7 +17,7 @@ from typing import Any
 
 from grids import markdown_grid
 from truth_bench.models import MODELS
-from truth_bench.runs import DEVICES, ProfiledModel, bandwidth_here, circumstances, prepare, profiled
+from truth_bench.runs import ProfiledModel, bandwidth_here, circumstances, prepare, profiled, solved
 from truth_bench.splits import SPLITS
 
 import partitioner as pt
@@ -29,7 +29,7 @@ SOLVED = "solve"
 def plans_of(graph: pt.Graph) -> dict[str, Mapping[Any, str]]:
     """Return the plan of solve and those of all other rules."""
     found = {name: rule(graph) for name, rule in SPLITS.items()}
-    return {SOLVED: pt.solve(graph, DEVICES).placement, **found}
+    return {SOLVED: solved(graph), **found}
 
 
 def measured(case: ProfiledModel, rounds: int) -> dict[str, MeasuredRun]:

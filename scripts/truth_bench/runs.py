@@ -50,12 +50,14 @@ class ProfiledModel:
         """The schedules that can run it."""
         return BACKWARD if self.scoring else FORWARD
 
-    def run(self, placement: Mapping[Any, str], schedule: str, rounds: int) -> MeasuredRun:
-        """Return a measured run of a placement, the least disturbed one of two if the first is in doubt."""
+    def run(
+        self, placement: Mapping[Any, str], schedule: str, rounds: int, tries: int = MOST_TRIES
+    ) -> MeasuredRun:
+        """Return a measured run of a placement, the least disturbed one of several while they are in doubt."""
         stages = stages_of(self.model, self.args, self.graph, placement)
         given: dict[str, Any] = {"microbatches": COUNTS, "rounds": rounds, **self.scoring}
         found: list[MeasuredRun] = []
-        while len(found) < MOST_TRIES and (not found or found[-1].doubt):
+        while len(found) < tries and (not found or found[-1].doubt):
             found.append(measure_pipeline(stages, self.args, schedule=schedule, **given))
         return min(found, key=lambda run: 1.0 if run.foreign is None else run.foreign)
 
@@ -83,6 +85,11 @@ def prepare() -> None:
         library = ctypes.CDLL("libc.so.6")
         library.mallopt(MOST_MAPPED, 0)
         library.mallopt(TRIM, TRIMMED_FROM)
+
+
+def solved(graph: pt.Graph) -> dict[Any, str]:
+    """Return the plan of solve in which each parameter is on one device."""
+    return dict(pt.solve(graph, DEVICES, constraints=pt.Constraints(whole=("ties",))).placement)
 
 
 def bandwidth_here() -> float:

@@ -71,8 +71,10 @@ def layers(graph: pt.Graph) -> list[tuple[int, float]]:
 def placed(graph: pt.Graph, start: int) -> dict[Any, str]:
     """Return the placement whose second stage begins with the forward node of this place.
 
-    A backward node is where the forward nodes of its colour are.
+    If both stages would then read one parameter, it begins at the nearest place where they do not. A backward
+    node is where the forward nodes of its colour are.
     """
+    start = min(_allowed(graph), key=lambda place: abs(place - start))
     home: dict[Any, str] = {}
     colour: dict[int, str] = {}
     place = 0
@@ -84,6 +86,23 @@ def placed(graph: pt.Graph, start: int) -> dict[Any, str]:
             home[node] = colour.setdefault(int(graph.color[i]), home.get(node, "accelerator1"))
         home.setdefault(node, "accelerator1")
     return home
+
+
+def _allowed(graph: pt.Graph) -> list[int]:
+    """Return the places before which the forward pass can be cut: no parameter is read on both sides."""
+    first: dict[Any, int] = {}
+    last: dict[Any, int] = {}
+    forward = np.flatnonzero(~graph.backward).tolist()
+    for place, i in enumerate(forward):
+        shared = graph.extras.nodes[i].get("sharedParameters", ())
+        for key in (*shared, *([int(graph.color[i])] if graph.color[i] >= 0 else [])):
+            first.setdefault(key, place)
+            last[key] = place
+    crossed = np.zeros(len(forward) + 1, dtype=np.int64)
+    for key, place in first.items():
+        crossed[place + 1] += 1
+        crossed[last[key] + 1] -= 1
+    return [place for place in np.flatnonzero(np.cumsum(crossed)[:-1] == 0).tolist() if place]
 
 
 def _parameters(graph: pt.Graph) -> Any:

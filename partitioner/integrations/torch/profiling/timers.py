@@ -99,7 +99,7 @@ def timer_of(device: Any, clock: str) -> OperatorTimer:
 def empty_call(timer: OperatorTimer) -> float:
     """Return the time in ms that a call of an operator takes which does nothing: the median of some.
 
-    It is the part of a time that a call from Python adds; torch calls the operators of a backward pass itself.
+    It is what a call from Python adds to a time; torch itself calls the operators of a backward pass.
     """
     tensor = torch.zeros(1)
     for _ in range(EMPTY_CALLS):

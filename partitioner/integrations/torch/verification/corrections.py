@@ -1,20 +1,12 @@
-"""What a prediction leaves out, fitted to measured runs: a factor on compute, and the cost of messages."""
+"""What a prediction leaves out: a factor on compute, and the time of passes and messages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields, replace
-from itertools import combinations
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.base.errors import OptionError
-from partitioner.integrations.torch.verification.comparing import RunComparison, simulated_batches
-from partitioner.workload.graph import Floats, Graph
-
-LEAST = 3  # as many runs as there are terms
-STEPS = 8  # least-squares problems at most
-STEP = 1e-4  # of a term, in which the simulated times are taken as linear
+from partitioner.workload.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -29,14 +21,19 @@ class Corrections:
         The time that each message adds on the device that receives it, whatever its size.
     transfer
         What the transfers' times are multiplied with.
+    pass_time
+        The time that each pass adds, which ``simulate`` takes.
     """
 
     compute: float = 1.0
     message: float = 0.0
     transfer: float = 1.0
+    pass_time: float = 0.0
 
     def applied(self, graph: Graph) -> Graph:
         """Return a graph with the corrected costs, for which ``solve`` finds plans and ``simulate`` times.
+
+        The time of passes is not in it: it is the same on all devices of a chain.
 
         Examples
         --------
@@ -47,66 +44,3 @@ class Corrections:
         """
         cost = np.where(graph.cost > 0, self.message + self.transfer * graph.cost, 0.0)
         return replace(graph, time=self.compute * graph.time, cost=cost)
-
-
-def fit_corrections(runs: Sequence[RunComparison]) -> Corrections:
-    """Return the corrections under which the simulated times are nearest to the measured ones.
-
-    Time per sample and time of the batch of each run count by their relative errors, of which the sum of
-    squares is made small, with no term below zero. Simulated times are linear in the terms as long as the
-    same passes and transfers decide them; least squares are solved until these do not change any more. Runs
-    that do not judge a prediction, because other programs were running, are left out.
-
-    Raises
-    ------
-    OptionError
-        If fewer than three runs are left, one for each term.
-    """
-    judged = [run for run in runs if not run.run.doubt]
-    if len(judged) < LEAST:
-        rule = f"must have at least {LEAST} that judge a prediction, for three terms"
-        raise OptionError(f"runs: {len(judged)} of {len(runs)} judge a prediction: {rule}")
-    now = best = Corrections()
-    least = np.inf
-    for _ in range(STEPS):
-        rows = np.array([row for run in judged for row in _slopes(run, now)])
-        error = float(((rows @ astuple(now) - 1) ** 2).sum())
-        if error < least:
-            least, best = error, now
-        now = Corrections(*_not_negative(rows, np.ones(len(rows))))
-        if now == best:
-            break
-    return best
-
-
-def _slopes(run: RunComparison, now: Corrections) -> Floats:
-    """Return how the simulated times, as parts of the measured ones, grow with each term; shape (2, 3)."""
-    here = _predicted(run, now)
-    found = [
-        (_predicted(run, replace(now, **{name: getattr(now, name) + STEP})) - here) / STEP
-        for name in (each.name for each in fields(Corrections))
-    ]
-    measured = np.array([run.run.time_per_sample, run.run.batches[1]])
-    return np.array(found).T / measured[:, None]
-
-
-def _predicted(run: RunComparison, corrections: Corrections) -> Floats:
-    """Return the simulated time per sample and time of the batch with corrected costs."""
-    graph = corrections.applied(run.workload.graph)
-    workload = replace(run.workload, graph=graph)
-    few, many = (each.makespan for each in simulated_batches(workload, run.plan, run.run))
-    fewer, more = run.run.microbatches
-    return np.array([(many - few) / (more - fewer), many])
-
-
-def _not_negative(terms: Floats, values: Floats) -> list[float]:
-    """Return the least-squares solution without negative entries, by trying which of them are zero."""
-    best, found = np.inf, np.zeros(terms.shape[1])
-    for size in range(1, terms.shape[1] + 1):
-        for chosen in map(list, combinations(range(terms.shape[1]), size)):
-            part = np.linalg.lstsq(terms[:, chosen], values, rcond=None)[0]
-            error = float(((terms[:, chosen] @ part - values) ** 2).sum())
-            if (part >= 0).all() and error < best:
-                best, found = error, np.zeros(terms.shape[1])
-                found[chosen] = part
-    return list(found.tolist())
