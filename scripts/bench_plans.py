@@ -17,7 +17,15 @@ from typing import Any
 
 from grids import markdown_grid
 from truth_bench.models import MODELS
-from truth_bench.runs import ProfiledModel, bandwidth_here, circumstances, prepare, profiled, solved
+from truth_bench.runs import (
+    MOST_TRIES,
+    ProfiledModel,
+    bandwidth_here,
+    circumstances,
+    prepare,
+    profiled,
+    solved,
+)
 from truth_bench.splits import SPLITS
 
 import partitioner as pt
@@ -32,14 +40,14 @@ def plans_of(graph: pt.Graph) -> dict[str, Mapping[Any, str]]:
     return {SOLVED: solved(graph), **found}
 
 
-def measured(case: ProfiledModel, rounds: int) -> dict[str, MeasuredRun]:
+def measured(case: ProfiledModel, rounds: int, tries: int) -> dict[str, MeasuredRun]:
     """Return a run of each plan of a model; equal plans share one."""
     found: dict[str, MeasuredRun] = {}
     known: dict[frozenset[Any], MeasuredRun] = {}
     for name, placement in plans_of(case.graph).items():
         key = frozenset(placement.items())
         if key not in known:
-            known[key] = case.run(placement, case.schedules[-1], rounds)
+            known[key] = case.run(placement, case.schedules[-1], rounds, tries)
         found[name] = known[key]
     return found
 
@@ -67,6 +75,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0, help="of a profile")
+    parser.add_argument("--any-load", action="store_true", help="run nothing again beside other programs")
     parser.add_argument("--cache", help="a folder for profiles")
     options = parser.parse_args()
     prepare()
@@ -76,7 +85,7 @@ def main() -> None:
     for name in options.models:
         for training in (False, True):
             case = profiled(name, training, bandwidth, options.seconds, options.cache)
-            found = measured(case, options.rounds)
+            found = measured(case, options.rounds, 1 if options.any_load else MOST_TRIES)
             rows.append(row(name, found))
             runs += list(found.values())
             print(*rows[-1], file=sys.stderr, flush=True)

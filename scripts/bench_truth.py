@@ -2,9 +2,9 @@
 
 ``python scripts/bench_truth.py`` runs every model at four cuts under three schedules on two processes of one
 thread each, and prints a table with the median and the worst error. Corrections are fitted to runs of the
-same models at two other cuts, which are not in the table. `--models` and `--cuts` choose a part. A run
-beside which other programs used more than a tenth of the cores is run again, and if it was so both times it is
-marked and left out of the summary; with --any-load neither.
+same models at two other cuts, without GPipe, which are not in the table. `--models` and `--cuts` choose a
+part. A run beside which other programs used more than a tenth of the cores is done again; if it was so both
+times it is marked and left out of the summary. With --any-load neither is done.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ def placement_at(graph: pt.Graph, cut: str) -> Mapping[Any, str]:
 def runs_of(name: str, case: ProfiledModel, options: argparse.Namespace) -> Iterator[Run]:
     """Yield the measured runs of a model at the cuts that are asked for."""
     tries = 1 if options.any_load else MOST_TRIES
+    schedules = dict.fromkeys(options.fitted, case.schedules[-1:])
     for cut in [*options.fitted, *options.cuts]:
         placement = placement_at(case.graph, cut)
-        for schedule in case.schedules:
+        for schedule in schedules.get(cut, case.schedules):
             yield Run(name, case, cut, placement, case.run(placement, schedule, options.rounds, tries))
 
 
@@ -84,7 +85,7 @@ def row(run: Run, found: RunComparison) -> list[str]:
         for what in TIMES
     ]
     foreign = "?" if run.measured.foreign is None else f"{run.measured.foreign:.0%}"
-    doubt = "not judged" if run.measured.doubt else ""
+    doubt = "not judged" if found.run.doubt else ""
     names = [run.model, run.cut, run.measured.schedule]
     return [*names, *times, f"{_memory(found):+.1%}", foreign, doubt]
 

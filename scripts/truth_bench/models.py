@@ -19,7 +19,7 @@ from torch.nn import functional
 from tests.integrations.torch.models import Block, Mixture, ResNet50, UNet
 
 Case = tuple[Any, tuple[Any, ...], Callable[..., Any], Any]
-WORDS = 1000
+WORDS = 6000
 
 
 class Recurrence(nn.Module):  # type: ignore[misc]

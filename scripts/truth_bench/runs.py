@@ -53,7 +53,7 @@ class ProfiledModel:
     def run(
         self, placement: Mapping[Any, str], schedule: str, rounds: int, tries: int = MOST_TRIES
     ) -> MeasuredRun:
-        """Return a measured run of a placement, the least disturbed one of several while they are in doubt."""
+        """Return a measured run of a placement, again while it is in doubt: the least disturbed one."""
         stages = stages_of(self.model, self.args, self.graph, placement)
         given: dict[str, Any] = {"microbatches": COUNTS, "rounds": rounds, **self.scoring}
         found: list[MeasuredRun] = []
