@@ -2,7 +2,7 @@
 
 ``python scripts/bench_truth.py`` runs every model at four cuts under three schedules on two processes of one
 thread each, and prints a table with the median and the worst error. Corrections are fitted to runs of the
-same models at two other cuts, without GPipe, which are not in the table. `--models` and `--cuts` choose a
+same model at two other cuts, without GPipe, which are not in the table. `--models` and `--cuts` choose a
 part. A run beside which other programs used more than a tenth of the cores is done again; if it was so both
 times it is marked and left out of the summary. With --any-load neither is done.
 """
@@ -132,19 +132,21 @@ def main() -> None:
                 plain = compared(run, Corrections(), options.any_load)
                 print(*row(run, plain), file=sys.stderr, flush=True)
     print(circumstances([run.measured for run in runs]))
-    print(f"{bandwidth / 1e9:.2f} GB/s between two processes", end="; ")
+    print(f"{bandwidth / 1e9:.2f} GB/s between two processes")
     report(runs, options.fitted, options.any_load)
     print(f"\n{time.monotonic() - begin:.0f} s in all")
 
 
 def report(runs: list[Run], fitted: list[str], any_load: bool) -> None:
-    """Print the corrections that the runs at some cuts give, and the table of all other runs under them."""
-    learnt = [compared(run, Corrections(), any_load) for run in runs if run.cut in fitted]
+    """Print the corrections of each model, and the table of all runs that they are not fitted to."""
     tested = [run for run in runs if run.cut not in fitted]
-    corrections = learnt_from(learnt)
-    found = [compared(run, corrections, any_load) for run in tested]
-    print(f"{len(learnt)} other runs give {corrections}\n")
-    print(markdown_grid(HEADS, [row(run, one) for run, one in zip(tested, found, strict=True)]))
+    learnt = {run.model: Corrections() for run in runs}
+    for name in learnt:
+        own = [run for run in runs if run.cut in fitted and run.model == name]
+        learnt[name] = learnt_from([compared(run, Corrections(), any_load) for run in own])
+        print(f"{name}, {len(own)} other runs: {learnt[name]}")
+    found = [compared(run, learnt[run.model], any_load) for run in tested]
+    print(f"\n{markdown_grid(HEADS, [row(run, one) for run, one in zip(tested, found, strict=True)])}")
     print("\nwith corrections:", *summary(found), sep="\n")
     print("\nwithout:", *summary([compared(run, Corrections(), any_load) for run in tested]), sep="\n")
 
