@@ -147,7 +147,7 @@ def measure_model(options: argparse.Namespace) -> None:
             clock=options.clock,
             time_limit=options.time_limit,
             beside=options.beside,
-            accumulate=options.accumulate,
+            accumulate=bool(options.accumulate),
             cache=options.cache,
             on_progress=line.show,
         )

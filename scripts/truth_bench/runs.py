@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 import partitioner as pt
@@ -94,7 +95,7 @@ def solved(graph: pt.Graph) -> dict[Any, str]:
 
 def bandwidth_here() -> float:
     """Return the bytes per second between two processes on this machine."""
-    slope = float(links(DEVICES).transfers.slope[0][1])
+    slope = float(np.array(links(DEVICES).transfers.slope)[0, 1])
     return 1e3 / slope if slope else 1e12
 
 

@@ -115,7 +115,7 @@ class RunnableGraph:
 
     def _with_sums(self, gradients: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
         """Return for each operator that makes a gradient a call that also adds it to a sum."""
-        found = {}
+        found: dict[str, Callable[..., Any]] = {}
         for node in self._calls:
             if node.name in gradients:
                 found[node.name] = partial(_added, self._target[node.name], self._full(node, 0))

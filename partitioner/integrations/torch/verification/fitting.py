@@ -56,7 +56,7 @@ def _slopes(run: RunComparison, now: Corrections) -> Floats:
         for name in (each.name for each in fields(Corrections))
     ]
     measured = np.array([run.run.time_per_sample, run.run.batches[1]])
-    return np.array(found).T / measured[:, None]
+    return np.asarray(np.array(found).T / measured[:, None])
 
 
 def _predicted(run: RunComparison, corrections: Corrections) -> Floats:
