@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.xdist_group("gloo"), pytest.mark.filterwarnings("ignor
 
 
 def small() -> Any:
-    layers = [nn.Sequential(nn.Linear(32, 32), nn.ReLU()) for _ in range(4)]
-    return nn.Sequential(*layers), (torch.ones(8, 32),), nn.functional.mse_loss, torch.ones(8, 32)
+    layers = [nn.Sequential(nn.Linear(256, 256), nn.ReLU()) for _ in range(4)]
+    return nn.Sequential(*layers), (torch.ones(64, 256),), nn.functional.mse_loss, torch.ones(64, 256)
 
 
 @pytest.fixture
