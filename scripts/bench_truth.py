@@ -1,81 +1,110 @@
 """Predictions of pipelines beside real runs: models, cuts and schedules, with the error of each.
 
 ``python scripts/bench_truth.py`` runs every model at four cuts under three schedules on two processes of one
-thread each, and prints a table with the median and the worst error. `--models` and `--cuts` choose a part.
-A run beside which other programs used more than a tenth of the cores is marked and left out of the summary.
+thread each, and prints a table with the median and the worst error. Corrections are fitted to runs of the
+same model at two other cuts, without GPipe, which are not in the table. `--models` and `--cuts` choose a
+part. A run beside which other programs used more than a tenth of the cores is done again; if it was so both
+times it is marked and left out of the summary. With --any-load neither is done.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import sys
+import time
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-import torch
-from truth_models import MODELS
+from grids import markdown_grid
+from truth_bench.models import MODELS
+from truth_bench.runs import (
+    DEVICES,
+    MOST_TRIES,
+    ProfiledModel,
+    bandwidth_here,
+    circumstances,
+    prepare,
+    profiled,
+    solved,
+)
+from truth_bench.splits import at_time
 
 import partitioner as pt
-from partitioner.integrations.torch import profile
-from partitioner.integrations.torch.pipelines import stages_of
-from partitioner.integrations.torch.verification import RunComparison, compare_with_run, measure_pipeline
+from partitioner.integrations.torch.verification import (
+    Corrections,
+    MeasuredRun,
+    RunComparison,
+    compare_with_run,
+    fit_corrections,
+)
 
-SCHEDULES = ("inference", "gpipe", "1f1b")
-CUTS = ("best", "0.35", "0.5", "0.65")  # the plan of solve, and a part of the time of the forward pass
-BANDWIDTH = 2e9  # bytes per second to memory and back, for tensors between two processes
-DEVICES = pt.Devices.accelerated(2, cpus=0)
-SECONDS = 6.0  # of a profile
+CUTS = ("solve", "0.35", "0.5", "0.65")  # the plan of solve, and a part of the time of the forward pass
+FITTED = ("0.3", "0.7")
+TIMES = ("time per sample", "batch")
+HEADS = ("model", "cut", "schedule", *TIMES, "memory", "foreign", "")
 
 
-def placement_at(graph: pt.Graph, cut: str) -> dict[Any, str]:
+class Run(NamedTuple):
+    """A measured run of a model."""
+
+    model: str
+    case: ProfiledModel
+    cut: str
+    placement: Mapping[Any, str]
+    measured: MeasuredRun
+
+
+def placement_at(graph: pt.Graph, cut: str) -> Mapping[Any, str]:
     """Return the placement that solve finds, or that cuts the forward pass at a part of its time."""
-    if cut == "best":
-        return dict(pt.solve(graph, DEVICES).placement)
-    time, backward = graph.time[0], graph.backward
-    limit, spent = float(cut) * float(time[~backward].sum()), 0.0
-    home: dict[Any, str] = {}
-    colour: dict[int, str] = {}
-    for i, node in enumerate(graph.ids):
-        if not backward[i]:
-            home[node] = f"accelerator{int(spent >= limit)}"
-            spent += float(time[i])
-        if graph.color[i] >= 0:
-            home[node] = colour.setdefault(int(graph.color[i]), home.get(node, "accelerator1"))
-        home.setdefault(node, "accelerator1")
-    return home
+    return solved(graph) if cut == "solve" else at_time(graph, float(cut))
 
 
-def compared(name: str, cuts: list[str], rounds: int) -> Iterator[tuple[str, str, RunComparison]]:
-    """Yield the cut, the schedule and the comparison of each run of a model."""
-    torch.manual_seed(0)
-    model, args, loss, target = MODELS[name]()
-    for training in (False, True):
-        model.train(training)
-        given: dict[str, Any] = {"loss": loss, "targets": (target,)} if training else {}
-        graph = profile(
-            model, args, bandwidth=BANDWIDTH, training=training, time_limit=SECONDS, clock="elapsed", **given
-        ).graph
-        for cut in cuts:
-            placement = placement_at(graph, cut)
-            stages = stages_of(model, args, graph, placement)
-            for schedule in SCHEDULES[1:] if training else SCHEDULES[:1]:
-                own: dict[str, Any] = {"loss": loss, "target": target} if training else {}
-                run = measure_pipeline(stages, args, schedule=schedule, rounds=rounds, **own)
-                yield cut, schedule, compare_with_run(pt.Workload(graph, DEVICES), placement, run)
+def runs_of(name: str, case: ProfiledModel, options: argparse.Namespace) -> Iterator[Run]:
+    """Yield the measured runs of a model at the cuts that are asked for."""
+    tries = 1 if options.any_load else MOST_TRIES
+    schedules = dict.fromkeys(options.fitted, case.schedules[-1:])
+    for cut in [*options.fitted, *options.cuts]:
+        placement = placement_at(case.graph, cut)
+        for schedule in schedules.get(cut, case.schedules):
+            yield Run(name, case, cut, placement, case.run(placement, schedule, options.rounds, tries))
 
 
-def row(name: str, cut: str, schedule: str, found: RunComparison) -> str:
+def compared(run: Run, corrections: Corrections, any_load: bool) -> RunComparison:
+    """Return a run beside its prediction with corrected costs; with `any_load` it judges in any case."""
+    measured = replace(run.measured, foreign=0.0) if any_load else run.measured
+    return compare_with_run(pt.Workload(run.case.graph, DEVICES), run.placement, measured, corrections)
+
+
+def row(run: Run, found: RunComparison) -> list[str]:
     """Return a line of the table."""
-    cells = [f"{name:14}{cut:6}{schedule:10}"]
-    for what in ("time per sample", "batch"):
-        one = found[what]
-        cells.append(f"{one.predicted:8.1f} {one.measured:8.1f} {one.error:+7.1%}")
-    memory = max((abs(one.error) for one in found.figures if one.unit == "bytes"), default=0.0)
-    foreign = "?" if found.run.foreign is None else f"{found.run.foreign:.0%}"
-    return "  ".join(
-        [*cells, f"memory {memory:5.1%}", f"foreign {foreign}", found.run.doubt and "not judged"]
-    )
+    times = [
+        f"{found[what].predicted:.1f} / {found[what].measured:.1f} ({found[what].error:+.1%})"
+        for what in TIMES
+    ]
+    foreign = "?" if run.measured.foreign is None else f"{run.measured.foreign:.0%}"
+    doubt = "not judged" if found.run.doubt else ""
+    names = [run.model, run.cut, run.measured.schedule]
+    return [*names, *times, f"{_memory(found):+.1%}", foreign, doubt]
+
+
+def _memory(found: RunComparison) -> float:
+    """Return the largest error of the memory of a device."""
+    return max((one.error for one in found.figures if one.unit == "bytes"), key=abs)
+
+
+def summary(found: list[RunComparison]) -> Iterator[str]:
+    """Yield the median and the worst error of the times and the memory of runs that judge."""
+    judged = [one for one in found if not one.run.doubt]
+    if not judged:
+        yield "no run can be judged on this machine now"
+        return
+    errors = {what: [abs(one[what].error) for one in judged] for what in TIMES}
+    errors["memory"] = [abs(_memory(one)) for one in judged]
+    for what, known in errors.items():
+        yield f"{what}: median {statistics.median(known):.1%}, worst {max(known):.1%} of {len(known)} runs"
 
 
 def main() -> None:
@@ -83,23 +112,52 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--cuts", nargs="*", default=list(CUTS))
+    parser.add_argument(
+        "--fitted", nargs="*", default=list(FITTED), help="cuts that corrections are fitted to"
+    )
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of a profile")
+    parser.add_argument("--any-load", action="store_true", help="count runs beside other programs, too")
+    parser.add_argument("--cache", help="a folder for profiles")
     options = parser.parse_args()
-    torch.set_num_threads(1)
+    prepare()
     warnings.filterwarnings("ignore")
-    errors: dict[str, list[float]] = {"time per sample": [], "batch": []}
+    begin, bandwidth = time.monotonic(), bandwidth_here()
+    runs: list[Run] = []
     for name in options.models:
-        for cut, schedule, found in compared(name, options.cuts, options.rounds):
-            print(row(name, cut, schedule, found), flush=True)
-            for what, known in errors.items():
-                known += [] if found.run.doubt else [abs(found[what].error)]
-    for what, known in errors.items():
-        if known:
-            print(
-                f"{what}: median {statistics.median(known):.1%}, worst {max(known):.1%} of {len(known)} runs"
-            )
-        else:
-            print(f"{what}: no run can be judged on this machine now")
+        for training in (False, True):
+            case = profiled(name, training, bandwidth, options.seconds, options.cache)
+            for run in runs_of(name, case, options):
+                runs.append(run)
+                plain = compared(run, Corrections(), options.any_load)
+                print(*row(run, plain), file=sys.stderr, flush=True)
+    print(circumstances([run.measured for run in runs]))
+    print(f"{bandwidth / 1e9:.2f} GB/s between two processes")
+    report(runs, options.fitted, options.any_load)
+    print(f"\n{time.monotonic() - begin:.0f} s in all")
+
+
+def report(runs: list[Run], fitted: list[str], any_load: bool) -> None:
+    """Print the corrections of each model, and the table of all runs that they are not fitted to."""
+    tested = [run for run in runs if run.cut not in fitted]
+    learnt = {run.model: Corrections() for run in runs}
+    for name in learnt:
+        own = [run for run in runs if run.cut in fitted and run.model == name]
+        learnt[name] = learnt_from([compared(run, Corrections(), any_load) for run in own])
+        print(f"{name}, {len(own)} other runs: {learnt[name]}")
+    found = [compared(run, learnt[run.model], any_load) for run in tested]
+    print(f"\n{markdown_grid(HEADS, [row(run, one) for run, one in zip(tested, found, strict=True)])}")
+    print("\nwith corrections:", *summary(found), sep="\n")
+    print("\nwithout:", *summary([compared(run, Corrections(), any_load) for run in tested]), sep="\n")
+
+
+def learnt_from(runs: list[RunComparison]) -> Corrections:
+    """Return the corrections that runs give; none if too few of them judge."""
+    try:
+        return fit_corrections(runs)
+    except pt.OptionError as error:
+        print(error, file=sys.stderr)
+        return Corrections()
 
 
 if __name__ == "__main__":

@@ -70,6 +70,18 @@ MEASURE = (
                 "--threads", "let torch use this many threads (default: 1)", type=int, default=1, metavar="N"
             ),
             value(
+                "--beside",
+                "let this many further processes run the model meanwhile, as a pipeline on one machine does "
+                "(default: 0)",
+                type=int,
+                default=0,
+                metavar="N",
+            ),
+            flag(
+                "--accumulate",
+                "add gradients to those of earlier microbatches, as a pipeline does (default: false)",
+            ),
+            value(
                 "--bandwidth",
                 "move this many bytes per second between devices (default: measured between two processes)",
                 type=float,
@@ -134,6 +146,8 @@ def measure_model(options: argparse.Namespace) -> None:
             device=options.device,
             clock=options.clock,
             time_limit=options.time_limit,
+            beside=options.beside,
+            accumulate=bool(options.accumulate),
             cache=options.cache,
             on_progress=line.show,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -44,6 +45,7 @@ def simulate(
     order: Sequence[str] | None = None,
     links: str = "host",
     input_share: float = INPUT_SHARE,
+    pass_time: float = 0.0,
 ) -> Timeline:
     """Return the timeline of a schedule with the times of a plan: what runs when, and the memory over time.
 
@@ -73,6 +75,10 @@ def simulate(
     input_share
         For schedules that run the backward pass in halves: the fraction of its processing time that computes
         the gradients of the inputs, from 0 to 1.
+    pass_time
+        The time that a runtime adds to the processing of each pass. In torch it is what
+        ``_PipelineScheduleRuntime._step_microbatches`` does for an action, and
+        ``_PipelineStageBase.forward_one_chunk`` and ``backward_one_chunk`` around the module.
 
     Raises
     ------
@@ -103,7 +109,7 @@ def simulate(
     >>> simulate(graph, devices, {0: "gpu0", 1: "gpu1"}, "inference", 4).makespan
     5.0
     """
-    _check_options(links, input_share)
+    _check_options(links, input_share, pass_time)
     if devices is not None:
         require_type("devices", devices, Devices)
     if schedule is not None and not isinstance(schedule, Table):
@@ -122,6 +128,7 @@ def simulate(
     kind: Kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
     passes = read_passes(graph, devices, record, replicas=replicas, order=order, links=links)
     passes = split_backward(passes, input_share) if kind.halves else passes
+    passes = replace(passes, compute=passes.compute + pass_time)
     table = table_for(kind, passes, microbatches)
     begin, end = run_table(table, passes, devices.communication, devices.synchronisation)
     uses = use_of(table, passes, kind.versions)
@@ -169,11 +176,14 @@ def usual_schedule(graph: Graph) -> str:
     return "1f1b" if graph.backward.any() else "inference"
 
 
-def _check_options(links: object, input_share: object) -> None:
+def _check_options(links: object, input_share: object, pass_time: object) -> None:
     check_word("links", links, LINKS)
     number = isinstance(input_share, int | float) and not isinstance(input_share, bool)
     if not number or not 0 <= input_share <= 1:  # type: ignore[operator]
         raise OptionError(f"input_share = {shown(input_share)}: must be a number from 0 to 1")
+    number = isinstance(pass_time, int | float) and not isinstance(pass_time, bool)
+    if not number or not 0 <= pass_time < np.inf:  # type: ignore[operator]
+        raise OptionError(f"pass_time = {shown(pass_time)}: must be a number of at least 0")
 
 
 def _share_note(kind: Kind, input_share: float) -> tuple[str, ...]:

@@ -62,6 +62,15 @@ def test_inference_by_operator_and_a_loss_in_training(capsys: Captured, script: 
         assert len(json.loads(output.read_text())["nodes"]) == nodes
 
 
+def test_a_profile_as_a_process_of_a_pipeline_has_it(capsys: Captured, script: str, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    for flags in ((), ("--beside", 1, "--accumulate")):
+        assert run(capsys, "profile", f"{script}:make", *QUICK, "--cache", cache, *flags)[0] == 0
+    assert len(list(cache.iterdir())) == 2
+    code, _, err = run(capsys, "profile", f"{script}:make", *QUICK, "--beside", -1)
+    assert (code, err) == (2, "partitioner: beside = -1: must be an integer of at least 0\n")
+
+
 @pytest.mark.xdist_group("processes")
 def test_the_bandwidth_is_measured_where_none_is_given(capsys: Captured, script: str) -> None:
     code, out, err = run(capsys, "profile", f"{script}:make", "--time-limit", 0)

@@ -114,6 +114,20 @@ def test_what_does_not_suit_is_refused() -> None:
     assert "microbatches = None" in broken("1f1b", line, None)
     assert "links = 'tin'" in broken("1f1b", line, links="tin")
     assert "input_share = 2" in broken("zb-h1", line, input_share=2)
+    for bad in (-1.0, float("inf"), float("nan"), "1", True):
+        assert "pass_time = " in broken("1f1b", line, pass_time=bad)
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb-h1"])
+def test_a_time_of_each_pass_is_added_to_its_processing(schedule: str) -> None:
+    """A sample's passes without transfers: the same as a graph whose every node, one a pass, takes longer."""
+    graph, devices, placement = equal_stages(3)
+    count = 2 if schedule != "zb-h1" else 3  # passes of a stage
+    plain = simulate(graph, devices, placement, schedule, 5)
+    longer = simulate(graph, devices, placement, schedule, 5, pass_time=0.25)
+    added = (longer.end - longer.begin)[:, 1] - (plain.end - plain.begin)[:, 1]
+    assert np.allclose(added, 0.25)
+    assert np.allclose(longer.busy - plain.busy, 5 * count * 0.25)
 
 
 def test_stages_that_do_not_go_round_are_not_interleaved() -> None:

@@ -41,7 +41,7 @@ class OperatorProfile:
     stable: bool
 
 
-def profile_file(folder: str | os.PathLike[str], graph: Any, device: Any, clock: str) -> Path:
+def profile_file(folder: str | os.PathLike[str], graph: Any, device: Any, manner: str) -> Path:
     """Return the file for the profile of a graph on this machine; the folder is made if there is none.
 
     Raises
@@ -54,19 +54,27 @@ def profile_file(folder: str | os.PathLike[str], graph: Any, device: Any, clock:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PartitionerError(f"cache: {place}: cannot be made: {error.strerror}") from error
-    key = hashlib.sha256(f"{_graph_text(graph)}\n{machine_text(device, clock)}".encode()).hexdigest()
+    key = hashlib.sha256(f"{_graph_text(graph)}\n{machine_text(device, manner)}".encode()).hexdigest()
     file = place / f"torch-profile-{key[:32]}.json"
     check_writable(file)
     return file
 
 
-def machine_text(device: Any, clock: str) -> str:
-    """Return what times depend on besides the graph: processor, device, versions, threads, clock."""
+def machine_text(device: Any, manner: str) -> str:
+    """Return what times depend on besides the graph: the machine, torch, and the manner of measuring."""
     kind = torch.device(device)
     name = torch.cuda.get_device_name(kind) if kind.type == "cuda" else _processor()
     threads = torch.get_num_threads()
     return "\n".join(
-        (platform.node(), platform.machine(), name, torch.__version__, f"{threads} threads", str(kind), clock)
+        (
+            platform.node(),
+            platform.machine(),
+            name,
+            torch.__version__,
+            f"{threads} threads",
+            str(kind),
+            manner,
+        )
     )
 
 

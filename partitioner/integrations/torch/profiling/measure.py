@@ -15,6 +15,7 @@ from partitioner.integrations.torch.profiling.cache import (
     profile_file,
     save_profile,
 )
+from partitioner.integrations.torch.profiling.companions import companions
 from partitioner.integrations.torch.profiling.options import ProfileOptions
 from partitioner.integrations.torch.profiling.rounds import RoundsStopped, timed_rounds
 from partitioner.integrations.torch.profiling.runnable import RunnableGraph
@@ -36,10 +37,10 @@ def profile_of(
 
     A profile that was stopped is not written to the cache.
     """
-    program = RunnableGraph(seen, args, kwargs, options.device)
+    program = RunnableGraph(seen, args, kwargs, options.device, options.accumulate)
     file = None
     if options.cache is not None:
-        file = profile_file(options.cache, seen.graph, options.device, options.clock)
+        file = profile_file(options.cache, seen.graph, options.device, options.manner)
         known = load_profile(file, program.names)
         if known is not None:
             return known
@@ -68,9 +69,10 @@ def _measured(
     except RoundsStopped:
         return None
     timer = timer_of(options.device, options.clock)
-    timed = timed_rounds(
-        program, timer, options.warm_up, options.tolerance, options.time_limit, check, report
-    )
+    with companions(program, options.beside):
+        timed = timed_rounds(
+            program, timer, options.warm_up, options.tolerance, options.time_limit, check, report
+        )
     if timed is None:
         return None
     operators = {name: (timed.times[name], *memory[name]) for name in program.names}

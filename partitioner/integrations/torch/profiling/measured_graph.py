@@ -13,6 +13,7 @@ from partitioner.integrations.torch.graphs.nodes import Costs, graph_arguments
 from partitioner.integrations.torch.graphs.operation import Capture
 from partitioner.integrations.torch.profiling.cache import OperatorProfile
 from partitioner.integrations.torch.profiling.outputs import output_bytes
+from partitioner.integrations.torch.profiling.recurrent import notes_on_recurrence
 from partitioner.workload.graph import Graph
 from partitioner.workload.layer import ACCELERATOR
 
@@ -27,9 +28,11 @@ def measured_graph(
     The workspace of a node is the most that one of its operators has allocated, its output included.
     """
     groups = groups_of(capture, top["granularity"])
-    notes = [*capture.notes, *([] if profile.stable else [UNSTABLE.format(profile.rounds)])]
+    training = bool(top["training"])
+    unstable = [] if profile.stable else [UNSTABLE.format(profile.rounds)]
+    notes = [*capture.notes, *notes_on_recurrence(capture, training), *unstable]
     kept = {"timeUnit": "ms", **top, "rounds": profile.rounds, "notes": notes}
-    arguments = graph_arguments(capture, groups, costs, bool(top["training"]), kept)
+    arguments = graph_arguments(capture, groups, costs, training, kept)
     figures = [_figures(group, profile) for group in groups]
     outputs = output_bytes(capture, groups, _returned(seen, capture))
     extras = arguments["extras"]

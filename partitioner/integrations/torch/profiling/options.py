@@ -18,3 +18,11 @@ class ProfileOptions:
     tolerance: float
     time_limit: float
     cache: str | os.PathLike[str] | None
+    beside: int = 0
+    accumulate: bool = False
+
+    @property
+    def manner(self) -> str:
+        """What times depend on besides the graph and the machine, as a text."""
+        beside = [f"{self.beside} beside"] if self.beside else []
+        return ", ".join([self.clock, *beside, *(["accumulated"] if self.accumulate else [])])

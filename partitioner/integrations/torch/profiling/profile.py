@@ -22,6 +22,7 @@ from partitioner.workload.workload import Workload
 if TYPE_CHECKING:
     from partitioner.integrations.torch.profiling.cache import OperatorProfile
 
+CPU = "cpu"
 STOPPED = "before a round was complete"
 
 
@@ -35,7 +36,7 @@ def profile(
     loss: Callable[..., Any] | None = None,
     targets: tuple[Any, ...] = (),
     granularity: str = "operator",
-    device: str = "cpu",
+    device: str = CPU,
     clock: str = THREAD,
     devices: Devices | None = None,
     microbatches: int = 1,
@@ -43,6 +44,8 @@ def profile(
     warm_up: int = 2,
     tolerance: float = 0.05,
     time_limit: float = 30.0,
+    beside: int = 0,
+    accumulate: bool = False,
     cache: str | os.PathLike[str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     stop: StopEvent | None = None,
@@ -75,6 +78,13 @@ def profile(
         fraction: that of each operator with at least 5 % of the whole time, and that of all other ones.
     time_limit
         Seconds after which no round begins, once there are six; a note says if the times still changed.
+    beside
+        For a pipeline on one machine: the number of further processes, of one thread each, that run the model
+        over and over while it is measured, so that the times are those of processes that share the memory
+        and the caches; on a CPU only.
+    accumulate
+        For a pipeline: whether gradients of parameters are added to those of earlier microbatches, as every
+        backward pass of a batch but the first does.
     cache
         A folder for profiles: what was measured of the same captured graph, with the same shapes, on the same
         machine is read from there, else written there. None: nothing is read or written.
@@ -102,7 +112,7 @@ def profile(
     """
     check_call(args, targets, loss, training, granularity, microbatches)
     require_callable(on_progress=on_progress)
-    options = _options(device, clock, warm_up, tolerance, time_limit, cache)
+    options = _options(device, clock, warm_up, tolerance, time_limit, cache, beside, accumulate)
     per_byte = 1.0 if bandwidth is None else time_per_byte(bandwidth)
     costs = Costs({}, None, 1.0, None, per_byte, microbatches, optimizer_bytes)
     require_torch()
@@ -130,12 +140,20 @@ def _options(
     tolerance: float,
     time_limit: float,
     cache: str | os.PathLike[str] | None,
+    beside: int,
+    accumulate: bool,
 ) -> ProfileOptions:
     check_word("clock", clock, CLOCKS)
     if not is_count(warm_up, 0):
         raise OptionError(f"warm_up = {shown(warm_up)}: must be an integer of at least 0")
+    if not is_count(beside, 0):
+        raise OptionError(f"beside = {shown(beside)}: must be an integer of at least 0")
+    if beside and device != CPU:
+        raise OptionError(f"beside = {beside}: must be 0 for device = {device!r}: only a CPU is shared so")
+    if not isinstance(accumulate, bool):
+        raise OptionError(f"accumulate = {shown(accumulate)}: must be true or false")
     limits = [float(measured(*each, 0)) for each in (("tolerance", tolerance), ("time_limit", time_limit))]
-    return ProfileOptions(device, clock, warm_up, limits[0], limits[1], cache)
+    return ProfileOptions(device, clock, warm_up, limits[0], limits[1], cache, beside, accumulate)
 
 
 def _completed(found: OperatorProfile | None, interruption: Interruption) -> OperatorProfile:

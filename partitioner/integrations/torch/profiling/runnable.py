@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from partitioner.integrations.torch.graphs.capture import Seen
 from partitioner.integrations.torch.graphs.operations import in_place_argument
 from partitioner.integrations.torch.graphs.values import storage_of, tensors_of
+from partitioner.integrations.torch.profiling.recurrent import as_trained
 
 Call = Callable[[Callable[..., Any], Any, Any], Any]
 
@@ -26,6 +28,9 @@ class RunnableGraph:
         The arguments of the call that was captured.
     device
         The device that all tensors are on.
+    accumulate
+        Whether the operators that make gradients of parameters also add them to a sum over all runs, as a
+        pipeline does with those of the microbatches of a batch.
 
     Attributes
     ----------
@@ -33,7 +38,14 @@ class RunnableGraph:
         The names of the operators, in the order in which they run.
     """
 
-    def __init__(self, seen: Seen, args: tuple[Any, ...], kwargs: Mapping[str, Any], device: Any) -> None:
+    def __init__(
+        self,
+        seen: Seen,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        device: Any,
+        accumulate: bool = False,
+    ) -> None:
         self._device = torch.device(device)
         self._placeholders = list(seen.graph.find_nodes(op="placeholder"))
         self._calls = [node for node in seen.graph.nodes if node.op == "call_function"]
@@ -41,6 +53,9 @@ class RunnableGraph:
         self._changed = self._may_change(seen)
         self._given = self._real(seen, torch.utils._pytree.tree_leaves((args, dict(kwargs))))
         self._dead = self._last_uses(seen.graph)
+        self._target = {node.name: as_trained(node) for node in self._calls}
+        if accumulate:
+            self._target |= self._with_sums(seen.gradients)
         self.names = tuple(node.name for node in self._calls)
 
     def run(self, call: Call, check: Callable[[], None]) -> None:
@@ -53,7 +68,7 @@ class RunnableGraph:
 
     def _step(self, node: Any, values: dict[str, Any], call: Call) -> None:
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda one: values[one.name])
-        values[node.name] = call(node.target, args, kwargs)
+        values[node.name] = call(self._target[node.name], args, kwargs)
         del args, kwargs
         for name in self._dead.get(node.name, ()):
             del values[name]
@@ -73,7 +88,7 @@ class RunnableGraph:
         for node in self._placeholders:
             kind, path = seen.home[node.name]
             if kind == "gradient":
-                found[node.name] = self._ones(node)
+                found[node.name] = self._full(node, 1)
                 continue
             value = next(arguments) if kind == "input" else seen.tensors[path]
             found[node.name] = value.detach() if isinstance(value, torch.Tensor) else value
@@ -92,11 +107,19 @@ class RunnableGraph:
             if seen.home[node.name][0] != "parameter" or _memory(node) in written
         }
 
-    def _ones(self, node: Any) -> Any:
-        """Return the gradient of an output, in the layout that was captured."""
+    def _full(self, node: Any, number: int) -> Any:
+        """Return a tensor of one number in the layout that was captured of a node."""
         (shape,) = tensors_of(node)
         made = torch.empty_strided(shape.shape, shape.stride(), dtype=shape.dtype, device=self._device)
-        return made.fill_(1)
+        return made.fill_(number)
+
+    def _with_sums(self, gradients: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
+        """Return for each operator that makes a gradient a call that also adds it to a sum."""
+        found: dict[str, Callable[..., Any]] = {}
+        for node in self._calls:
+            if node.name in gradients:
+                found[node.name] = partial(_added, self._target[node.name], self._full(node, 0))
+        return found
 
     def _last_uses(self, graph: Any) -> dict[str, list[str]]:
         """Return for each operator the values that no later one reads; what the graph returns is kept."""
@@ -116,6 +139,13 @@ class RunnableGraph:
         devices = [self._device] if self._device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
             yield
+
+
+def _added(target: Callable[..., Any], total: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the gradient that a call makes, once it is added to the sum."""
+    gradient = target(*args, **kwargs)
+    total.add_(gradient)
+    return gradient
 
 
 def _memory(node: Any) -> int:

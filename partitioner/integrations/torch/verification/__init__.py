@@ -1,7 +1,8 @@
 """Whether a plan's prediction is true: pipelines of torch, run and measured, beside what was predicted."""
 
 from partitioner.integrations.torch.verification.comparing import RunComparison, compare_with_run
-from partitioner.integrations.torch.verification.corrections import Corrections, fit_corrections
+from partitioner.integrations.torch.verification.corrections import Corrections
+from partitioner.integrations.torch.verification.fitting import fit_corrections
 from partitioner.integrations.torch.verification.measured import MeasuredRun
 from partitioner.integrations.torch.verification.measuring import measure_pipeline
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.integrations.torch.verification.corrections import Corrections
 from partitioner.integrations.torch.verification.measured import MeasuredRun
 from partitioner.planning.evaluate import evaluate
 from partitioner.results.figures import amount, figure
@@ -21,6 +22,7 @@ from partitioner.schedule.timeline import Timeline
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.workload import Workload
 
+AS_IT_IS = Corrections()
 NOT_HELD = ("optimizer", "workspace")  # the run has no optimizer, and counts nothing inside operators
 
 
@@ -75,11 +77,15 @@ class RunComparison:
         The predicted timeline, of as many microbatches as the run's.
     run
         What was measured.
+    workload, plan
+        What the prediction was made of.
     """
 
     figures: tuple[ComparedFigure, ...]
     simulated: Timeline
     run: MeasuredRun
+    workload: Workload
+    plan: AnySolution
 
     def __getitem__(self, name: str) -> ComparedFigure:
         """Return the figure of a name, such as ``"time per sample"``."""
@@ -101,7 +107,9 @@ class RunComparison:
         return render([Text(head), table, *doubt])
 
 
-def compare_with_run(workload: Workload, plan: AnySolution, run: MeasuredRun) -> RunComparison:
+def compare_with_run(
+    workload: Workload, plan: AnySolution, run: MeasuredRun, corrections: Corrections = AS_IT_IS
+) -> RunComparison:
     """Return what the simulation predicts of a plan beside what was measured.
 
     Parameters
@@ -112,13 +120,15 @@ def compare_with_run(workload: Workload, plan: AnySolution, run: MeasuredRun) ->
         The plan, or the device of every node.
     run
         What :func:`partitioner.integrations.torch.verification.measure_pipeline` returned.
+    corrections
+        What was learnt from other runs.
 
     Raises
     ------
     WorkloadError
         If the run used other devices than the plan.
     """
-    few, many = (_simulated(workload, plan, run, count) for count in run.microbatches)
+    few, many = simulated_batches(workload, plan, run, corrections)
     if set(many.devices) != set(run.timeline.devices):
         rule = f"must be those of the plan: {', '.join(many.devices)}"
         raise WorkloadError([Flaw("run", "devices", ", ".join(run.timeline.devices), rule)])
@@ -126,23 +136,40 @@ def compare_with_run(workload: Workload, plan: AnySolution, run: MeasuredRun) ->
     figures = (
         ComparedFigure("time per sample", (many.makespan - few.makespan) / more, run.time_per_sample, "ms"),
         ComparedFigure("batch", many.makespan, run.batches[1], "ms"),
-        ComparedFigure("largest load", _largest_load(workload, plan), run.time_per_sample, "ms"),
+        ComparedFigure("largest load", _largest_load(workload, plan, corrections), run.time_per_sample, "ms"),
         *_of_devices(many, run),
     )
-    return RunComparison(figures, many, run)
+    return RunComparison(figures, many, run, workload, plan)
 
 
-def _simulated(workload: Workload, plan: AnySolution, run: MeasuredRun, count: int) -> Timeline:
+def simulated_batches(
+    workload: Workload, plan: AnySolution, run: MeasuredRun, corrections: Corrections = AS_IT_IS
+) -> tuple[Timeline, Timeline]:
+    """Return the predicted timelines of both numbers of microbatches of a run."""
+    few, many = (_simulated(workload, plan, run, corrections, count) for count in run.microbatches)
+    return few, many
+
+
+def _simulated(
+    workload: Workload, plan: AnySolution, run: MeasuredRun, corrections: Corrections, count: int
+) -> Timeline:
     """Return the predicted timeline, with the memory that a run holds."""
     parts = workload.graph.parts.copy()
     parts[[MEMORY_PARTS.index(name) for name in NOT_HELD]] = 0.0
-    graph = replace(workload.graph, parts=parts)
-    placement = solution_of(plan).placement
-    return simulate(graph, workload.devices, placement, run.schedule, count, links="direct")
+    graph = corrections.applied(replace(workload.graph, parts=parts))
+    return simulate(
+        graph,
+        workload.devices,
+        solution_of(plan).placement,
+        run.schedule,
+        count,
+        links="direct",
+        pass_time=corrections.pass_time,
+    )
 
 
-def _largest_load(workload: Workload, plan: AnySolution) -> float:
-    found = evaluate(workload.graph, workload.devices, solution_of(plan).placement)
+def _largest_load(workload: Workload, plan: AnySolution, corrections: Corrections) -> float:
+    found = evaluate(corrections.applied(workload.graph), workload.devices, solution_of(plan).placement)
     return max(entry.load for entry in found.loads)
 
 

@@ -11,7 +11,8 @@ import pytest
 
 import partitioner as pt
 from partitioner.integrations.torch.verification.comparing import RunComparison, compare_with_run
-from partitioner.integrations.torch.verification.corrections import Corrections, fit_corrections
+from partitioner.integrations.torch.verification.corrections import Corrections
+from partitioner.integrations.torch.verification.fitting import fit_corrections
 from partitioner.integrations.torch.verification.measured import MeasuredRun
 from partitioner.schedule import simulate
 
@@ -35,7 +36,10 @@ def as_if_measured(
 ) -> RunComparison:
     """The comparison of a graph with a run that takes what its corrected form says."""
     real = truth.applied(graph)
-    few, many = (simulate(real, DEVICES, placement, "inference", n, links="direct") for n in COUNTS)
+    few, many = (
+        simulate(real, DEVICES, placement, "inference", n, links="direct", pass_time=truth.pass_time)
+        for n in COUNTS
+    )
     run = MeasuredRun(
         "inference", COUNTS, (few.makespan, many.makespan), many, dict.fromkeys(many.devices, 0.0), foreign
     )
@@ -45,19 +49,17 @@ def as_if_measured(
 @pytest.mark.parametrize("seed", range(20))
 def test_what_made_the_measurements_is_found(seed: int) -> None:
     draw = np.random.default_rng(100 + seed)
-    truth = Corrections(draw.uniform(1, 1.5), draw.uniform(0, 0.5), draw.uniform(0.5, 2))
-    fitted = [
-        as_if_measured(chain(seed + 50 * i), cut(chain(seed + 50 * i), 3), truth)  # gpu1 is the slowest
-        for i in range(6)
-    ]
+    truth = Corrections(draw.uniform(1, 1.5), draw.uniform(0, 0.5), draw.uniform(0.5, 2), draw.uniform(0, 1))
+    fitted = [as_if_measured(chain(seed + 50 * i), cut(chain(seed + 50 * i), 2 + i), truth) for i in range(5)]
     found = fit_corrections(fitted)
-    for name in ("compute", "message", "transfer"):
+    for name in ("compute", "message", "transfer", "pass_time"):
         assert getattr(found, name) == pytest.approx(getattr(truth, name), rel=1e-6, abs=1e-6)
     other = chain(seed + 1000)
     for place in (2, 4, 6):
         measured = as_if_measured(other, cut(other, place), truth).run
-        again = compare_with_run(pt.Workload(found.applied(other), DEVICES), cut(other, place), measured)
+        again = compare_with_run(pt.Workload(other, DEVICES), cut(other, place), measured, found)
         assert abs(again["time per sample"].error) < 1e-6
+        assert abs(again["batch"].error) < 1e-6
 
 
 def test_no_term_is_negative() -> None:
