@@ -118,10 +118,9 @@ class Graph:
         for name in ("kinds", "ids", "names", "color_labels", "layer_labels"):
             object.__setattr__(self, name, tuple(require_items(f"graph: {name}", getattr(self, name))))
         require_type("graph: extras", self.extras, Extras)
-        if isinstance(self.parts, np.ndarray) and self.parts.size == 0:
-            object.__setattr__(self, "parts", np.zeros((len(MEMORY_PARTS), len(self.ids))))
-        if isinstance(self.cache, np.ndarray) and self.cache.size == 0:
-            object.__setattr__(self, "cache", np.zeros(len(self.ids)))
+        for name, shape in (("parts", (len(MEMORY_PARTS), len(self.ids))), ("cache", (len(self.ids),))):
+            if isinstance(given := getattr(self, name), np.ndarray) and given.size == 0:
+                object.__setattr__(self, name, np.zeros(shape))
         for name, dtype in COLUMNS.items():
             object.__setattr__(self, name, frozen(getattr(self, name), name, dtype))
         if not layout_flaws(self):
@@ -273,4 +272,6 @@ class Graph:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of all data of the graph that a solver reads, the same on every machine."""
-        return digest_of(self)
+        columns = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
+        arrays, ways = (*columns, self.edges, self.cost), self.alternatives.text if self.alternatives else ""
+        return digest_of((self.kinds, self.ids), arrays, self.parts, self.cache, ways)

@@ -69,7 +69,7 @@ class Choices(NamedTuple):
     link_cost: Floats
 
 
-class StageCuts(NamedTuple):
+class CrossingNets(NamedTuple):
     """The tensors between supernodes: for every supernode its nets, the pins and the cost of each net."""
 
     start: Ints
@@ -103,7 +103,7 @@ class ChoiceModel:
     memory: float
     shapes: Shapes
     choices: Choices
-    cuts: StageCuts
+    cuts: CrossingNets
 
 
 def model_of(problem: AlternativesProblem, name: str) -> ChoiceModel:
@@ -210,10 +210,10 @@ def turned_ways(problem: AlternativesProblem) -> NodeWays:
     )
 
 
-def _cuts(problem: AlternativesProblem, kind: int) -> StageCuts:
+def _cuts(problem: AlternativesProblem, kind: int) -> CrossingNets:
     nets, last = problem.nets, problem.n - 1
     owner = last - nets.of_node.owners()
     order = np.argsort(owner, kind="stable")
     start = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=problem.n))))
     cost = nets.cost * problem.transfer_factor[kind]
-    return StageCuts(start, nets.of_node.items[order], np.diff(nets.pins.start), cost)
+    return CrossingNets(start, nets.of_node.items[order], np.diff(nets.pins.start), cost)
