@@ -55,6 +55,7 @@ PLANNERS = (
         ("numba",),
         "several stages on a device: exact over pairs of cuts or vectors of loads, else with a bound",
         ("schedule", "virtual stages", "limits"),
+        needs=("virtual stages",),
         may_miss=True,
     ),
     MethodInfo(

@@ -34,6 +34,8 @@ class MethodInfo:
         :meth:`partitioner.workload.pipeline_settings.Regime.features`.
     features_for
         The objectives for which it takes account of these; empty for all of its objectives.
+    needs
+        Those of the features without which it has nothing to do.
     splits_of
         The splits for an objective, where they are not `splits`.
     may_miss
@@ -56,6 +58,7 @@ class MethodInfo:
     guarantee: str
     features: tuple[str, ...] = ()
     features_for: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     splits_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     may_miss: bool = False
     options: tuple[str, ...] = ()
@@ -66,7 +69,7 @@ class MethodInfo:
         for name in ("objectives", "splits", "backends"):
             if not _is_texts(getattr(self, name)) or not getattr(self, name):
                 self._refuse(name, "a tuple of texts that is not empty")
-        for name in ("features", "features_for", "options"):
+        for name in ("features", "features_for", "needs", "options"):
             if not _is_texts(getattr(self, name)):
                 self._refuse(name, "a tuple of texts")
         for splits in (self.splits, *self.splits_of.values()):

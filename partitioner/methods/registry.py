@@ -65,6 +65,9 @@ def choose(
         if not info.knows(feature, objective):
             able = ", ".join(other.name for other in METHODS.values() if feature in other.features)
             raise OptionError(f"{FEATURES[feature]} mean nothing to method {name}, only to {able}")
+    for feature in info.needs:
+        if feature not in features:
+            raise OptionError(f"method {name} is for {FEATURES[feature]} alone, and none is asked for")
     if backend != "auto" and backend not in (offered := backends_of(info)):
         broken = BACKENDS.why_broken(backend)
         if broken:

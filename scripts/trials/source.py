@@ -36,6 +36,7 @@ def graph_source(graph: pt.Graph) -> str:
         "cost": graph.cost.tolist(),
         "ids": list(graph.ids) if graph.ids != tuple(range(len(graph))) else None,
         "size": graph.size.tolist() if graph.size.any() else None,
+        "cache": graph.cache.tolist() if graph.cache.any() else None,
         "backward": graph.backward.tolist() if graph.backward.any() else None,
         "color": _classes(graph.color),
         "layer": _classes(graph.layer),
@@ -66,6 +67,8 @@ def without(graph: pt.Graph, node: int) -> pt.Graph:
         color=graph.color[keep],
         layer=graph.layer[keep],
         parts=graph.parts[:, keep],
+        cache=graph.cache[keep],
+        alternatives={name: ways for name, ways in graph.alternatives.items() if name != graph.ids[node]},
         edges=edges - (edges > node),
         cost=graph.cost[stays],
     )

@@ -87,9 +87,10 @@ def info(place: Any, features: tuple[str, ...] = ()) -> MethodInfo:
 
 @pytest.mark.parametrize(("name", "objective", "split"), ASKED)
 def test_each_method_is_given_what_it_takes(name: str, objective: str, split: str) -> None:
-    needed = {"throughput": {}, "gpipe": {}, "latency": {}, "batch": {"microbatches": 4}}
-    piped = {"schedule": "1f1b", "microbatches": 4} if name == "simulated" else {}
-    given = needed.get(objective, piped)
+    batch, schedules = {"microbatches": 4}, {"simulated": "1f1b", "virtual_stages": "zbv"}
+    piped = {"schedule": schedules[name]} | batch if name in schedules else {}
+    given = batch if objective in ("batch", "piper") else piped if name == "virtual_stages" else {}
+    given = piped if objective == "makespan" else given
     record = objective_of(objective, name, given)
     options = read_options(record, None, 0.0, 0, None, given)
     method = METHODS[name]

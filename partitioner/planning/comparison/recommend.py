@@ -139,7 +139,7 @@ def recommend(
     >>> from partitioner.workload.devices import DeviceKind
     >>> found = recommend(graph, Devices((DeviceKind("gpu", 2),)), 4)
     >>> [(one.schedule, one.copies, one.makespan) for one in found.choices]
-    [('inference', 2, 4.0), ('inference', 1, 5.0)]
+    [('inference', '2', 4.0), ('inference', '1', 5.0)]
     """
     if not is_count(microbatches):
         rule = f"must be an integer of at least 1 and at most {MANY:,}"

@@ -27,6 +27,7 @@ RECORDS = (
         name_among(PLANNED, f"None or {one_of(None, PLANNED)}", optional=True),
         "let a stage keep as many samples in memory as this schedule does",
         PIPELINES,
+        metavar="NAME",
         meaning="none, each stage keeps one sample",
     ),
     Option(

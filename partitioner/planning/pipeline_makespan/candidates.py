@@ -12,7 +12,6 @@ import numpy as np
 from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, solution_of
-from partitioner.methods.bounds.fill_drain.search import fill_drain
 from partitioner.methods.expand import expand
 from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
 from partitioner.planning.evaluate import evaluate
@@ -102,6 +101,8 @@ class Ranking:
 
         The bound is 0 if nothing is known of the schedule, or the ideals are too many.
         """
+        from partitioner.methods.bounds.fill_drain.search import fill_drain  # loads numba
+
         for apart in (True, False):
             problem = request.problem(apart)
             if self.best is None or self.expired or not isinstance(problem, PipelineProblem):

@@ -94,7 +94,7 @@ def outputs_of(graph: Any) -> tuple[dict[str, str], dict[str, str], tuple[str, .
     pairs = [
         (value, what)
         for value, what in zip(node.args[0], node.meta["desc"], strict=True)
-        if value is not None
+        if isinstance(value, torch.fx.Node)  # neither None nor a constant
     ]
     gradients = {
         value.name: what.grad_of.target
