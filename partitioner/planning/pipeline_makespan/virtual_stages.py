@@ -21,6 +21,7 @@ from partitioner.schedule import simulate
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
 MOST_RUNS = 2000  # simulations of moved borders
+SHAKES = 10  # times that borders are moved at random
 SHAKEN = 3  # borders that are moved at random to leave a local optimum
 WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replicas")
 Start = tuple[float, StageBorders]
@@ -81,16 +82,19 @@ class VirtualRanking(Ranking):
             self._keep(solution, runs)
 
     def _move_borders(self, runs: StageRuns, starts: list[Start]) -> None:
-        """Move borders as long as the makespan falls: of the best starts, then of the best shaken at random."""
+        """Move borders as long as the makespan falls: of the best starts, then after random moves."""
         runs.runs, best = 0, None
         rng = np.random.default_rng(self.options["seed"])
         for start in starts:
             found = self._descent(runs, start)
             best = found if best is None or found[0] < best[0] else best
-        while best is not None and runs.runs < MOST_RUNS and not self.expired:
+        for _ in range(SHAKES if best is not None else 0):
+            if best is None or runs.runs >= MOST_RUNS or self.expired:
+                return
             other = best[1].shaken(rng, SHAKEN)
             found = self._descent(runs, (runs.makespan(other), other))
-            best = found if found[0] < best[0] and runs.evaluated(runs.solution(found[1])).feasible else best
+            if found[0] < best[0] and runs.evaluated(runs.solution(found[1])).feasible:
+                best = found
 
     def _descent(self, runs: StageRuns, start: Start) -> Start:
         """Return the stages after moves of neighbouring borders, as long as one lowers the makespan."""
