@@ -15,7 +15,13 @@ from tests.random_workloads import uneven_workload
 @pytest.mark.parametrize(("first", "count"), [(50_000, 12), pytest.param(50_012, 88, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name",
-    [name for name, i in METHODS.items() if "chain" in i.splits and "throughput" in i.objectives],
+    [
+        name
+        for name, i in METHODS.items()
+        if "chain" in i.splits
+        and "throughput" in i.objectives
+        and name != "virtual_stages"  # needs a schedule
+    ],
 )
 def test_plans_are_feasible_and_bounds_true(name: str, first: int, count: int) -> None:
     """No method is below the oracle, no bound above it."""
