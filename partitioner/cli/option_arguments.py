@@ -47,7 +47,8 @@ def _reading(option: Option) -> dict[str, Any]:
     """Return the keywords for argparse that describe the values of an option."""
     rule = option.rule
     if rule.names and rule.registry is None:
-        return {"choices": rule.names}
+        long = {} if option.metavar == "N" else {"metavar": option.metavar}
+        return {"choices": rule.names} | long
     return {"type": _checked(option) if rule.kind is str else rule.kind, "metavar": option.metavar}
 
 

@@ -35,7 +35,7 @@ def samples_by_chunk(
     Examples
     --------
     >>> samples_by_chunk("interleaved_1f1b", 0, 2, 2, 8), samples_by_chunk("zbv", 1, 2, 2, 8)
-    (((3, 2), (4, 1)), ((3, 1),))
+    (((3, 2), (4, 1)), ((2, 2), (3, 1)))
     """
     row = VIRTUAL[schedule].row(rank, devices, chunks, _enough(devices, chunks, microbatches))
     return _largest(_held(row, chunks))
