@@ -11,8 +11,6 @@ from partitioner.cli.argument import Argument, Section, flag, value
 from partitioner.planning.option import Option
 from partitioner.planning.option_records.table import OPTIONS
 
-LONGEST = 50  # characters of names that argparse shows in one piece
-
 
 def option_section(title: str, *further: Argument) -> Section:
     """Return the options of a section that can be given as text, and further arguments."""
@@ -38,24 +36,19 @@ def argument_of(option: Option, default: str = "") -> Argument:
     name = option.name.replace("_", "-")
     ending = f" (default: {default or option.shown_default})"
     if option.rule.kind is not bool:
-        return value(f"--{name}", option.help + _named(option) + ending, **_reading(option))
+        return value(f"--{name}", option.help + ending, **_reading(option))
     if not option.default:
         return flag(f"--{name}", option.help + ending, dest=option.name)
     words = option.flag_help or f"do not {option.help}"
     return flag(option.flag or f"--no-{name}", words + ending, stands_for=False, dest=option.name)
 
 
-def _named(option: Option) -> str:
-    """Return the names among which one is chosen, for the help, if they are too long for argparse's own."""
-    names = ", ".join(option.rule.names or ())
-    return f": {names}" if option.rule.registry is None and len(names) > LONGEST else ""
-
-
 def _reading(option: Option) -> dict[str, Any]:
     """Return the keywords for argparse that describe the values of an option."""
     rule = option.rule
     if rule.names and rule.registry is None:
-        return {"choices": rule.names} | ({"metavar": option.metavar} if _named(option) else {})
+        long = {} if option.metavar == "N" else {"metavar": option.metavar}
+        return {"choices": rule.names} | long
     return {"type": _checked(option) if rule.kind is str else rule.kind, "metavar": option.metavar}
 
 

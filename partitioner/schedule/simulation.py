@@ -63,7 +63,8 @@ def simulate(
         A plan, or the name of a device for every node id.
     schedule
         A name from the registry: ``"single_stream"``, ``"inference"``, ``"gpipe"``, ``"1f1b"``,
-        ``"1f1b_async"``, ``"interleaved"``, ``"zb-h1"``; or a :class:`Table`. By default that of the plan,
+        ``"1f1b_async"``, ``"interleaved"``, ``"zb-h1"``, ``"zbv"``, ``"dualpipev"``, or a name that
+        :func:`partitioner.solve` takes; or a :class:`Table`. By default that of the plan,
         else ``"1f1b"``, or ``"inference"`` for a graph without backward nodes.
     microbatches
         The number of samples; by default that of the table or the plan.

@@ -12,6 +12,7 @@ from partitioner.problem.arrays import Floats, Ints
 
 Cost = tuple[float, float, float]
 LESS = 1 - 1e-12
+MOST_MOVES, MOST_SCARCE = 20_000, 400  # moves that are tried, and where memory is scarce
 SHAKEN = 3  # borders that are moved at random to leave a local optimum
 
 
@@ -48,11 +49,12 @@ def cost_of(model: VirtualModel, borders: Ints) -> Cost:
 
 def improved(model: VirtualModel, borders: Ints, settings: Settings) -> Ints:
     """Return the borders after moves of single borders, as long as one lowers the cost."""
-    cost, going = cost_of(model, borders), True
+    cost, going, left = cost_of(model, borders), True, MOST_SCARCE if model.scarce else MOST_MOVES
     while going:
         going = False
         for other in _moves(model, borders):
-            if settings.expired:
+            left -= 1
+            if settings.expired or left < 0:
                 return borders
             found = cost_of(model, other)
             if _lower(found, cost):

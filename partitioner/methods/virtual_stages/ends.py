@@ -32,15 +32,28 @@ class PairedStages(NamedTuple):
     workspace: Floats
 
 
-def end_of(model: VirtualModel, backwards: bool = False) -> PairedStages:
-    """Return the stages that follow one another from the front, or backwards from the end."""
+def end_of(model: VirtualModel, rank: int, place: int, backwards: bool) -> PairedStages:
+    """Return the stages that a device may take, each of which its memory holds alone.
+
+    Parameters
+    ----------
+    model
+        The devices and stages.
+    rank, place
+        The number of the device, and which of its two stages is meant.
+    backwards
+        Whether the devices take their stages from the end.
+    """
     costs = model.costs
     arrays = model.low, costs.busy, costs.once, costs.kept, costs.workspace
     if backwards:
         arrays = tuple(np.ascontiguousarray(np.swapaxes(each, -1, -2)) for each in arrays)  # type: ignore[assignment]
     low, busy, once, kept, workspace = arrays
-    count = np.isfinite(busy).sum(axis=1)
-    order = np.argsort(busy, axis=1, kind="stable")
+    may = np.isfinite(low).all(axis=0)
+    if model.scarce:
+        may &= once + kept * model.samples(rank)[:, place].max() + workspace <= model.limit
+    count = may.sum(axis=1)
+    order = np.argsort(np.where(may, busy, np.inf), axis=1, kind="stable")
     items = np.concatenate([row[:n] for row, n in zip(order, count.tolist(), strict=True)])
     start = np.concatenate(([0], np.cumsum(count)))
     return PairedStages(low, busy, start, items, once, kept, workspace)

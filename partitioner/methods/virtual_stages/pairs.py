@@ -25,6 +25,7 @@ class PairSearch:
     def __init__(self, model: VirtualModel, limit: float, settings: Settings) -> None:
         self.model, self.limit, self.settings = model, limit, settings
         self.steps = 0
+        self.ends: dict[int, tuple[PairedStages, PairedStages]] = {}
 
     @property
     def over(self) -> bool:
@@ -37,11 +38,11 @@ class PairSearch:
 
     def _rounds(self) -> StagesFound:
         model, costs, best = self.model, self.model.costs, StagesFound(None, self.limit, complete=True)
-        front, last = end_of(model), len(costs.cuts) - 1
+        last = len(costs.cuts) - 1
         processing = np.where(np.eye(last + 1, dtype=bool), 0.0, costs.busy)
         for middle in np.flatnonzero(np.isfinite(processing[0]) & np.isfinite(processing[:, last])).tolist():
             rest = processing[:, middle, None] + processing[None, :, last]
-            value, parents = self._walk(front, front, (0, middle), rest, model.devices)
+            value, parents = self._walk((0, middle), rest, model.devices)
             if self.over:
                 return StagesFound(best.borders, 0.0, complete=False)
             if value[middle, last] < self.limit:
@@ -52,8 +53,7 @@ class PairSearch:
 
     def _vee(self) -> StagesFound:
         model, last = self.model, len(self.model.costs.cuts) - 1
-        ends = end_of(model), end_of(model, backwards=True)
-        value, parents = self._walk(*ends, (0, last), model.costs.busy, model.devices - 1)
+        value, parents = self._walk((0, last), model.costs.busy, model.devices - 1)
         if self.over:
             return StagesFound(None, 0.0, complete=False)
         final = self._middles(value)
@@ -64,9 +64,7 @@ class PairSearch:
         borders = [*front, middle_of(model, *best), *back[::-1]]
         return StagesFound(np.array(borders), float(final[best]), complete=True)
 
-    def _walk(
-        self, front: PairedStages, back: PairedStages, start: Pair, rest: Floats, devices: int
-    ) -> tuple[Floats, list[Ints]]:
+    def _walk(self, start: Pair, rest: Floats, devices: int) -> tuple[Floats, list[Ints]]:
         """Return the values of pairs of cuts after a number of devices, and the pairs before each device."""
         model, parents = self.model, list[Ints]()
         value = np.full(rest.shape, np.inf)
@@ -78,12 +76,20 @@ class PairSearch:
             found, parent = np.full(rest.shape, np.inf), np.full(rest.shape, -1, dtype=np.int64)
             most = (model.devices - 1 - rank) * self.limit
             samples = model.samples(rank).astype(np.float64)
+            front, back = (tuple(each) for each in self._ends(rank))
             self.steps += next_device(
-                value, self.limit, most, rest, tuple(front), tuple(back), nets, samples, room, found, parent
+                value, self.limit, most, rest, front, back, nets, samples, room, found, parent
             )
             value = found
             parents.append(parent)
         return value, parents
+
+    def _ends(self, rank: int) -> tuple[PairedStages, PairedStages]:
+        """Return the stages that a device may take at either place."""
+        if rank not in self.ends:
+            vee = self.model.schedule.vee
+            self.ends[rank] = end_of(self.model, rank, 0, False), end_of(self.model, rank, 1, vee)
+        return self.ends[rank]
 
     def _middles(self, value: Floats) -> Floats:
         """Return the values if the last device of a V takes all between two cuts, shape (m, m)."""

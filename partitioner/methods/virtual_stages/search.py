@@ -11,7 +11,21 @@ from partitioner.methods.virtual_stages.pairs import PairSearch
 from partitioner.methods.virtual_stages.rounds import best_rounds, least_mean
 from partitioner.problem.arrays import Floats, Ints
 
-STEPS = (1.0005, 1.003, 1.01, 1.03, 1.1, 1.3, 2.0)  # limits tried in turn, times the bound
+STEPS = (
+    1.0005,
+    1.003,
+    1.01,
+    1.03,
+    1.06,
+    1.1,
+    1.15,
+    1.2,
+    1.3,
+    1.4,
+    1.5,
+    1.75,
+    2.0,
+)  # limits tried in turn, times the bound
 WIDTH = 4000
 WIDEST = 30_000
 SHAKES = 60

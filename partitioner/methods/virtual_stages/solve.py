@@ -9,18 +9,26 @@ from partitioner.methods.method import Outcome, Settings, meets, no_split, out_o
 from partitioner.methods.virtual_stages.cuts import cuts_of
 from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, schedule_of
 from partitioner.methods.virtual_stages.search import Best, search
-from partitioner.problem.variants import PipelineProblem
+from partitioner.problem.variants import ChainProblem, PipelineProblem
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 ONE_ORDER = "the graph has too many cuts: stages are between the cuts of one order"
 
 
-def solve_virtual_stages(problem: PipelineProblem, settings: Settings) -> Outcome:
+def solve_virtual_stages(problem: ChainProblem, settings: Settings) -> Outcome:
     """Find the best stages for every number of devices, of which all have equally many stages.
 
     V-shaped schedules are solved by a dynamic program over pairs of cuts, others by one over the loads of the
     devices; both are exact where no two stages of a device can share a tensor, and else give a bound. Small
     problems are then searched completely. Where a search is cut short, borders are moved by local search.
+
+    Raises
+    ------
+    OptionError
+        If the schedule has one stage on each device, or there are several kinds of device.
     """
+    if not isinstance(problem, PipelineProblem) or problem.pipeline.schedule not in VIRTUAL:
+        raise OptionError(f"method virtual_stages needs a schedule among {', '.join(VIRTUAL)}")
     kind = _kind(problem)
     if not problem.allowed[kind].all():
         return no_split(problem)

@@ -94,7 +94,7 @@ def runs_of(
     check_values(split=split)
     if methods is not None and not methods:
         raise OptionError(f"no method is named; choose from {', '.join(METHODS)}")
-    usual = [name for name in METHODS if composed or name != USERS_OWN]
+    usual = [name for name in METHODS if (composed or name != USERS_OWN) and not METHODS[name].needs]
     wanted = usual if methods is None else dict.fromkeys(methods)
     named = methods is not None
     runs = [(name, shape) for name in wanted for shape in _splits(METHODS[name], objective, split, named)]

@@ -9,7 +9,7 @@ from partitioner.planning.option_rules import LONGEST, SWITCH, TEXT, Rule, count
 MOST_ORDERS = 10**6
 MOST_WORKERS = 1024
 OVER_IDEALS = (
-    *("dp", "dpl", "pipeline", "simulated", "pipedream_path"),
+    *("dp", "dpl", "pipeline", "virtual_stages", "simulated", "pipedream_path"),
     *("ip", "max_load", "latency_ip", "latency_dp"),
 )
 STARTED = (

@@ -25,7 +25,7 @@ RECORDS = (
         "schedule",
         None,
         name_among(PLANNED, f"None or {one_of(None, PLANNED)}", optional=True),
-        "let a stage keep as many samples in memory as this schedule does",
+        f"let stages keep as many samples in memory as this schedule does: {', '.join(PLANNED)}",
         PIPELINES,
         metavar="NAME",
         meaning="none, each stage keeps one sample",

@@ -59,9 +59,8 @@ class StageRuns:
     def layers(self, numbered: bool) -> Floats:
         """Return the share of a layer that each supernode is, or of a layer with a number in its name."""
         modules = modules_of(self.graph)
-        counted = np.array(
-            [not numbered or any(map(str.isdigit, name)) for name in modules.names], dtype=float
-        )
+        counts = [not numbered or any(map(str.isdigit, name)) for name in modules.names]
+        counted = np.array(counts, dtype=np.float64)
         inside = modules.of >= 0
         share = counted / np.maximum(1, np.bincount(modules.of[inside], minlength=len(counted)))
         member = self.problem.member[inside]

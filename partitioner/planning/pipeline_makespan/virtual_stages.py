@@ -21,6 +21,7 @@ from partitioner.schedule import simulate
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
 MOST_RUNS = 2000  # simulations of moved borders
+SHAKES = 10  # times that borders are moved at random
 SHAKEN = 3  # borders that are moved at random to leave a local optimum
 WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replicas")
 Start = tuple[float, StageBorders]
@@ -39,14 +40,19 @@ class VirtualRanking(Ranking):
         assert regime.microbatches is not None
         runs = StageRuns(self.graph, self.devices, regime, request.problem())
         counts, starts = runs.counts()[:MOST_COUNTS], list[Start]()
+        other = {name: given[name] for name in given if name not in WITHOUT}
         self._even(runs, counts, starts)
+        for count in counts[:1]:
+            self._from_line(runs, count, runs.chunks, other, starts)
         with suppress(NoPlanFound):
             if not self.expired:
                 plan = find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(given))
                 self._offer(runs, StageBorders.of(runs.stage_of(plan.record)), starts)
                 bound = regime.microbatches * plan.bound
         for count in counts:
-            self._balanced(runs, count, {x: given[x] for x in given if x not in WITHOUT}, starts)
+            self._from_line(runs, count * runs.chunks, 1, other, starts)
+        for count in counts[1:]:
+            self._from_line(runs, count, runs.chunks, other, starts)
         self._move_borders(runs, sorted(starts, key=lambda start: start[0])[:MOST_STARTS])
         return bound
 
@@ -60,17 +66,18 @@ class VirtualRanking(Ranking):
                 if not self.expired:
                     self._offer(runs, StageBorders.even(weight, count * runs.chunks), starts)
 
-    def _balanced(self, runs: StageRuns, count: int, given: dict[str, Any], starts: list[Start]) -> None:
-        """Simulate the stages of a plan for as many devices as stages, and those of a plan cut again."""
-        for devices, pieces in ((count * runs.chunks, 1), (count, runs.chunks)):
-            if self.expired:
-                return
-            wide = replace(self.devices, kinds=(replace(runs.kind, count=devices, memory=None),))
-            with suppress(InfeasibleError, NoPlanFound):
-                plan = find_plan(self.graph, wide, THROUGHPUT, **self._timed(given))
-                found = StageBorders.of(runs.stage_of(plan.record)).cut_again(runs.work, pieces)
-                if found.stages == count * runs.chunks:
-                    self._offer(runs, found, starts)
+    def _from_line(
+        self, runs: StageRuns, devices: int, pieces: int, given: dict[str, Any], starts: list[Start]
+    ) -> None:
+        """Simulate the stages of a plan with one stage on each device, each cut again into pieces."""
+        if self.expired:
+            return
+        wide = replace(self.devices, kinds=(replace(runs.kind, count=devices, memory=None),))
+        with suppress(InfeasibleError, NoPlanFound):
+            plan = find_plan(self.graph, wide, THROUGHPUT, **self._timed(given))
+            found = StageBorders.of(runs.stage_of(plan.record)).cut_again(runs.work, pieces)
+            if found.stages == devices * pieces:
+                self._offer(runs, found, starts)
 
     def _offer(self, runs: StageRuns, borders: StageBorders, starts: list[Start]) -> None:
         """Simulate stages; if they obey the rules, keep them as a start, and as the best if they are."""
@@ -81,16 +88,19 @@ class VirtualRanking(Ranking):
             self._keep(solution, runs)
 
     def _move_borders(self, runs: StageRuns, starts: list[Start]) -> None:
-        """Move borders as long as the makespan falls: of the best starts, then of the best one shaken."""
+        """Move borders as long as the makespan falls: of the best starts, then after random moves."""
         runs.runs, best = 0, None
         rng = np.random.default_rng(self.options["seed"])
         for start in starts:
             found = self._descent(runs, start)
             best = found if best is None or found[0] < best[0] else best
-        while best is not None and runs.runs < MOST_RUNS and not self.expired:
+        for _ in range(SHAKES if best is not None else 0):
+            if best is None or runs.runs >= MOST_RUNS or self.expired:
+                return
             other = best[1].shaken(rng, SHAKEN)
             found = self._descent(runs, (runs.makespan(other), other))
-            best = found if found[0] < best[0] and runs.evaluated(runs.solution(found[1])).feasible else best
+            if found[0] < best[0] and runs.evaluated(runs.solution(found[1])).feasible:
+                best = found
 
     def _descent(self, runs: StageRuns, start: Start) -> Start:
         """Return the stages after moves of neighbouring borders, as long as one lowers the makespan."""
