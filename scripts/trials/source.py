@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import partitioner as pt
+from partitioner.workload.alternatives import Alternatives
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.graph import Extras
 
@@ -68,7 +69,9 @@ def without(graph: pt.Graph, node: int) -> pt.Graph:
         layer=graph.layer[keep],
         parts=graph.parts[:, keep],
         cache=graph.cache[keep],
-        alternatives={name: ways for name, ways in graph.alternatives.items() if name != graph.ids[node]},
+        alternatives=Alternatives(
+            {i: ways for i, ways in graph.alternatives.items() if i != graph.ids[node]}
+        ),
         edges=edges - (edges > node),
         cost=graph.cost[stays],
     )

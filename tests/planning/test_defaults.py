@@ -57,7 +57,7 @@ def test_every_method_has_a_split_for_each_of_its_objectives(name: str) -> None:
     for objective in map(OBJECTIVES.get, METHODS[name].objectives):
         assert objective is not None
         split, default = split_for(objective, None, name), split_for(objective, None)
-        assert choose(name, objective.name, split) is METHODS[name]
+        assert choose(name, objective.name, split, features=METHODS[name].needs) is METHODS[name]
         assert split == default or default not in METHODS[name].splits
 
 

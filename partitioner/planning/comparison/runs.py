@@ -81,11 +81,12 @@ class Compared:
 
 
 def runs_of(
-    objective: Objective, split: str | None, methods: Sequence[str] | None, composed: bool = False
+    objective: Objective, split: str | None, methods: Sequence[str] | None, features: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
     """Return the methods to run, each with a split; named methods are included even if they cannot run.
 
-    The placer made of the user's own parts is run if it is named or if there are such parts.
+    The placer made of the user's own parts is run if it is named or if `features`, what is asked for, has
+    ``"placer"``; a method that needs a feature, if it is named or the feature is asked for.
     """
     if methods is not None:
         methods = require_items("methods", methods)
@@ -94,7 +95,10 @@ def runs_of(
     check_values(split=split)
     if methods is not None and not methods:
         raise OptionError(f"no method is named; choose from {', '.join(METHODS)}")
-    usual = [name for name in METHODS if (composed or name != USERS_OWN) and not METHODS[name].needs]
+    needs = {
+        name: set(info.needs) | ({"placer"} if name == USERS_OWN else set()) for name, info in METHODS.items()
+    }
+    usual = [name for name in METHODS if needs[name] <= set(features)]
     wanted = usual if methods is None else dict.fromkeys(methods)
     named = methods is not None
     runs = [(name, shape) for name in wanted for shape in _splits(METHODS[name], objective, split, named)]

@@ -92,7 +92,11 @@ def test_all_that_suits_is_run_by_the_registry(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(partitioner.planning.comparison.runs, "solve", lambda *_, **__: plan(1.0, 1.0))
     for objective in ("throughput", "gpipe", "latency", "makespan"):
         found = {(one.method, one.split) for one in compare_methods(diamond(), gpus(), objective).compared}
-        able = {name: info for name, info in METHODS.items() if "alternatives" not in info.features}
+        able = {
+            name: info
+            for name, info in METHODS.items()
+            if not {"alternatives", *info.needs} & {*info.features}
+        }
         suited = {name for name, info in able.items() if objective in info.objectives} - {USERS_OWN}
         if objective == "makespan":
             suited = {name for name in suited if "free" in METHODS[name].splits}
