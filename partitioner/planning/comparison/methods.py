@@ -184,11 +184,11 @@ def compare_methods(
     require_callable(on_progress=on_progress)
     check_values(backend=backend)
     interruption = Interruption(stop)
-    options = read_options(wanted, time_limit, gap, seed, workers, method_options)
+    regime = read_options(wanted, time_limit, gap, seed, workers, method_options).regime
     check_transfer_factors(wanted, devices)
     if wanted is OPERATORS:
         with_pass_order(graph)  # refuses, once, what every method would refuse
-    features = [*options.regime.features(devices), *(["placer"] if "placer" in method_options else [])]
+    features = [*regime.features(devices), *(["placer"] if "placer" in method_options else [])]
     runs = runs_of(wanted, split, methods, features)
     kept = comparable(graph, [name for name, _ in runs], methods is not None)
     runs = [run for run, keep in zip(runs, kept, strict=True) if keep]
