@@ -66,6 +66,7 @@ PLANNERS = (
         ("numba",),
         "optimal with alternatives of nodes, replicas and schedules if the ideals fit in memory; one kind",
         ("replicas", "schedule", "alternatives"),
+        may_miss=True,
     ),
     MethodInfo(
         "piper",

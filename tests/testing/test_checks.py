@@ -36,7 +36,8 @@ from partitioner.testing.workloads import large_workload
 
 QUICK = 3  # cases
 FOR_QUICK = ("dp", "ip", "local_search", "single_device")  # others are checked with the slow tests
-PAIRS = [(name, objective) for name, info in METHODS.items() for objective in info.objectives]
+ALONE = {name: info for name, info in METHODS.items() if not info.needs}  # of what the cases ask for
+PAIRS = [(name, objective) for name, info in ALONE.items() for objective in info.objectives]
 STEP = 0.01
 
 
@@ -48,7 +49,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [name if name in FOR_QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
+    [name if name in FOR_QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ALONE],
 )
 def test_every_method_passes_a_few_cases(name: str) -> None:
     try:

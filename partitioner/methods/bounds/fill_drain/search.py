@@ -75,6 +75,8 @@ class FillDrain:
             The stages of a pipeline, first to last, whose makespan may be below the value.
         """
         high = self.value
+        if high - self.bound <= NARROW * high:
+            return
         least = self._least_outside(high)
         while least is not None and (high := min(high, self.value)) - self.bound > NARROW * self.value:
             middle = (self.bound + high) / 2
