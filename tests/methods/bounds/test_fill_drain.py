@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import DeviceKind, Devices, Graph, PartitionerError
+from partitioner import DeviceKind, Devices, Graph, PartitionerError, solve
 from partitioner.methods.bounds.fill_drain.search import fill_drain
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
@@ -161,3 +161,9 @@ def test_no_bound_is_above_the_best_pipeline(first: int, count: int) -> None:
             assert bound <= best * (1 + 1e-9), f"seed {seed}: {bound} > {best}"
         known += len(bounds)
     assert known >= count
+
+
+def test_a_makespan_of_zero_has_a_bound_of_zero() -> None:
+    graph = Graph.from_arrays({"accelerator": [0.0, 0.0, 0.0]}, [(0, 1), (1, 2)])
+    plan = solve(graph, Devices.accelerated(2, cpus=0), "makespan", schedule="inference", microbatches=4)
+    assert (plan.value, plan.bound, plan.status) == (0.0, 0.0, "optimal")
