@@ -104,12 +104,10 @@ def simulate_plan(options: argparse.Namespace) -> None:
 
 
 def simulation_arguments(options: argparse.Namespace, record: PlanRecord) -> dict[str, Any]:
-    """Return the schedule and the number of samples: those of the options, else those of the plan."""
+    """Return the plan, and the number of samples: that of the options, else that of the plan."""
     return {
-        "plan": record.placement,
+        "plan": record,
         "microbatches": record.microbatches if options.microbatches is None else options.microbatches,
-        "replicas": record.replicas or None,
-        "order": record.order,
         "links": options.links,
     }
 
@@ -130,8 +128,7 @@ def _simulated(options: argparse.Namespace, workload: Workload, record: PlanReco
 
 def _ranks(workload: Workload, record: PlanRecord) -> list[str]:
     """Return the devices in the order of their first stages, as :func:`torch_ranks` writes them."""
-    graph, devices, replicas = workload.graph, workload.devices, record.replicas or None
-    passes = read_passes(graph, devices, record.placement, replicas=replicas, order=record.order)
+    passes = read_passes(workload.graph, workload.devices, record)
     return [passes.names[device] for device in dict.fromkeys(passes.stage_devices())]
 
 

@@ -124,3 +124,15 @@ def test_bad_input_exits_with_2(
     monkeypatch.chdir(training.parent)
     code, _, err = run(capsys, training, plan, *options)
     assert code == 2 and err.startswith("partitioner: ") and text in err
+
+
+def test_a_plan_with_several_stages_on_a_device_is_simulated(
+    capsys: Captured, training: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "virtual.json"
+    options = ["--schedule", "zbv", "--microbatches", "8", "--output", str(target)]
+    assert main(["solve", str(training), *options]) == 0
+    capsys.readouterr()
+    code, out, _ = run(capsys, training, target)
+    assert code == 0 and out.startswith("zbv, 8 microbatches")
+    assert load_plan(target).stage_of is not None
