@@ -61,6 +61,9 @@ class Solution:
         found = self.replicas
         if not isinstance(found, Mapping) or not all(map(_is_sequence, found.values())):
             raise WorkloadError([Flaw("replicas", "", shown(found), REPLICAS_RULE)])
+        if not isinstance(self.alternatives, Mapping):
+            rule = "must be a mapping from node id to the name of an alternative"
+            raise WorkloadError([Flaw("alternatives", "", shown(self.alternatives), rule)])
 
 
 def _is_sequence(value: object) -> bool:

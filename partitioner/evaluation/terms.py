@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from partitioner.base.errors import OptionError, shown
 from partitioner.evaluation.solution import Solution
 from partitioner.workload.constraints import Constraints, require_constraints
+from partitioner.workload.device_validation import LARGEST, is_amount
 from partitioner.workload.devices import Devices
 from partitioner.workload.in_flight import check_schedule
 from partitioner.workload.transfers import Transfers
@@ -66,9 +66,9 @@ def check_longest(value: object) -> None:
     OptionError
         Naming the value.
     """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (number and 0 < value < math.inf):  # type: ignore[operator]
-        raise OptionError(f"max_time_per_sample = {shown(value)}: must be a positive number, or None")
+    if value is not None and not (is_amount(value) and value):
+        rule = f"must be a positive number of at most {LARGEST:g}, or None"
+        raise OptionError(f"max_time_per_sample = {shown(value)}: {rule}")
 
 
 DEFAULTS = {field.name: field.default for field in fields(Terms)}

@@ -24,6 +24,7 @@ from partitioner.schedule.reading import read_passes, refuse
 from partitioner.schedule.running import run_table
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Memory, Timeline
+from partitioner.workload.device_validation import LARGEST, is_amount
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Floats, Graph
 from partitioner.workload.networkx_graph import from_networkx
@@ -182,9 +183,8 @@ def _check_options(links: object, input_share: object, pass_time: object) -> Non
     number = isinstance(input_share, int | float) and not isinstance(input_share, bool)
     if not number or not 0 <= input_share <= 1:  # type: ignore[operator]
         raise OptionError(f"input_share = {shown(input_share)}: must be a number from 0 to 1")
-    number = isinstance(pass_time, int | float) and not isinstance(pass_time, bool)
-    if not number or not 0 <= pass_time < np.inf:  # type: ignore[operator]
-        raise OptionError(f"pass_time = {shown(pass_time)}: must be a number of at least 0")
+    if not is_amount(pass_time):
+        raise OptionError(f"pass_time = {shown(pass_time)}: must be a number from 0 to {LARGEST:g}")
 
 
 def _share_note(kind: Kind, input_share: float) -> tuple[str, ...]:

@@ -141,8 +141,9 @@ class Devices:
             if not is_one_of(getattr(self, name), known):
                 rule = f"must be {one_of(getattr(self, name), known)}"
                 flaws.append(Flaw("devices", name, shown(getattr(self, name)), rule))
-        present = {kind.name: kind.count for kind in self.kinds if isinstance(kind.count, int) and kind.count}
-        flaws = flaws or level_flaws(present, self.levels) + group_flaws(present, self.groups, self.links)
+        if not flaws:
+            present = {kind.name: kind.count for kind in self.kinds if kind.count}
+            flaws = level_flaws(present, self.levels) + group_flaws(present, self.groups, self.links)
         if self.levels and self.groups:
             flaws.append(Flaw("devices", "groups", "", "must not be given in addition to levels"))
         if flaws:
