@@ -13,6 +13,7 @@ import pytest
 import partitioner
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import OBJECTIVES
+from partitioner.workload.in_flight import SCHEDULES
 from tests.house import trees_below
 
 PACKAGE = Path(partitioner.__file__).parent
@@ -34,8 +35,8 @@ def exists(span: str) -> bool:
 
 @cache
 def defined() -> frozenset[str]:
-    """Return the names that the package defines, those of members as ``Class.member``, and of methods."""
-    names = {*METHODS, *OBJECTIVES}
+    """Return the names that the package defines, those of members as ``Class.member``, of methods and schedules."""
+    names = {*METHODS, *OBJECTIVES, *SCHEDULES}
     for tree in trees_below(PACKAGE).values():
         names.update(_names(tree))
     return frozenset(names)
@@ -60,7 +61,7 @@ def _names_of_members(node: ast.ClassDef) -> Iterator[str]:
 
 def unknown(span: str) -> list[str]:
     """Return the names in a code span that the package does not define."""
-    return [name for name in re.findall(r"[A-Za-z_][\w.]*", span) if name not in defined()]
+    return [name for name in re.findall(r"(?=\d*[A-Za-z_])\w[\w.]*", span) if name not in defined()]
 
 
 @pytest.mark.parametrize("span", [span for span in SPANS if is_file(span)])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from partitioner.base.errors import OptionError
 from partitioner.base.sizes import byte_count
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -59,29 +61,38 @@ def size(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def names(text: str) -> list[str]:
+    """Return the names in a text that commas separate, as argparse's `type`."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def dimensions(text: str) -> dict[str, int]:
     """Return sizes by name from a text such as ``batch=8,sequence=128``, as argparse's `type`."""
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        name, _, number = part.rpartition("=")
-        if not name.strip() or not number.strip().isdecimal():
-            raise argparse.ArgumentTypeError(f"{part!r}: must be a name and a size, such as batch=8")
-        found[name.strip()] = int(number)
-    return found
+    return _by_name(text, _decimal, "a size, such as batch=8")
 
 
 def weights(text: str) -> dict[str, float]:
     """Return weights by name from a text such as ``prefill=1,decode=256``, as argparse's `type`."""
-    found: dict[str, float] = {}
+    return _by_name(text, float, "a number, such as decode=256")
+
+
+def _by_name(text: str, read: Callable[[str], T], rule: str) -> dict[str, T]:
+    found: dict[str, T] = {}
     for part in text.split(","):
         name, _, number = part.rpartition("=")
         try:
-            found[name.strip()] = float(number)
+            found[name.strip()] = read(number.strip())
         except ValueError:
             name = ""
         if not name.strip():
-            raise argparse.ArgumentTypeError(f"{part!r}: must be a name and a number, such as decode=256")
+            raise argparse.ArgumentTypeError(f"{part!r}: must be a name and {rule}")
     return found
+
+
+def _decimal(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(text)
+    return int(text)
 
 
 def pool(text: str) -> dict[str, tuple[int, float | None]]:

@@ -32,7 +32,7 @@ def compare_all(options: argparse.Namespace) -> None:
         comparison = compare_methods(
             workload.graph,
             workload.devices,
-            methods=None if options.methods is None else _names(options.methods),
+            methods=options.methods,
             on_progress=line.show,
             **solve_options(options, workload),
         )
@@ -41,10 +41,6 @@ def compare_all(options: argparse.Namespace) -> None:
         raise _nothing(comparison)
     if options.output is not None:
         save_plan(comparison.best.plan, workload, options.output)
-
-
-def _names(words: str) -> list[str]:
-    return [word.strip() for word in words.split(",") if word.strip()]
 
 
 def _nothing(comparison: MethodComparison) -> Exception:

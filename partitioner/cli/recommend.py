@@ -6,7 +6,7 @@ import argparse
 
 from partitioner.base.errors import NoPlanFound
 from partitioner.base.files import check_writable
-from partitioner.cli.argument import Section, value
+from partitioner.cli.argument import Section, names, value
 from partitioner.cli.inputs import read_constraints, read_workload
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT, OF_WORKLOAD, PROFILE, WORKLOAD, constraints, devices
@@ -28,6 +28,7 @@ RECOMMEND = (
             value(
                 "--schedules",
                 "try these schedules, separated by commas (default: all that suit the graph)",
+                type=names,
                 metavar="A,B,C",
             ),
             value(
@@ -77,7 +78,7 @@ def recommend_pipelines(options: argparse.Namespace) -> None:
             workload.graph,
             workload.devices,
             options.microbatches,
-            schedules=None if options.schedules is None else _names(options.schedules),
+            schedules=options.schedules,
             constraints=read_constraints(options, workload.graph),
             time_limit=options.time_limit,
             seed=options.seed,
@@ -88,7 +89,3 @@ def recommend_pipelines(options: argparse.Namespace) -> None:
         raise NoPlanFound("no pipeline fits")
     if options.output is not None:
         save_plan(found.best.plan, workload, options.output)
-
-
-def _names(words: str) -> list[str]:
-    return [word.strip() for word in words.split(",") if word.strip()]

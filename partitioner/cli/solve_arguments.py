@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from partitioner.cli.argument import Section, value
+from partitioner.cli.argument import Section, names, value
 from partitioner.cli.inputs import read_constraints, read_transfers
 from partitioner.cli.option_arguments import argument_of, option_section
 from partitioner.cli.shared_arguments import (
@@ -37,6 +37,7 @@ CHANGED = {
     "--method": value(
         "--methods",
         "run these methods, separated by commas; 'partitioner methods' lists them (default: all that suit)",
+        type=names,
         metavar="A,B,C",
     ),
     "--split": argument_of(
