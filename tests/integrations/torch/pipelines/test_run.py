@@ -125,7 +125,7 @@ def test_stages_that_run_forward_passes_again(name: str, schedule: str, homes: S
 
 
 def test_torch_does_not_recompute_in_halves() -> None:
-    with pytest.raises(OptionError, match="with recompute = True, torch cannot run"):
+    with pytest.raises(PartitionerError, match="with recompute = True, torch cannot run"):
         check_training("cnn", (0.4,), (0, 1), "zb-h1", recompute=True)
 
 
