@@ -10,13 +10,11 @@ import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.chosen import refuse_alternatives
-from partitioner.evaluation.frame import read_solution
+from partitioner.evaluation.frame import read_numbered, read_solution
 from partitioner.evaluation.order import order_violations
-from partitioner.evaluation.placed import Placed, read_placement
-from partitioner.evaluation.replicas import read_replicas
+from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.shape import placement_shape
 from partitioner.evaluation.solution import AnySolution, Solution, solution_of
-from partitioner.evaluation.stage_numbers import read_stages
 from partitioner.schedule.passes import Passes
 from partitioner.schedule.pieces import backward_against_order, pieces_of, pieces_of_stages
 from partitioner.schedule.work import passes_of
@@ -55,16 +53,10 @@ def read_passes(
 
 def _of_stages(graph: Graph, devices: Devices, solution: Solution, links: str) -> Passes:
     """Return the passes of a solution that says the stage of every node."""
-    if solution.replicas:
-        rule = "must not be given for devices with several stages"
-        raise WorkloadError([Flaw("replicas", "", shown(dict(solution.replicas)), rule)])
-    placed = read_placement(graph, devices, solution.placement)
-    stages = read_stages(placed, solution)
+    placed, copies, stages = read_numbered(graph, devices, solution)
     against = (*stages.against_order(), *backward_against_order(graph, stages.of, stages.staged.names))
     refuse([Flaw("stage_of", "", "", words) for words in against] + _without_times(placed))
-    return passes_of(
-        placed, read_replicas(placed, {}), pieces_of_stages(placed, stages.order, stages.of), links
-    )
+    return passes_of(placed, copies, pieces_of_stages(placed, stages.order, stages.of), links)
 
 
 def _without_times(placed: Placed) -> list[Flaw]:
