@@ -120,7 +120,5 @@ def test_what_knows_no_alternatives_refuses_them() -> None:
     for objective in ("gpipe", "latency", "makespan"):
         with pytest.raises(OptionError, match="alternatives: must not be given for objective"):
             evaluate(graph(), GPUS, solution, objective)
-    with pytest.raises(WorkloadError, match="a simulation uses the own figures of nodes only"):
-        simulate(graph(), GPUS, solution, "1f1b", 4)
     with pytest.raises(WorkloadError, match="an export uses the own figures"):
         stages_of(Workload(graph(), GPUS), solution, Target("line", line=True))

@@ -22,7 +22,7 @@ def recommendation_table(
     choices: Sequence[RecommendedPipeline],
     trade: Sequence[RecommendedPipeline],
     microbatches: int,
-    seconds: float,
+    took: str,
     time_unit: str,
     width: int | None = None,
 ) -> str:
@@ -40,27 +40,28 @@ def recommendation_table(
     against = _reasons([one for one in choices if one.against])
     known = [MARK] if usable else []
     known += [NO_BOUND] if any(one.plan and one.plan.bound <= 0 for one in usable) else []
-    head = Text(_head(usable, choices, microbatches, seconds, time_unit))
-    return render([head, *([table] if usable else []), *map(Text, [*known, *against])], width)
+    notes = dict.fromkeys(note for one in usable if one.timeline for note in one.timeline.notes)
+    lines = [*known, *against, *(f"note: {note}" for note in notes)]
+    head = Text(_head(usable, choices, microbatches, took, time_unit))
+    return render([head, *([table] if usable else []), *map(Text, lines)], width)
 
 
 def _head(
     usable: Sequence[RecommendedPipeline],
     choices: Sequence[RecommendedPipeline],
     microbatches: int,
-    seconds: float,
+    took: str,
     time_unit: str,
 ) -> str:
-    tried = f"{len(usable)} of {len(choices)} kinds of pipeline fit, {seconds:.3g} s"
+    tried = f"{len(usable)} of {len(choices)} kinds of pipeline fit, {took}"
     if not usable or usable[0].timeline is None:
         return f"{microbatches} microbatches: no pipeline can be used; {tried}"
     best = usable[0]
     per_sample = best.timeline.time_per_sample if best.timeline else 0.0
     copies = "" if best.copies == "1" else f" with {best.copies} copies of stages"
-    return (
-        f"{microbatches} microbatches: {best.schedule}{copies} is the fastest, {best.makespan:.6g} per batch"
-        f"{samples_per_second(per_sample, time_unit)}; {tried}"
-    )
+    batch = f"{best.makespan:.6g}{time_unit and f' {time_unit}'} per batch"
+    rate = samples_per_second(per_sample, time_unit)
+    return f"{microbatches} microbatches: {best.schedule}{copies} is the fastest, {batch}{rate}; {tried}"
 
 
 def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
@@ -85,10 +86,12 @@ def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
 
 
 def _reasons(unusable: Sequence[RecommendedPipeline]) -> list[str]:
-    """Return a line for each reason, with the pipelines that it is about."""
-    about: dict[str, list[str]] = {}
+    """Return a line for each reason, with the pipelines that it is about and the numbers of their copies."""
+    about: dict[str, dict[str, list[str]]] = {}
     for one in unusable:
-        about.setdefault(one.against, []).append(
-            f"{one.schedule}{'' if one.copies == '1' else f' x{one.spread}'}"
-        )
-    return [f"not used: {', '.join(sorted(names))}: {why}" for why, names in about.items()]
+        title = f"{one.schedule}{' with alternatives' if one.recipe.ways else ''}"
+        about.setdefault(one.against, {}).setdefault(title, []).append(f"x{one.spread}")
+    return [
+        f"not used, {why}: {', '.join(' '.join((title, *copies)) for title, copies in sorted(names.items()))}"
+        for why, names in about.items()
+    ]

@@ -61,7 +61,8 @@ def test_what_does_not_fit_is_named_with_the_reason() -> None:
     found = recommend(line(), gpus(memory=22.0), 8, schedules=["gpipe", "1f1b"], time_limit=4)
     against = [one for one in found.choices if one.against]
     assert {one.schedule for one in against} >= {"gpipe"}
-    assert "not used: " in found.summary(80) and "no stages fit" in found.summary(160)
+    reason = "not used, no stages fit the memory and the constraints: gpipe x"
+    assert reason in found.summary(80) and reason in found.summary(160)
     nothing = recommend(line(), gpus(memory=3.0), 8, schedules=["gpipe"], time_limit=2)
     assert nothing.best is None and "no pipeline can be used" in nothing.summary()
 
