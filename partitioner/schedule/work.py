@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from partitioner.evaluation.costs import tensors
@@ -52,7 +50,7 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         before=before,
         paired=paired,
         lag=1 if placed.devices.communication == "sequential" else 3,
-        notes=(*notes_on_replicas(placed, copies), *_notes_on_degrees(copies, device, placed.names)),
+        notes=(*notes_on_replicas(placed, copies), *_notes_on_degrees(copies)),
     )
 
 
@@ -147,14 +145,11 @@ def _copies(copies: Replicas, device: Ints) -> dict[int, tuple[int, ...]]:
     return found
 
 
-def _notes_on_degrees(copies: Replicas, device: Ints, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a note for each stage whose copies run on several devices together."""
-    degree = copies.devices // copies.count
-    return tuple(
-        f"{degree[lead]} devices run each copy of the stage of {names[lead]} together: the first one is shown"
-        for lead in np.unique(device).tolist()
-        if degree[lead] > 1
-    )
+def _notes_on_degrees(copies: Replicas) -> tuple[str, ...]:
+    """Return a note if devices run copies of stages together."""
+    if (copies.devices == copies.count).all():
+        return ()
+    return ("of devices that run a copy of a stage together, only the first one is shown",)
 
 
 def _largest(graph: Graph, pieces: Pieces) -> Floats:

@@ -20,7 +20,6 @@ from partitioner import (
 )
 from partitioner.exports.stages import stages_of
 from partitioner.exports.target import Target
-from partitioner.schedule import simulate
 from partitioner.workload.workload import Workload
 
 GPUS = Devices((DeviceKind("gpu", 8, memory=100.0, bandwidth=2.0),))

@@ -31,6 +31,7 @@ from partitioner.workload.networkx_graph import from_networkx
 from partitioner.workload.workload import Workload
 
 TIME_LIMIT = 25.0  # seconds, by default
+NOTICED = 0.01  # the share of memory by which a slower pipeline must need less to be worth a look
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +70,10 @@ class Recommendation:
 
     @property
     def trade(self) -> tuple[RecommendedPipeline, ...]:
-        """The pipelines that can be used for which no other one is as fast and needs less memory."""
+        """The pipelines that can be used and need less memory than every faster one, by 1 % at least."""
         found: list[RecommendedPipeline] = []
         for one in self.choices:
-            if not one.against and (not found or one.full < found[-1].full):
+            if not one.against and (not found or one.full < found[-1].full * (1 - NOTICED)):
                 found.append(one)
         return tuple(found)
 

@@ -14,8 +14,9 @@ from partitioner.results.timeline_table import memory_share
 
 FIGURES = ("copies", "stages", "devices", "makespan", "gap", "bubble", "memory", "full")
 WIDE_FIGURES = (*FIGURES[:4], "per sample", *FIGURES[4:])
-MARK = "* no other pipeline that fits is as fast and needs less memory"
-NO_BOUND = "gap -: no lower bound is known for this schedule"
+MARK = "* needs at least 1 % less memory than every faster one"
+GAP = "gap: distance to a lower bound for pipelines of the line, above 10 % as a multiple of it"
+WAYS = "other ways: how many nodes run by which alternative; the rest runs by its own figures"
 
 
 def recommendation_table(
@@ -28,18 +29,19 @@ def recommendation_table(
 ) -> str:
     """Return a line for each pipeline in the order given, then why the others cannot be used."""
     wide = columns(width) >= WIDE
-    table = figure_table(
-        wide, ("schedule",), (*FIGURES[:4], *(("per sample",) if wide else ()), *FIGURES[4:])
-    )
+    table = figure_table(wide, ("schedule",), WIDE_FIGURES if wide else FIGURES)
     if wide:
         table.add_column("device", no_wrap=True)
         table.add_column("busy of the makespan", no_wrap=True)
     usable = [one for one in choices if not one.against]
+    ways = any(one.ways for one in usable)
+    if ways:
+        table.add_column("other ways", overflow="fold")
     for one in usable:
-        table.add_row(*map(Text, _row(one, one in trade, wide)))
+        chosen = ", ".join(f"{count} {name}" for name, count in one.ways.items())
+        table.add_row(*map(Text, (*_row(one, one in trade, wide), *([chosen] * ways))))
     against = _reasons([one for one in choices if one.against])
-    known = [MARK] if usable else []
-    known += [NO_BOUND] if any(one.plan and one.plan.bound <= 0 for one in usable) else []
+    known = [MARK, GAP] * bool(usable) + [WAYS] * ways
     notes = dict.fromkeys(note for one in usable if one.timeline for note in one.timeline.notes)
     lines = [*known, *against, *(f"note: {note}" for note in notes)]
     head = Text(_head(usable, choices, microbatches, took, time_unit))
@@ -74,7 +76,7 @@ def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
         f"{one.schedule}{' *' if marked else ''}",
         one.copies,
         str(len(plan.stages)),
-        str(len(timeline.devices)),
+        str(one.devices),
         figure(timeline.makespan),
         *([figure(timeline.time_per_sample)] if wide else []),
         gap_cell(timeline.makespan, plan.bound),

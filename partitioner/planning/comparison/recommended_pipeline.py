@@ -67,11 +67,17 @@ class RecommendedPipeline:
 
     @property
     def copies(self) -> str:
-        """How many devices hold each stage: a number, or a range such as ``"1-4"``."""
-        if self.plan is None:
+        """How many copies of each stage there are: a number, or a range such as ``"1-4"``."""
+        if self.plan is None or self.timeline is None:
             return str(self.spread)
-        counts = {1 + len(self.plan.replicas.get(name, ())) for name in self.plan.stages}
+        shown = set(self.timeline.devices)  # of devices that run a copy together only the first one
+        counts = {len(shown & {name, *self.plan.replicas.get(name, ())}) for name in self.plan.stages}
         return "-".join(map(str, sorted({min(counts), max(counts)})))
+
+    @property
+    def devices(self) -> int:
+        """How many devices are in use."""
+        return 0 if self.plan is None else sum(load.nodes > 0 for load in self.plan.devices)
 
     def better(self, other: RecommendedPipeline) -> RecommendedPipeline:
         """Return the better one of this and another pipeline of its kind, with the larger bound of both."""
@@ -96,7 +102,7 @@ class RecommendedPipeline:
         return record | {
             **({"alternatives": self.ways} if self.ways else {}),
             "stages": len(self.plan.stages),
-            "devices": len(self.timeline.devices),
+            "devices": self.devices,
             "makespan": self.makespan,
             "bound": self.plan.bound,
             "time_per_sample": self.timeline.time_per_sample,

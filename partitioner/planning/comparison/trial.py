@@ -17,6 +17,7 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
 
 INFEASIBLE = "no stages fit the memory and the constraints"
+TIME_OVER = "(time_limit)"  # what the message of such an error says
 LATE = "no plan was found in the time"
 
 
@@ -62,8 +63,8 @@ class Trial(NamedTuple):
             return solve(graph, share, (THROUGHPUT if recipe.ways else SIMULATED).name, **given)
         except InfeasibleError:
             return INFEASIBLE
-        except NoPlanFound:
-            return LATE
+        except NoPlanFound as error:
+            return LATE if TIME_OVER in str(error) else str(error)
         except OptionError as error:
             return str(error)
 

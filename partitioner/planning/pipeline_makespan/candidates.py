@@ -71,9 +71,11 @@ class Ranking:
     def expired(self) -> bool:
         """Whether the search should end: the time is over or a stop is requested, and there is a plan.
 
-        Without a plan it ends :data:`PATIENCE` seconds later.
+        Without a plan it ends after twice the time, or :data:`PATIENCE` seconds later if that is earlier.
         """
-        return self.settings.expired and (self.best is not None or self.settings.clock.over > PATIENCE)
+        clock = self.settings.clock
+        late = clock.over > min(clock.limit, PATIENCE)
+        return self.settings.expired and (self.best is not None or late)
 
     def first(self, request: Request, problem: Problem) -> float:
         """Simulate the first plan for throughput; return a lower bound as :meth:`candidates` does."""
