@@ -92,8 +92,8 @@ def _reasons(unusable: Sequence[RecommendedPipeline]) -> list[str]:
     about: dict[str, dict[str, list[str]]] = {}
     for one in unusable:
         title = f"{one.schedule}{' with alternatives' if one.recipe.ways else ''}"
-        about.setdefault(one.against, {}).setdefault(title, []).append(f"x{one.spread}")
+        about.setdefault(one.against, {}).setdefault(title, [title]).append(f"x{one.spread}")
     return [
-        f"not used, {why}: {', '.join(' '.join((title, *copies)) for title, copies in sorted(names.items()))}"
+        f"not used ({why}): {', '.join(' '.join(names[title]) for title in sorted(names))}"
         for why, names in about.items()
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +34,9 @@ from partitioner.workload.levels import Level
 
 
 @pytest.fixture
-def processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time limits count the seconds of this process, whatever else the machine does."""
-    monkeypatch.setattr(time, "perf_counter", time.process_time)
+def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches of stages on several devices end by themselves, so that no test depends on the clock."""
+    monkeypatch.setattr("partitioner.planning.pipeline_makespan.virtual_stages.MOST_RUNS", 20)
 
 
 def line(nodes: int = 6) -> Graph:
@@ -58,10 +57,10 @@ def gpus(count: int = 4, memory: float | None = None) -> Devices:
     return Devices((DeviceKind("gpu", count, memory, bandwidth=4.0),))
 
 
-@pytest.mark.usefixtures("processor_time")
+@pytest.mark.usefixtures("short_searches")
 def test_every_line_is_simulated_and_the_fastest_comes_first() -> None:
     graph, devices = line(), gpus()
-    found = recommend(graph, devices, 8, schedules=["gpipe", "1f1b", "zb_h1"], time_limit=5)
+    found = recommend(graph, devices, 8, schedules=["gpipe", "1f1b", "zb_h1"], time_limit=100)
     usable = [one for one in found.choices if not one.against]
     assert usable and [one.makespan for one in usable] == sorted(one.makespan for one in usable)
     assert found.best is usable[0]
@@ -92,10 +91,10 @@ def re_simulated(found: Recommendation, graph: Graph, devices: Devices, microbat
     return {(one.schedule, one.copies) for one in usable}
 
 
-def all_schedules_have_copies(count: int, time_limit: float, names: Sequence[str] | None) -> None:
+def all_schedules_have_copies(count: int, names: Sequence[str] | None) -> None:
     """With 1, 2 and, on four devices, 4 copies, which exchange weights."""
     graph, devices = line(2 * count + 4), Devices((DeviceKind("gpu", count, bandwidth=2.0),))
-    found = recommend(graph, devices, 16, schedules=names, time_limit=time_limit)
+    found = recommend(graph, devices, 16, schedules=names, time_limit=100)
     lines = re_simulated(found, graph, devices, 16)
     expected = {one.schedule for one in found.choices if names is None or one.schedule in names}
     assert lines >= {(name, str(copies)) for name in expected for copies in (1, 2, 4) if copies <= count}
@@ -105,21 +104,21 @@ def all_schedules_have_copies(count: int, time_limit: float, names: Sequence[str
             assert len(one.timeline.devices) == 2 * len(set(one.plan.stages)) == one.devices
 
 
-@pytest.mark.usefixtures("processor_time")
+@pytest.mark.usefixtures("short_searches")
 def test_copies_are_simulated_with_their_exchange() -> None:
-    all_schedules_have_copies(2, 1.5, ["zb_h1", "zbv", "dualpipev"])
+    all_schedules_have_copies(2, ["zb_h1", "zbv", "dualpipev"])
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("processor_time")
+@pytest.mark.usefixtures("short_searches")
 def test_copies_of_every_schedule_are_simulated_with_their_exchange() -> None:
-    all_schedules_have_copies(4, 8.0, None)
+    all_schedules_have_copies(4, None)
 
 
-@pytest.mark.usefixtures("processor_time")
+@pytest.mark.usefixtures("short_searches")
 def test_a_plan_with_copies_is_read_back(tmp_path: Path) -> None:
     graph, devices = line(12), Devices((DeviceKind("gpu", 4, bandwidth=2.0),))
-    found = recommend(graph, devices, 16, schedules=["zbv"], time_limit=1)
+    found = recommend(graph, devices, 16, schedules=["zbv"], time_limit=100)
     best = next(one for one in found.choices if one.copies == "2")
     assert best.plan is not None
     best.plan.save(tmp_path / "plan.json")
@@ -137,12 +136,12 @@ def recomputed(graph: Graph) -> Graph:
     return replace(graph, alternatives=Alternatives(ways))
 
 
-@pytest.mark.usefixtures("processor_time")
+@pytest.mark.usefixtures("short_searches")
 def test_recomputation_trades_time_for_memory() -> None:
     """With little memory only pipelines that recompute fit; with plenty they are no faster."""
     graph = recomputed(line())
     small, large = (
-        recommend(graph, gpus(memory=m), 8, schedules=["1f1b"], time_limit=2) for m in (8.0, 99.0)
+        recommend(graph, gpus(memory=m), 8, schedules=["1f1b"], time_limit=60) for m in (8.0, 99.0)
     )
     re_simulated(small, graph, gpus(memory=8.0), 8)
     assert small.best is not None and large.best is not None
@@ -153,11 +152,11 @@ def test_recomputation_trades_time_for_memory() -> None:
     assert "other ways" not in large.summary(160)
 
 
-@pytest.mark.usefixtures("processor_time")
-@pytest.mark.parametrize("limit", [0.5, 1.5])
-def test_the_whole_call_ends_with_the_time(limit: float) -> None:
-    found = recommend(line(40), gpus(), 32, time_limit=limit)
-    assert found.seconds <= limit + 1 and found.compiling >= 0
+def test_nothing_is_planned_after_the_time() -> None:
+    found = recommend(line(), gpus(), 8, time_limit=1e-3)
+    late = [one for one in found.choices if one.against == "not planned, since the time was over"]
+    assert len(late) >= len(found.choices) - 2 and found.compiling >= 0
+    assert "not used (not planned, since the time was over): " in found.summary(160)
 
 
 def test_an_interrupted_call_says_what_is_not_planned() -> None:
@@ -202,7 +201,7 @@ def test_what_does_not_fit_is_named_with_the_reason() -> None:
     found = recommend(line(), gpus(memory=22.0), 8, schedules=["gpipe", "1f1b"], time_limit=4)
     against = [one for one in found.choices if one.against]
     assert {one.schedule for one in against} >= {"gpipe"}
-    reason = "not used, no stages fit the memory and the constraints: gpipe x"
+    reason = "not used (no stages fit the memory and the constraints): gpipe x"
     assert reason in found.summary(80) and reason in found.summary(160)
     nothing = recommend(line(), gpus(memory=3.0), 8, schedules=["gpipe"], time_limit=2)
     assert nothing.best is None and "no pipeline can be used" in nothing.summary()
