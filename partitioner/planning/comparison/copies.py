@@ -26,9 +26,6 @@ class Spread(NamedTuple):
         return "1" if most == 1 else str(most) if self.replicas == 1 else f"1-{most}"
 
 
-ALONE = Spread(1)
-
-
 def spreads(devices: Devices, microbatches: int) -> Iterator[Spread]:
     """Yield as many copies as there are devices and samples for, by powers of two, down to 1, then replicas.
 
