@@ -29,6 +29,7 @@ ORDER = (
     ("formats", "exports"),
     ("planning",),
     ("extensions", "plots", "integrations"),
+    ("reports",),
     ("testing",),
     ("cli",),
 )

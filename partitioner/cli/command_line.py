@@ -20,6 +20,7 @@ from partitioner.cli.plot import run_plot
 from partitioner.cli.profile import measure_model
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.recommend import recommend_pipelines
+from partitioner.cli.report import write_report
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.solve_arguments import solve_options
 from partitioner.cli.verify import verify_plan
@@ -144,6 +145,7 @@ COMMANDS: dict[str, Command] = {
     "compare": compare_all,
     "recommend": recommend_pipelines,
     "plot": run_plot,
+    "report": write_report,
     "export": export_plan,
     "methods": list_methods,
     "profile": measure_model,

@@ -173,9 +173,9 @@ class Plan:
         tables += [] if stages is None else ["", stages]
         tables += map(Text, ways_lines(self.stages, self.placement, self.alternatives))
         notes = [Text(f"note: {note}") for note in self.notes]
-        return render([Text(self._head()), *tables, *notes], width)
+        return render([Text(self.headline()), *tables, *notes], width)
 
-    def _head(self) -> str:
+    def headline(self) -> str:
         """Return the value and its proof in a line, and the method and its run in a second one."""
         ended = f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
         run = f"method {self.method} ({self.backend}), {ended}"

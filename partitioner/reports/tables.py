@@ -1,0 +1,115 @@
+"""The texts and tables of a report, as plain texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import partitioner
+from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.planning.verify import TOLERANCE
+from partitioner.plots.loads import bounds_loads
+from partitioner.reports.parts import Part
+from partitioner.results.figures import amount, figure
+from partitioner.results.names import joined_within, ranges
+from partitioner.results.plan import Plan
+from partitioner.results.tables import fullness, percentage, unit_of
+from partitioner.workload.workload import Workload
+
+TEXTS = ("part", "devices", "layers")  # columns that hold no figures
+NAMES = 300  # characters of the names of layers
+SHOWN = 120  # characters of an option's value
+
+
+def tiles(plan: Plan, loads: Sequence[DeviceLoad]) -> list[tuple[str, str, str]]:
+    """Return the most important figures: a title, the figure, and what it is."""
+    by_operator = plan.execution_order is not None
+    unit = f"{plan.time_unit}{unit_of(plan.objective, pipelined=not by_operator)}".strip()
+    used = sum(load.nodes > 0 or load.replica_of is not None for load in loads)
+    bounded = "upper bound" if plan.maximised else "lower bound"
+    found = [
+        (plan.objective, figure(plan.value), unit),
+        (bounded, figure(plan.bound), f"{plan.status}, gap {plan.gap:.2%}"),
+        ("devices", f"{used}", f"of {len(loads)}"),
+    ]
+    limited = [load for load in loads if load.memory_limit]
+    if limited:
+        fullest = max(limited, key=lambda load: load.memory / (load.memory_limit or 1.0))
+        of = f"of {amount(fullest.memory_limit or 0.0)}B on {fullest.name}"
+        found.append(("fullest memory", f"{amount(fullest.memory)}B", of))
+    return found
+
+
+def verdict(plan: Plan, evaluation: Evaluation) -> str:
+    """Return what the evaluator says of the plan when the report is made."""
+    value = f"the evaluator finds {evaluation.value:.6g}"
+    if evaluation.violations:
+        return f"Evaluated for this report: {value}, and the plan breaks a rule: {evaluation.violations[0]}."
+    if math.isclose(plan.value, evaluation.value, rel_tol=TOLERANCE, abs_tol=1e-300):
+        return f"Evaluated for this report: {value}, as the plan says, and no rule is broken."
+    return f"Evaluated for this report: {value}, which is not the value of the plan, {plan.value:.6g}."
+
+
+def loads_text(plan: Plan) -> str:
+    """Return a sentence on the bound in the picture of loads, or why there is none."""
+    if bounds_loads(plan):
+        return f"The dashed line is the lower bound {figure(plan.bound)}: no plan has a smaller largest load."
+    return f"The value of the plan is not its largest load (but {plan.objective}): no bound is drawn."
+
+
+def part_rows(
+    parts: Sequence[Part], bubbles: Mapping[str, float]
+) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Return the titles of the columns of the table of parts, and for each part its colour and its cells.
+
+    `bubbles` has the fraction of time in which a device is idle, for those in a simulated schedule. Columns
+    in which no part has a text are left out.
+    """
+    largest = max((part.load.load for part in parts), default=0.0) or 1.0
+    rows = [
+        {
+            "part": part.title,
+            "devices": ", ".join(ranges(part.devices)),
+            "layers": joined_within(ranges(part.layers), NAMES),
+            "nodes": str(part.nodes),
+            "load": figure(part.load.load),
+            "of the largest": percentage(part.load.load / largest),
+            "memory": f"{amount(part.load.memory)}B",
+            "of the limit": fullness(part.load),
+            "idle": percentage(bubbles[part.devices[0]]) if part.devices[0] in bubbles else "",
+        }
+        for part in parts
+    ]
+    titles = [title for title in rows[0] if any(row[title] for row in rows)]
+    cells = [[row[title] for title in titles] for row in rows]
+    return titles, list(zip([part.colour for part in parts], cells, strict=True))
+
+
+def facts(workload: Workload, plan: Plan) -> list[tuple[str, str]]:
+    """Return the run, the options and the hashes of a plan, by title."""
+    graph = workload.graph
+    options = {f"option {name}": _text(value) for name, value in plan.options.items()}
+    statistics = {name.replace("_", " "): f"{value:.6g}" for name, value in plan.statistics.items()}
+    return [
+        *{
+            "workload": f"{workload.name}: {len(graph)} nodes, {len(graph.edges)} edges",
+            "devices": repr(workload.devices).strip("<>").removeprefix("Devices: "),
+            "objective, split": f"{plan.objective}, {plan.split}",
+            "method": f"{plan.method} ({plan.backend})",
+            "stopped": f"{plan.stop_reason} after {plan.runtime_seconds:.3g} s",
+            "seed": str(plan.seed),
+            **options,
+            **statistics,
+            "SHA-256 of the workload": plan.workload_sha256,
+            "SHA-256 of the plan": hashlib.sha256(plan.to_json().encode()).hexdigest(),
+            "partitioner": partitioner.__version__,
+        }.items()
+    ]
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
