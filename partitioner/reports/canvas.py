@@ -58,9 +58,9 @@ def row_figure(name: str, rows: Sequence[str], end: float = 1.0, x_range: Range1
     plot = new_figure(
         name,
         height,
-        "xpan,xwheel_zoom,xbox_zoom,reset,save",
+        "pan,wheel_zoom,box_zoom,reset,save",
         x_range=Range1d(0, end or 1.0, bounds=(0, end or 1.0)) if x_range is None else x_range,
-        y_range=Range1d(len(rows) - 0.45, -0.55),
+        y_range=Range1d(len(rows) - 0.45, -0.55, bounds=(-0.55, len(rows) - 0.45)),
     )
     plot.yaxis.ticker = FixedTicker(ticks=list(range(0, len(rows), every)))
     plot.yaxis.major_label_overrides = dict(enumerate(rows))

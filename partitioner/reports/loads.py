@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure  # noqa: N812
 
 THICK = 0.72
-MARK = "#14181f"
+MARK = "#e0409a"  # stands out from the parts and from both backgrounds
 NAMES = {"compute": "processing", "in": "transfers in", "out": "transfers out", "sync": "exchange of weights"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,22 +18,23 @@ if TYPE_CHECKING:
     from bokeh.models import Range1d
     from bokeh.plotting import figure as Figure  # noqa: N812
 
+TITLE = "memory of the first device of each part, with dashed lines at the limits"
 SHOWN = ("device", "memory", "peak", "from", "to")
 
 
-def memory_figure(timeline: Timeline, x_range: Range1d, unit: str) -> Figure:
-    """Return the picture of the memory over time: a row for each device, all with the same scale.
+def memory_figure(timeline: Timeline, devices: Collection[str], x_range: Range1d, unit: str) -> Figure:
+    """Return the picture of the memory over time: a row for each of the devices, all with the same scale.
 
     A dashed line is the limit of a device, see :func:`partitioner.plots.memory.lanes`. The memory of a device
     that exceeds its limit has another colour.
     """
     from bokeh.models import Title
 
-    order = pipeline_order(timeline)
+    order = np.array([i for i in pipeline_order(timeline).tolist() if timeline.devices[i] in devices])
     limit, peak = timeline.memory_limit[order], timeline.peak_memory[order]
     drawn, scale = lanes(peak, limit)
     plot = row_figure("memory", [timeline.devices[i] for i in order.tolist()], x_range=x_range)
-    plot.title = Title(text="memory, with dashed lines at the limits", text_font_style="normal")
+    plot.title = Title(text=TITLE, text_font_style="normal")
     plot.xaxis.axis_label = with_unit("time", unit)
     steps = [_steps(timeline, device, row, scale) for row, device in enumerate(order.tolist())]
     source = {name: np.concatenate([one[name] for one in steps]) for name in steps[0]}

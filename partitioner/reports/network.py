@@ -13,13 +13,14 @@ from partitioner.evaluation.placed import Placed
 from partitioner.plots.graph import bends, folded
 from partitioner.plots.layered import layered
 from partitioner.reports.canvas import NEUTRAL, add_hover, new_figure
-from partitioner.reports.parts import Part
+from partitioner.reports.parts import PlanPart
 from partitioner.results.figures import amount, figure
 from partitioner.workload.graph import Floats, Graph, Ints
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure  # noqa: N812
 
+MOST_NODES = 10_000  # that a picture shows; so many take about 2 MB
 HEIGHT = 560  # pixels
 WIDE, HIGH = 0.78, 0.6  # of a node, where neighbours are 1 apart
 
@@ -28,7 +29,7 @@ PASSES = ("forward", "backward")
 Column = NDArray[Any]
 
 
-def network_figure(placed: Placed, parts: Sequence[Part], home: Ints, unit: str) -> Figure:
+def network_figure(placed: Placed, parts: Sequence[PlanPart], home: Ints, unit: str) -> Figure:
     """Return the picture of a network, with a box for every forward and an ellipse for every backward node.
 
     Parameters
@@ -61,7 +62,7 @@ def network_figure(placed: Placed, parts: Sequence[Part], home: Ints, unit: str)
     return plot
 
 
-def _shown(placed: Placed, parts: Sequence[Part], home: Ints, unit: str) -> dict[str, Column]:
+def _shown(placed: Placed, parts: Sequence[PlanPart], home: Ints, unit: str) -> dict[str, Column]:
     """Return what the pointer shows of every node, by title."""
     graph = placed.graph
     time = kind_times(placed) * placed.time_factor[placed.device]

@@ -29,13 +29,14 @@ def page(figures: Mapping[str, UIElement], **texts: Any) -> str:
 
     scripts = [_library(), _asset("page.js")]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_asset("page.html")).render(
+    html: str = environment.from_string(_asset("page.html")).render(
         policy=POLICY.format(hashes=" ".join(map(_source, scripts))),
         style=_asset("page.css"),
         scripts=scripts,
         figures=_data([_item(model, place) for place, model in figures.items()]),
         **texts,
     )
+    return html
 
 
 def _asset(name: str) -> str:

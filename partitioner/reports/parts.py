@@ -10,13 +10,13 @@ import numpy as np
 from partitioner.evaluation.result import DeviceLoad
 from partitioner.plots.colours import device_look
 from partitioner.plots.loads import stage_title
-from partitioner.results.by_stage import layers_of
+from partitioner.results.by_stage import module_names
 from partitioner.results.plan import Plan
 from partitioner.workload.graph import Graph, Ints
 
 
 @dataclass(frozen=True)
-class Part:
+class PlanPart:
     """A stage of a plan, or a device of a plan that is no chain.
 
     Parameters
@@ -28,7 +28,7 @@ class Part:
     colour
         The colour of its nodes, which repeats after 16 parts.
     layers
-        The layers, and the titles of forward nodes without a layer; empty if the graph has no layers.
+        The layers, and the titles of forward nodes without a layer.
     nodes
         How many nodes it has.
     load
@@ -49,15 +49,15 @@ class Part:
         return device if self.title == self.devices[0] else f"{self.title}, {device}"
 
 
-def parts_of(graph: Graph, plan: Plan, loads: Sequence[DeviceLoad]) -> tuple[tuple[Part, ...], Ints]:
+def parts_of(graph: Graph, plan: Plan, loads: Sequence[DeviceLoad]) -> tuple[tuple[PlanPart, ...], Ints]:
     """Return the parts of a plan in pipeline order, and the number of every node's part, shape (n,)."""
     of_device = {load.name: load for load in loads}
     used = set(plan.placement.values())
     names = plan.stages or tuple(load.name for load in loads if load.name in used)
     home = _home(graph, plan, names)
-    layers, nodes = layers_of(graph, home, len(names)), np.bincount(home, minlength=len(names)).tolist()
+    layers, nodes = module_names(graph, home, len(names)), np.bincount(home, minlength=len(names)).tolist()
     parts = tuple(
-        Part(
+        PlanPart(
             title=f"stage {i + 1}" if plan.stages else name,
             devices=(name, *plan.replicas.get(name, ())),
             colour=device_look(i)[0],

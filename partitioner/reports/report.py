@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from partitioner.base.argument_types import require_items, require_type
+from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import write_text
 from partitioner.evaluation.placed import read_placement
 from partitioner.evaluation.schedule import Schedule
@@ -16,11 +17,11 @@ from partitioner.plots.timeline import timeline_title
 from partitioner.reports.canvas import require_bokeh, stacked
 from partitioner.reports.loads import loads_figure
 from partitioner.reports.memory import memory_figure
-from partitioner.reports.network import network_figure
+from partitioner.reports.network import MOST_NODES, network_figure
 from partitioner.reports.page import page
-from partitioner.reports.parts import Part, parts_of
+from partitioner.reports.parts import PlanPart, parts_of
 from partitioner.reports.scheduled import scheduled
-from partitioner.reports.tables import TEXTS, facts, loads_text, part_rows, tiles, verdict
+from partitioner.reports.tables import TEXTS, facts, loads_text, network_text, part_rows, tiles, verdict
 from partitioner.reports.timeline import runs_figure, timeline_figure
 from partitioner.results.plan import Plan
 from partitioner.schedule.timeline import Timeline
@@ -80,7 +81,7 @@ def report(
     Parameters
     ----------
     workload, plan
-        The workload, and a plan for it; the devices are those of the plan, if it contains them.
+        The workload, and a plan for it.
     explanation
         Sentences on the plan, which the report shows as they are.
     schedule
@@ -97,7 +98,7 @@ def report(
     BackendUnavailable
         If bokeh is not installed.
     WorkloadError
-        If the plan is made for another workload.
+        If the plan is made for another graph or for other devices.
     OptionError
         If a schedule or a number of samples is given that cannot be simulated.
 
@@ -113,18 +114,15 @@ def report(
     require_type("workload", workload, Workload)
     require_type("plan", plan, Plan)
     sentences = [str(sentence) for sentence in require_items("explanation", explanation)]
-    workload = replace(workload, devices=plan.hardware or workload.devices)
+    _check_fit(workload, plan)
     graph, devices, unit = workload.graph, workload.devices, plan.time_unit
-    plan.record.check_graph(graph, devices, strict=True)
     evaluation = evaluate(graph, devices, plan)
     placed = read_placement(graph, devices, plan.placement, alternatives=plan.alternatives)
     parts, home = parts_of(graph, plan, evaluation.loads)
     found = scheduled(workload, plan, evaluation, schedule, microbatches, links)
-    figures = {
-        "network": network_figure(placed, parts, home, unit),
-        "loads": loads_figure(plan, evaluation.loads),
-        **_over_time(found, graph, parts, unit),
-    }
+    figures = {"loads": loads_figure(plan, evaluation.loads), **_over_time(found, graph, parts, unit)}
+    if len(graph) <= MOST_NODES:
+        figures["network"] = network_figure(placed, parts, home, unit)
     title = f"{workload.name}: {plan.objective}, {plan.split} split"
     columns, rows = part_rows(parts, _bubbles(found))
     html = page(
@@ -133,6 +131,7 @@ def report(
         headline=plan.headline().splitlines(),
         verdict=verdict(plan, evaluation),
         tiles=tiles(plan, evaluation.loads),
+        network=network_text(graph, MOST_NODES),
         bound=loads_text(plan),
         columns=columns,
         texts=TEXTS,
@@ -145,16 +144,25 @@ def report(
     return Report(title, html)
 
 
+def _check_fit(workload: Workload, plan: Plan) -> None:
+    """Raise if the plan is made for another graph or for other devices."""
+    plan.record.check_graph(workload.graph, workload.devices, strict=True)
+    if plan.hardware is not None and plan.hardware.text != workload.devices.text:
+        rule = f"must be those that the plan is made for: {plan.hardware!r}"
+        raise WorkloadError([Flaw("devices", "", repr(workload.devices), rule)])
+
+
 def _over_time(
-    found: Timeline | Schedule | str, graph: Graph, parts: Sequence[Part], unit: str
+    found: Timeline | Schedule | str, graph: Graph, parts: Sequence[PlanPart], unit: str
 ) -> dict[str, UIElement]:
     """Return the pictures of what runs when and of the memory meanwhile, as far as they are known."""
     if isinstance(found, str):
         return {}
+    firsts = list(dict.fromkeys(part.devices[0] for part in parts))
     if isinstance(found, Schedule):
-        return {"schedule": runs_figure(found, graph, [part.devices[0] for part in parts], unit)}
+        return {"schedule": runs_figure(found, graph, firsts, unit)}
     timeline = timeline_figure(found, unit)
-    return {"schedule": stacked(timeline, memory_figure(found, timeline.x_range, unit))}
+    return {"schedule": stacked(timeline, memory_figure(found, firsts, timeline.x_range, unit))}
 
 
 def _bubbles(found: Timeline | Schedule | str) -> dict[str, float]:

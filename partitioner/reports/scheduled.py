@@ -11,7 +11,8 @@ from partitioner.schedule.timeline import Timeline
 from partitioner.workload.workload import Workload
 
 MICROBATCHES = 16  # of a pipeline whose plan does not say it
-MOST_PASSES = 20_000  # that a picture shows
+MOST = 10_000  # passes that a picture shows; so many take about 2 MB
+TOO_MANY = "No schedule is shown: {} are too many for a picture."
 
 
 def scheduled(
@@ -34,8 +35,9 @@ def scheduled(
     """
     asked = schedule is not None or microbatches is not None
     if evaluation.schedule is not None and not asked:
-        return evaluation.schedule
-    count = microbatches or plan.record.microbatches or MICROBATCHES
+        runs = len(evaluation.schedule.entries)
+        return evaluation.schedule if runs <= MOST else TOO_MANY.format(f"{runs:,} runs")
+    count = next(n for n in (microbatches, plan.record.microbatches, MICROBATCHES) if n is not None)
     try:
         found = simulate(workload.graph, workload.devices, plan, schedule, count, links=links)
     except PartitionerError as error:
@@ -43,4 +45,4 @@ def scheduled(
             raise
         return f"No schedule is shown: {error}."
     passes = len(found.table.stage)
-    return found if passes <= MOST_PASSES else f"No schedule is shown: its {passes:,} passes are too many."
+    return found if passes <= MOST else TOO_MANY.format(f"{passes:,} passes")

@@ -12,15 +12,16 @@ import partitioner
 from partitioner.evaluation.result import DeviceLoad, Evaluation
 from partitioner.planning.verify import TOLERANCE
 from partitioner.plots.loads import bounds_loads
-from partitioner.reports.parts import Part
+from partitioner.reports.parts import PlanPart
 from partitioner.results.figures import amount, figure
-from partitioner.results.names import joined_within, ranges
+from partitioner.results.names import ranges
 from partitioner.results.plan import Plan
 from partitioner.results.tables import fullness, percentage, unit_of
+from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
 
 TEXTS = ("part", "devices", "layers")  # columns that hold no figures
-NAMES = 300  # characters of the names of layers
+NAMES = 100  # characters of the names of layers
 SHOWN = 120  # characters of an option's value
 
 
@@ -53,15 +54,27 @@ def verdict(plan: Plan, evaluation: Evaluation) -> str:
     return f"Evaluated for this report: {value}, which is not the value of the plan, {plan.value:.6g}."
 
 
+def network_text(graph: Graph, most: int) -> str:
+    """Return how to read the picture of the network, or why there is none."""
+    if len(graph) > most:
+        return f"The network is not drawn: it has {len(graph):,} nodes, a picture at most {most:,}."
+    shapes = "Boxes are forward nodes, ellipses backward nodes. " if graph.backward.any() else ""
+    return (
+        f"{shapes}Strong lines are tensors between two parts. A long network goes on in the next line, every "
+        "second line from right to left. The wheel zooms, dragging moves the picture."
+    )
+
+
 def loads_text(plan: Plan) -> str:
     """Return a sentence on the bound in the picture of loads, or why there is none."""
     if bounds_loads(plan):
-        return f"The dashed line is the lower bound {figure(plan.bound)}: no plan has a smaller largest load."
-    return f"The value of the plan is not its largest load (but {plan.objective}): no bound is drawn."
+        line = f"The dashed line is the lower bound {figure(plan.bound)}"
+        return f"{line}: no plan of this split has a smaller largest load."
+    return f"The plan is for {plan.objective}, which is not the largest load: no bound is drawn."
 
 
 def part_rows(
-    parts: Sequence[Part], bubbles: Mapping[str, float]
+    parts: Sequence[PlanPart], bubbles: Mapping[str, float]
 ) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Return the titles of the columns of the table of parts, and for each part its colour and its cells.
 
@@ -72,14 +85,14 @@ def part_rows(
     rows = [
         {
             "part": part.title,
-            "devices": ", ".join(ranges(part.devices)),
-            "layers": joined_within(ranges(part.layers), NAMES),
+            "devices": ", ".join(ranges(part.devices)) if part.devices != (part.title,) else "",
+            "layers": _short(ranges(part.layers)),
             "nodes": str(part.nodes),
             "load": figure(part.load.load),
-            "of the largest": percentage(part.load.load / largest),
+            "load %": percentage(part.load.load / largest),
             "memory": f"{amount(part.load.memory)}B",
-            "of the limit": fullness(part.load),
-            "idle": percentage(bubbles[part.devices[0]]) if part.devices[0] in bubbles else "",
+            "full": fullness(part.load),
+            "bubble": percentage(bubbles[part.devices[0]]) if part.devices[0] in bubbles else "",
         }
         for part in parts
     ]
@@ -108,6 +121,12 @@ def facts(workload: Workload, plan: Plan) -> list[tuple[str, str]]:
             "partitioner": partitioner.__version__,
         }.items()
     ]
+
+
+def _short(names: Sequence[str]) -> str:
+    """Return all names, or the first and the last one if they are too long together."""
+    text = ", ".join(names)
+    return text if len(text) <= NAMES else f"{names[0]} ... {names[-1]}"
 
 
 def _text(value: Any) -> str:

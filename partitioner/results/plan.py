@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from partitioner.base.files import write_text
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.result import DeviceLoad, loads_html
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.methods.method import ANY_DEVICES
@@ -126,6 +126,9 @@ class Plan:
             f"{self.status}, method {self.method}, {len(self.placement)} nodes on {used} of "
             f"{len(self.devices)} devices>"
         )
+
+    def _repr_html_(self) -> str:
+        return loads_html(repr(self)[1:-1], self.devices)
 
     @property
     def gap(self) -> float:

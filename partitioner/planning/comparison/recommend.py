@@ -14,6 +14,7 @@ import networkx as nx
 from partitioner.base.argument_types import MANY, is_count, require_items
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, PartitionerError, one_of, shown
 from partitioner.base.interruption import StopEvent
+from partitioner.base.markup import html_table
 from partitioner.methods.method import Progress
 from partitioner.planning.comparison.copies import ALONE, Spread, devices_of_a_copy, spreads
 from partitioner.planning.comparison.recipes import RECIPES, Recipe
@@ -59,6 +60,10 @@ class Recommendation:
         best = "none can be used" if self.best is None else f"best {self.best.schedule}"
         makespan = "" if self.best is None else f" with makespan {self.best.makespan:.6g}"
         return f"<Recommendation: {len(self.choices)} pipelines, {best}{makespan}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.schedule, one.copies, f"{one.makespan:.6g}", one.against) for one in self.choices]
+        return html_table(repr(self)[1:-1], ("schedule", "copies", "makespan", "against"), rows)
 
     @property
     def best(self) -> RecommendedPipeline | None:
