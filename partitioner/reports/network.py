@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 MOST_NODES = 10_000  # that a picture shows; so many take about 2 MB
 HEIGHT = 560  # pixels
 WIDE, HIGH = 0.78, 0.6  # of a node, where neighbours are 1 apart
-
 TOOLS = "pan,wheel_zoom,box_zoom,reset,save"
 PASSES = ("forward", "backward")
 Column = NDArray[Any]

@@ -24,6 +24,7 @@ from partitioner.reports.scheduled import scheduled
 from partitioner.reports.tables import TEXTS, facts, loads_text, network_text, part_rows, tiles, verdict
 from partitioner.reports.timeline import runs_figure, timeline_figure
 from partitioner.results.plan import Plan
+from partitioner.schedule.simulation import LINKS
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
@@ -70,7 +71,7 @@ def report(
     explanation: Sequence[str] = (),
     schedule: str | None = None,
     microbatches: int | None = None,
-    links: str = "host",
+    links: str = LINKS[0],
 ) -> Report:
     """Return a report of a plan: one HTML file for any browser, which loads nothing from elsewhere.
 
@@ -124,12 +125,14 @@ def report(
     if len(graph) <= MOST_NODES:
         figures["network"] = network_figure(placed, parts, home, unit)
     title = f"{workload.name}: {plan.objective}, {plan.split} split"
+    own = schedule is None and microbatches is None and links == LINKS[0]
+    makespan = found.makespan if own and isinstance(found, Timeline) else None
     columns, rows = part_rows(parts, _bubbles(found))
     html = page(
         figures,
         title=title,
         headline=plan.headline().splitlines(),
-        verdict=verdict(plan, evaluation),
+        verdict=verdict(plan, evaluation, makespan),
         tiles=tiles(plan, evaluation.loads),
         network=network_text(graph, MOST_NODES),
         bound=loads_text(plan),

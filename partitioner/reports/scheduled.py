@@ -12,7 +12,6 @@ from partitioner.workload.workload import Workload
 
 MICROBATCHES = 16  # of a pipeline whose plan does not say it
 MOST = 10_000  # passes that a picture shows; so many take about 2 MB
-TOO_MANY = "No schedule is shown: {} are too many for a picture."
 
 
 def scheduled(
@@ -35,8 +34,8 @@ def scheduled(
     """
     asked = schedule is not None or microbatches is not None
     if evaluation.schedule is not None and not asked:
-        runs = len(evaluation.schedule.entries)
-        return evaluation.schedule if runs <= MOST else TOO_MANY.format(f"{runs:,} runs")
+        runs = evaluation.schedule.entries
+        return _refused(len(runs), max(run.finish for run in runs), "runs") or evaluation.schedule
     count = next(n for n in (microbatches, plan.record.microbatches, MICROBATCHES) if n is not None)
     try:
         found = simulate(workload.graph, workload.devices, plan, schedule, count, links=links)
@@ -44,5 +43,11 @@ def scheduled(
         if asked:
             raise
         return f"No schedule is shown: {error}."
-    passes = len(found.table.stage)
-    return found if passes <= MOST else TOO_MANY.format(f"{passes:,} passes")
+    return _refused(len(found.table.stage), found.makespan, "passes") or found
+
+
+def _refused(count: int, end: float, what: str) -> str:
+    """Return why a schedule has no picture; empty if it has one."""
+    if count > MOST:
+        return f"No schedule is shown: {count:,} {what} are too many for a picture."
+    return "" if end > 0 else "No schedule is shown: nothing takes time."

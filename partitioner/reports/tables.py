@@ -28,7 +28,8 @@ SHOWN = 120  # characters of an option's value
 def tiles(plan: Plan, loads: Sequence[DeviceLoad]) -> list[tuple[str, str, str]]:
     """Return the most important figures: a title, the figure, and what it is."""
     by_operator = plan.execution_order is not None
-    unit = f"{plan.time_unit}{unit_of(plan.objective, pipelined=not by_operator)}".strip()
+    known = "" if plan.maximised else plan.time_unit
+    unit = f"{known}{unit_of(plan.objective, pipelined=not by_operator)}".strip()
     used = sum(load.nodes > 0 or load.replica_of is not None for load in loads)
     bounded = "upper bound" if plan.maximised else "lower bound"
     found = [
@@ -44,14 +45,20 @@ def tiles(plan: Plan, loads: Sequence[DeviceLoad]) -> list[tuple[str, str, str]]
     return found
 
 
-def verdict(plan: Plan, evaluation: Evaluation) -> str:
-    """Return what the evaluator says of the plan when the report is made."""
-    value = f"the evaluator finds {evaluation.value:.6g}"
+def verdict(plan: Plan, evaluation: Evaluation, makespan: float | None) -> str:
+    """Return what the evaluator says of the plan when the report is made.
+
+    The value of a plan for the makespan of a pipeline is compared with `makespan`, that of its simulation;
+    None if another schedule, or none, is simulated.
+    """
+    value = evaluation.value if evaluation.objective == plan.objective else makespan
     if evaluation.violations:
-        return f"Evaluated for this report: {value}, and the plan breaks a rule: {evaluation.violations[0]}."
-    if math.isclose(plan.value, evaluation.value, rel_tol=TOLERANCE, abs_tol=1e-300):
-        return f"Evaluated for this report: {value}, as the plan says, and no rule is broken."
-    return f"Evaluated for this report: {value}, which is not the value of the plan, {plan.value:.6g}."
+        return f"Evaluated for this report: the plan breaks a rule: {evaluation.violations[0]}."
+    if value is None:
+        return "Evaluated for this report: no rule is broken."
+    if math.isclose(plan.value, value, rel_tol=TOLERANCE, abs_tol=1e-300):
+        return f"Evaluated for this report: {value:.6g}, as the plan says, and no rule is broken."
+    return f"Evaluated for this report: {value:.6g}, which is not the value of the plan, {plan.value:.6g}."
 
 
 def network_text(graph: Graph, most: int) -> str:

@@ -35,7 +35,7 @@ class Read(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        last = self.cdata_elem  # type: ignore[attr-defined]
+        last = self.cdata_elem
         (self.scripts if last == "script" else self.texts).append(data)
 
     @property
@@ -99,7 +99,7 @@ def test_names_stay_texts() -> None:
 def test_a_value_that_the_evaluator_does_not_find_is_named(planned: tuple[pt.Workload, pt.Plan]) -> None:
     workload, plan = planned
     text = Read(pt.report(workload, replace(plan, value=plan.value / 2)).html).text
-    assert f"the evaluator finds {plan.value:.6g}, which is not the value of the plan" in text
+    assert f"Evaluated for this report: {plan.value:.6g}, which is not the value of the plan" in text
 
 
 def test_a_broken_rule_is_named(planned: tuple[pt.Workload, pt.Plan]) -> None:
@@ -112,6 +112,15 @@ def test_a_broken_rule_is_named(planned: tuple[pt.Workload, pt.Plan]) -> None:
     changed = replace(plan, placement=placement, hardware=tight, workload_sha256=tight_hash, stages=())
     text = Read(pt.report(pt.Workload(graph, tight), changed).html).text
     assert "the plan breaks a rule:" in text
+
+
+def test_the_makespan_of_a_pipeline_is_that_of_its_simulation() -> None:
+    workload = small()
+    graph, devices = workload.graph, workload.devices
+    plan = pt.solve(graph, devices, "makespan", schedule="gpipe", microbatches=4, time_limit=2)
+    said = f"Evaluated for this report: {plan.value:.6g}, as the plan says, and no rule is broken."
+    assert said in pt.report(workload, plan).html
+    assert said not in pt.report(workload, plan, microbatches=5).html
 
 
 @pytest.mark.slow
@@ -142,6 +151,13 @@ def test_pictures_that_are_too_large_are_left_out(
     assert re.search(r"No schedule is shown: \d+ passes are too many for a picture.", text)
 
 
+def test_a_schedule_without_time_is_left_out() -> None:
+    graph = pt.Graph.from_arrays({"accelerator": [0.0, 0.0]}, [(0, 1)])
+    workload = pt.Workload(graph, pt.Devices.accelerated(2))
+    text = Read(pt.report(workload, pt.solve(graph, workload.devices)).html).text
+    assert "No schedule is shown: nothing takes time." in text
+
+
 def test_plans_of_other_workloads_are_refused(planned: tuple[pt.Workload, pt.Plan]) -> None:
     _, plan = planned
     with pytest.raises(pt.WorkloadError, match="made for another workload"):
@@ -165,10 +181,19 @@ def test_ten_thousand_nodes_and_passes_stay_below_5_megabytes() -> None:
     devices = pt.Devices.accelerated(8, memory=1e9)
     found, workload = pt.evaluate(graph, devices, placement), pt.Workload(graph, devices)
     plan = pt.Plan(
-        **{"objective": "throughput", "split": "chain", "value": found.value, "bound": 0.0},
-        **{"status": "feasible", "stop_reason": "heuristic", "method": "by hand", "backend": ""},
-        **{"runtime_seconds": 0.0, "devices": found.loads, "stages": found.shape.order},
-        **{"placement": placement, "workload_sha256": workload.sha256},
+        objective="throughput",
+        split="chain",
+        value=found.value,
+        bound=0.0,
+        status="feasible",
+        stop_reason="heuristic",
+        method="by hand",
+        backend="",
+        runtime_seconds=0.0,
+        devices=found.loads,
+        stages=found.shape.order,
+        placement={**placement},
+        workload_sha256=workload.sha256,
     )
     report = pt.report(workload, plan, microbatches=10_000 // 16)
     assert "10,000 passes" not in report.html and len(report.html.encode()) < 5_000_000
