@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import cast
 
 import numpy as np
 import pytest
@@ -192,7 +193,7 @@ def test_ten_thousand_nodes_and_passes_stay_below_5_megabytes() -> None:
         runtime_seconds=0.0,
         devices=found.loads,
         stages=found.shape.order,
-        placement={**placement},
+        placement=cast("dict[int | str, str]", placement),
         workload_sha256=workload.sha256,
     )
     report = pt.report(workload, plan, microbatches=10_000 // 16)
