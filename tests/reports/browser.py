@@ -16,8 +16,9 @@ PROGRAM, DRIVER = "chromium", "chromedriver"
 SECONDS = 120.0  # on a machine that is busy
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,900")
 VIEWS = """
-const root = Bokeh.documents.flatMap((one) => one.roots()).find((one) => one.name === arguments[0]);
-const view = [...Bokeh.index.roots].find((one) => one.model === root);
+const models = Bokeh.documents.flatMap((one) => one.roots()).flatMap((one) => [...one.references()]);
+const root = models.find((one) => one.name === arguments[0]);
+const view = Bokeh.index.find_one(root);
 const frame = view.canvas_view.el.getBoundingClientRect();
 """
 
