@@ -64,8 +64,7 @@ def row_figure(name: str, rows: Sequence[str], end: float = 1.0, x_range: Range1
     )
     plot.yaxis.ticker = FixedTicker(ticks=list(range(0, len(rows), every)))
     plot.yaxis.major_label_overrides = dict(enumerate(rows))
-    plot.yaxis.major_tick_line_color = None
-    plot.ygrid.grid_line_color = None
+    plot.ygrid.visible = False
     return plot
 
 
