@@ -32,6 +32,7 @@ from partitioner.planning.splitting.data_parallel import data_parallel
 from partitioner.planning.splitting.dimension import Dimension
 from partitioner.planning.splitting.operations import SplitPlan, split_operations
 from partitioner.planning.warm_up.run import WarmUp, warm_up
+from partitioner.reports.report import Report, report
 from partitioner.results.certificate import Certificate
 from partitioner.results.plan import Plan
 from partitioner.workload.alternatives import Alternative, Alternatives
@@ -75,6 +76,7 @@ __all__ = [
     "Plan",
     "Progress",
     "Recommendation",
+    "Report",
     "Solution",
     "SplitPlan",
     "Transfers",
@@ -96,6 +98,7 @@ __all__ = [
     "load_plan",
     "load_timeline",
     "recommend",
+    "report",
     "solve",
     "split_operations",
     "to_networkx",

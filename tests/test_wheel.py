@@ -37,8 +37,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    modules = {file.relative_to(ROOT).as_posix() for file in (ROOT / "partitioner").rglob("*.py")}
-    assert held == modules | {"partitioner/py.typed"}
+    sources = [*(ROOT / "partitioner").rglob("*.py"), *(ROOT / "partitioner/reports/assets").iterdir()]
+    assert held == {file.relative_to(ROOT).as_posix() for file in sources} | {"partitioner/py.typed"}
 
 
 def test_the_readme_runs_where_only_the_wheel_is_installed(wheel: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from partitioner.cli.option_arguments import argument_of
 from partitioner.cli.plot import PLOT
 from partitioner.cli.profile import MEASURE
 from partitioner.cli.recommend import RECOMMEND
+from partitioner.cli.report import REPORT
 from partitioner.cli.shared_arguments import (
     FORMAT,
     OF_PLAN,
@@ -124,6 +125,9 @@ def _commands() -> dict[str, _Words]:
         "export": _Words("write a plan for another tool", "WORKLOAD PLAN --to NAME", EXPORT),
         "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),
         "plot": _Words("draw a plan or its schedule into a file", "WORKLOAD PLAN --output FILE", PLOT),
+        "report": _Words(
+            "write a report of a plan as one HTML file", "WORKLOAD PLAN --output FILE.html", REPORT
+        ),
         "profile": _Words("measure the times and the memory of a model of torch", "SCRIPT:FUNCTION", MEASURE),
         "verify": _Words(
             "run a plan's pipeline and compare it with its prediction",

@@ -13,6 +13,7 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerErr
 from partitioner.base.files import check_writable
 from partitioner.cli.arguments import Command, command_parser
 from partitioner.cli.compare import compare_all
+from partitioner.cli.completion import complete_if_asked
 from partitioner.cli.export import export_plan
 from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
 from partitioner.cli.methods import list_methods
@@ -20,6 +21,7 @@ from partitioner.cli.plot import run_plot
 from partitioner.cli.profile import measure_model
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.recommend import recommend_pipelines
+from partitioner.cli.report import write_report
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.solve_arguments import solve_options
 from partitioner.cli.verify import verify_plan
@@ -54,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 a plan or evaluation; 2 bad input or usage; 3 proven infeasible; 4 no plan found within
         the limits; 130 interrupted without a plan; 141 nobody reads on.
     """
-    options = command_parser(COMMANDS).parse_args(arguments)
+    parser = command_parser(COMMANDS)
+    complete_if_asked(parser)
+    options = parser.parse_args(arguments)
     try:
         options.run(options)
     except KeyboardInterrupt as interrupt:
@@ -144,6 +148,7 @@ COMMANDS: dict[str, Command] = {
     "compare": compare_all,
     "recommend": recommend_pipelines,
     "plot": run_plot,
+    "report": write_report,
     "export": export_plan,
     "methods": list_methods,
     "profile": measure_model,

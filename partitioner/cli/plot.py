@@ -24,6 +24,7 @@ from partitioner.plots.graph import plot_graph
 from partitioner.plots.loads import plot_loads
 from partitioner.plots.memory import plot_memory
 from partitioner.plots.timeline import plot_timeline
+from partitioner.reports.scheduled import MICROBATCHES
 from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.workload import Workload
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-MICROBATCHES = 16
 
 
 def run_plot(options: argparse.Namespace) -> None:

@@ -14,11 +14,15 @@ Slowness = Callable[[Ints, Ints], Floats]
 
 def compute_times(placed: Placed) -> Floats:
     """Return the processing time of each device, forward and backward, shape (2, devices)."""
-    graph = placed.graph
-    time = np.where(placed.row < 0, 0.0, graph.time[placed.row, np.arange(len(graph))])
     total = np.zeros((2, len(placed.names)))
-    np.add.at(total, (graph.backward.astype(int), placed.device), time)
+    np.add.at(total, (placed.graph.backward.astype(int), placed.device), kind_times(placed))
     return total * placed.time_factor
+
+
+def kind_times(placed: Placed) -> Floats:
+    """Return the time of each node on the kind of its device, without the kind's factor, shape (n,)."""
+    graph = placed.graph
+    return np.where(placed.row < 0, 0.0, graph.time[placed.row, np.arange(len(graph))])
 
 
 def transfer_times(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from partitioner.base.markup import html_table
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.shape import Shape
 
@@ -103,6 +105,9 @@ class Evaluation:
             f"{sum(entry.nodes for entry in self.loads)} nodes on {used} devices>"
         )
 
+    def _repr_html_(self) -> str:
+        return loads_html(repr(self)[1:-1], self.loads)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain data for JSON; a value of infinity becomes None.
 
@@ -126,3 +131,10 @@ class Evaluation:
     def bottleneck(self) -> DeviceLoad:
         """The device with the largest load."""
         return max(self.loads, key=lambda entry: entry.load)
+
+
+def loads_html(title: str, loads: Sequence[DeviceLoad]) -> str:
+    """Return the devices in use as a table for notebooks."""
+    used = [load for load in loads if load.nodes > 0]
+    rows = [(load.name, load.nodes, f"{load.load:.6g}", f"{load.memory:.6g}") for load in used]
+    return html_table(title, ("device", "nodes", "load", "memory"), rows)

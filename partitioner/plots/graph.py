@@ -160,14 +160,18 @@ def _draw_edges(ax: Axes, graph: Graph, place: Floats, device: Ints) -> None:
 def _curves(graph: Graph, place: Floats) -> Floats:
     """Return the edges as curves, shape (m, points, 2); edges over several layers are bent."""
     start, end = place[graph.edges[:, 0]], place[graph.edges[:, 1]]
-    length = np.abs(end[:, 0] - start[:, 0])
-    bend = np.minimum(3.0, 0.5 * np.sqrt(np.maximum(0, length - 1.5)))
-    passes = graph.backward[graph.edges]
-    bend *= np.where(passes.all(axis=1), -1.0, np.where(passes.any(axis=1), 0.0, 1.0))
     t = CURVE[:, None]
     straight = start[:, None] * (1 - t) + end[:, None] * t
-    straight[:, :, 1] += bend[:, None] * (4 * CURVE * (1 - CURVE))
+    straight[:, :, 1] += bends(graph, place)[:, None] * (4 * CURVE * (1 - CURVE))
     return np.asarray(straight)
+
+
+def bends(graph: Graph, place: Floats) -> Floats:
+    """Return how far the middle of each edge is above the straight line between its nodes, shape (m,)."""
+    length = np.abs(place[graph.edges[:, 1], 0] - place[graph.edges[:, 0], 0])
+    bend = np.minimum(3.0, 0.5 * np.sqrt(np.maximum(0, length - 1.5)))
+    passes = graph.backward[graph.edges]
+    return np.asarray(bend * np.where(passes.all(axis=1), -1.0, np.where(passes.any(axis=1), 0.0, 1.0)))
 
 
 def _draw_nodes(ax: Axes, graph: Graph, place: Floats, device: Ints, devices: int) -> None:

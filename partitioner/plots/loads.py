@@ -62,15 +62,15 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     loads = in_order(everything, order)
     copies = Counter(load.replica_of for load in everything)
     layers = _layers(plan) if isinstance(plan, Plan) else {}
-    titles = [_title(load.name, 1 + copies[load.name], layers.get(load.name, "")) for load in loads]
+    titles = [stage_title(load.name, 1 + copies[load.name], layers.get(load.name, "")) for load in loads]
     ax = row_axes(ax, WIDTH, titles)
-    parts = _parts(loads)
+    parts = load_parts(loads)
     _draw_bars(ax, parts)
     load = np.array([entry.load for entry in loads])
     total = np.sum(list(parts.values()), axis=0)
     if (total > load * (1 + TOLERANCE)).any():
         _mark(ax, load)
-    if bound is None and isinstance(plan, Plan) and _bounds_loads(plan):
+    if bound is None and isinstance(plan, Plan) and bounds_loads(plan):
         bound = plan.bound
     if bound is not None:
         ax.axvline(bound, color=ink(), linestyle="--", label=f"lower bound {figure(bound)}")
@@ -83,7 +83,7 @@ def plot_loads(plan: Plan | Evaluation, ax: Axes | None = None, *, bound: float 
     return ax
 
 
-def _bounds_loads(plan: Plan) -> bool:
+def bounds_loads(plan: Plan) -> bool:
     """Whether the bound of a plan is one of the largest load."""
     objective = OBJECTIVES.get(plan.objective)
     if objective is None or objective.base is not None:
@@ -111,12 +111,13 @@ def _layers(plan: Plan) -> dict[str, str]:
     }
 
 
-def _title(name: str, devices: int, layers: str) -> str:
+def stage_title(name: str, devices: int, layers: str) -> str:
+    """Return the name of the first device of a stage, the number of its devices, and its layers."""
     title = name if devices == 1 else f"{name} x{devices}"
     return f"{title}: {layers}" if layers else title
 
 
-def _parts(loads: Sequence[DeviceLoad]) -> dict[str, Floats]:
+def load_parts(loads: Sequence[DeviceLoad]) -> dict[str, Floats]:
     """Return the parts of the loads by name, shape (devices,) each; ``sync`` only if there is any."""
     parts = {
         "in": np.array([sum(load.transfer_in) for load in loads]),

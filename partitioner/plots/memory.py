@@ -51,19 +51,28 @@ def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
     order = pipeline_order(timeline)
     ax = row_axes(ax, WIDTH, [timeline.devices[i] for i in order.tolist()])
     limit, peak = timeline.memory_limit[order], timeline.peak_memory[order]
-    drawn = limit <= TOO_HIGH * peak.max(initial=0.0)
-    scale = LANE / (max(peak.max(initial=0.0), limit[drawn].max(initial=0.0)) or 1.0)
+    drawn, scale = lanes(peak, limit)
     ax.set_xlim(0, timeline.makespan or 1.0)
     ax.set_xlabel("\n".join(["time", *chain.from_iterable(wrap(note, LINE) for note in timeline.notes)]))
     _fill(ax, timeline, order, scale)
     _draw_limits(ax, limit, drawn, scale)
-    label_rows(ax, [_words(*pair) for pair in zip(peak.tolist(), limit.tolist(), strict=True)])
+    label_rows(ax, [peak_words(*pair) for pair in zip(peak.tolist(), limit.tolist(), strict=True)])
     name = f"{timeline.schedule}, {timeline.table.microbatches} microbatches"
     head(ax, f"{name}: memory, at most {amount(peak.max(initial=0.0))}")
     return ax
 
 
-def _words(peak: float, limit: float) -> str:
+def lanes(peak: Floats, limit: Floats) -> tuple[Bools, float]:
+    """Return which limits are drawn, shape (d,), and the height of a unit of memory in rows 1 apart.
+
+    A limit of more than :data:`TOO_HIGH` times the highest peak is not drawn.
+    """
+    drawn = limit <= TOO_HIGH * peak.max(initial=0.0)
+    return drawn, LANE / (max(peak.max(initial=0.0), limit[drawn].max(initial=0.0)) or 1.0)
+
+
+def peak_words(peak: float, limit: float) -> str:
+    """Return the peak of a device and its limit, if it has one."""
     return f"{amount(peak)} of {amount(limit)}" if np.isfinite(limit) else amount(peak)
 
 

@@ -69,23 +69,24 @@ def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     ax = row_axes(ax, width, [timeline.devices[i] for i in order.tolist()])
     ax.set_xlim(0, timeline.makespan or 1.0)
     ax.set_xlabel("time")
-    found = _groups(timeline, np.argsort(order)[timeline.table.row])
+    found = boxes(timeline, np.argsort(order)[timeline.table.row])
     groups = [group for group in found if len(group.passes)]
     for group in groups:
         _draw(ax, timeline, group)
     _write(ax, timeline, [group for group in groups if group.label in PASS_NAMES.values()])
-    head(ax, _title(timeline), [_legend_entry(ax, group) for group in groups])
+    head(ax, timeline_title(timeline), [_legend_entry(ax, group) for group in groups])
     return ax
 
 
-def _title(timeline: Timeline) -> str:
+def timeline_title(timeline: Timeline) -> str:
+    """Return the schedule, its time for a sample and its bubble in a line."""
     paused = float(timeline.bubble.mean()) if timeline.devices else 0.0
     time, load = figure(timeline.time_per_sample), figure(timeline.bound)
     name = f"{timeline.schedule}, {timeline.table.microbatches} microbatches"
     return f"{name}: {time} per sample (largest load {load}), bubble {paused:.0%}"
 
 
-def _groups(timeline: Timeline, row: Ints) -> Iterator[Group]:
+def boxes(timeline: Timeline, row: Ints) -> Iterator[Group]:
     """Yield the boxes of all parts that take time, by kind; `row` is the row of each pass."""
     bands = AT_ONCE if _overlap(timeline) else IN_TURN
     for number, letter in enumerate(DIRECTIONS):

@@ -71,7 +71,7 @@ def stage_loads(
     number = {device: i for i, device in enumerate(stages)}
     of = {node: number[placement[node]] for node in graph.ids} if stage_of is None else stage_of
     home = np.array([of[node] for node in graph.ids], dtype=np.int64)
-    layers = _layers(graph, home, len(stages))
+    layers = module_names(graph, home, len(stages)) if graph.layer_labels else [()] * len(stages)
     known = graph.parts[0].any()
     parameters = np.bincount(home, graph.parts[0], len(stages)).tolist()
     of_device = {load.name: load for load in loads}
@@ -88,10 +88,11 @@ def stage_loads(
     )
 
 
-def _layers(graph: Graph, home: Ints, count: int) -> list[tuple[str, ...]]:
-    """Return the modules of which a forward node is in each stage; nothing for a graph without layers."""
-    if not graph.layer_labels:
-        return [()] * count
+def module_names(graph: Graph, home: Ints, count: int) -> list[tuple[str, ...]]:
+    """Return the modules of which a forward node is in each of the `count` stages, in forward order.
+
+    `home`, shape (n,), has the stage of every node.
+    """
     modules = modules_of(graph)
     forward = ~graph.backward
     pairs = np.unique(np.stack((home[forward], modules.of[forward]), axis=1), axis=0).tolist()

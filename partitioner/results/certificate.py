@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from partitioner.base.markup import html_table
 from partitioner.methods.method import ANY_DEVICES
 from partitioner.results.figures import nearness, relative_gap, shortfall
 from partitioner.results.plan import Plan
@@ -26,6 +27,10 @@ class Certificate:
 
     def __repr__(self) -> str:
         return f"<Certificate: value {self.value:.6g}, bound {self.bound:.6g}, best {self.best!r}>"
+
+    def _repr_html_(self) -> str:
+        row = (f"{self.value:.6g}", f"{self.bound:.6g}", f"{self.gap:.2%}")
+        return html_table(self.summary(), ("value", "bound", "gap"), [row])
 
     @property
     def bound(self) -> float:

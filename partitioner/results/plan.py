@@ -11,7 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from partitioner.base.files import write_text
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.result import DeviceLoad, loads_html
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.methods.method import ANY_DEVICES
@@ -127,6 +127,9 @@ class Plan:
             f"{len(self.devices)} devices>"
         )
 
+    def _repr_html_(self) -> str:
+        return loads_html(repr(self)[1:-1], self.devices)
+
     @property
     def gap(self) -> float:
         """The largest possible distance to the optimum, as a fraction of the larger of value and bound."""
@@ -173,9 +176,9 @@ class Plan:
         tables += [] if stages is None else ["", stages]
         tables += map(Text, ways_lines(self.stages, self.placement, self.alternatives))
         notes = [Text(f"note: {note}") for note in self.notes]
-        return render([Text(self._head()), *tables, *notes], width)
+        return render([Text(self.headline()), *tables, *notes], width)
 
-    def _head(self) -> str:
+    def headline(self) -> str:
         """Return the value and its proof in a line, and the method and its run in a second one."""
         ended = f"stopped: {self.stop_reason}, {self.runtime_seconds:.3g} s"
         run = f"method {self.method} ({self.backend}), {ended}"

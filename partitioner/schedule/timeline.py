@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partitioner.base.files import write_text
+from partitioner.base.markup import html_table
 from partitioner.schedule.table import DIRECTIONS, Table
 from partitioner.workload.graph import Bools, Floats, Ints
 
@@ -77,6 +78,11 @@ class Timeline:
             f"<Timeline: {self.schedule}, {self.table.microbatches} microbatches on {len(self.devices)} "
             f"devices, makespan {self.makespan:.6g}>"
         )
+
+    def _repr_html_(self) -> str:
+        columns = zip(self.devices, self.bubble.tolist(), self.peak_memory.tolist(), strict=True)
+        rows = [(name, f"{bubble:.1%}", f"{peak:.6g}") for name, bubble, peak in columns]
+        return html_table(repr(self)[1:-1], ("device", "bubble", "peak memory"), rows)
 
     @property
     def devices(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import WorkloadError, shown
 from partitioner.base.files import write_text
+from partitioner.base.markup import html_table
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.graph_validation import device_flaws
@@ -62,6 +63,11 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"<Workload {shown(self.name)}: {self.graph!r}, {self.devices!r}>"
+
+    def _repr_html_(self) -> str:
+        sizes = ("any" if kind.memory is None else f"{kind.memory:.6g}" for kind in self.devices.kinds)
+        rows = [(kind.name, kind.count, size) for kind, size in zip(self.devices.kinds, sizes, strict=True)]
+        return html_table(repr(self)[1:-1], ("kind", "devices", "memory"), rows)
 
 
 def workload_hash(graph: Graph, devices: Devices) -> str:

@@ -82,3 +82,26 @@ def test_the_hash_of_a_workload_is_that_of_equal_devices_and_has_not_changed() -
         "pays_communication=False, times=None, time_factor=1.0, transfer_factor=1.0, bandwidth=None)), "
         "communication='sequential', levels=(), synchronisation='added')"
     )
+
+
+def test_tables_for_notebooks_escape_names(workload: pt.Workload, plan: pt.Plan) -> None:
+    """They have a row for each device or run, at most 20, and no markup from names."""
+    graph, devices = workload.graph, workload.devices
+    hostile = replace(workload, name="<script>alert(1)</script>")
+    many = pt.Devices.accelerated(100)
+    chain = pt.Graph.from_arrays({"accelerator": [1.0] * 100}, [(i, i + 1) for i in range(99)])
+    spread = pt.evaluate(chain, many, {i: f"accelerator{i}" for i in range(100)})
+    words: list[tuple[Any, tuple[str, ...]]] = [
+        (hostile, ("&lt;script&gt;", "<td>accelerator</td><td>6</td>")),
+        (plan, ("236.358", "<td>accelerator0</td><td>36</td>")),
+        (pt.evaluate(graph, devices, plan), ("feasible", "<td>accelerator0</td>")),
+        (spread, ("<td>accelerator19</td>", "<td>and 80 more</td>")),
+        (simulate(graph, devices, plan, "1f1b", 8), ("8 microbatches", "<th>bubble</th>")),
+        (pt.compare_schedules(graph, devices, plan, 8), ("<td>gpipe</td>",)),
+        (pt.certify(graph, devices, plan), ("<td>236.358</td><td>236.358</td><td>0.00%</td>",)),
+        (pt.compare_methods(graph, devices, methods=["dp"]), ("<td>dp</td><td>chain</td>",)),
+    ]
+    for value, parts in words:
+        html = value._repr_html_()
+        assert html.startswith("<table>") and "<script" not in html and html.count("<tr>") <= 22
+        assert all(part in html for part in parts), html

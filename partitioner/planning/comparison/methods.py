@@ -13,6 +13,7 @@ import networkx as nx
 from partitioner.base.argument_types import require_callable
 from partitioner.base.errors import OptionError
 from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.base.markup import html_table
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Progress
 from partitioner.planning.alternatives import comparable
@@ -57,6 +58,10 @@ class MethodComparison:
         best = self.best
         found = "no plan" if best is None else f"best {best.method} ({best.split}) with {best.value:.6g}"
         return f"<MethodComparison: {self.objective}, {len(self.compared)} runs, {found}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.method, one.split, f"{one.value:.6g}", one.reason) for one in self.compared]
+        return html_table(repr(self)[1:-1], ("method", "split", "value", "against"), rows)
 
     @property
     def best(self) -> Compared | None:

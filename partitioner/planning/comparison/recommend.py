@@ -15,6 +15,7 @@ from partitioner.base.argument_types import MANY, is_count, require_callable, re
 from partitioner.base.clock import Clock
 from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.base.markup import html_table
 from partitioner.methods.method import Progress
 from partitioner.planning.comparison.copies import spreads
 from partitioner.planning.comparison.recipes import RECIPES, WITH_WAYS, Recipe
@@ -62,6 +63,10 @@ class Recommendation:
         best = "none can be used" if self.best is None else f"best {self.best.schedule}"
         makespan = "" if self.best is None else f" with makespan {self.best.makespan:.6g}"
         return f"<Recommendation: {len(self.choices)} pipelines, {best}{makespan}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.schedule, one.copies, f"{one.makespan:.6g}", one.against) for one in self.choices]
+        return html_table(repr(self)[1:-1], ("schedule", "copies", "makespan", "against"), rows)
 
     @property
     def best(self) -> RecommendedPipeline | None:

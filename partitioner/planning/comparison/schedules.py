@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.markup import html_table
 from partitioner.evaluation.solution import AnySolution
 from partitioner.planning.comparison.ranked import Ranked, fullest_device
 from partitioner.planning.comparison.schedule_table import ranked_table
@@ -51,6 +52,10 @@ class Comparison:
         makespan = "" if self.best is None else f" with makespan {self.best.makespan:.6g}"
         counts = f"{len(self.ranked)} schedules, {self.microbatches} microbatches"
         return f"<Comparison: {counts}, {best}{makespan}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.schedule, f"{one.makespan:.6g}", one.against) for one in self.ranked]
+        return html_table(repr(self)[1:-1], ("schedule", "makespan", "against"), rows)
 
     @property
     def best(self) -> Ranked | None:

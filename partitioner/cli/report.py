@@ -1,0 +1,65 @@
+"""The command ``partitioner report``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from partitioner.base.errors import OptionError
+from partitioner.base.files import check_writable
+from partitioner.cli.argument import Section, value
+from partitioner.cli.inputs import read_workload
+from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
+from partitioner.cli.simulate import LINKS_ARGUMENT
+from partitioner.formats.plan import load_plan
+from partitioner.reports.report import report
+from partitioner.reports.scheduled import MICROBATCHES
+
+SUFFIXES = (".html", ".htm")
+REPORT = (
+    Section(
+        "",
+        (
+            WORKLOAD,
+            PLAN,
+            value(
+                "--output",
+                f"write the report to this file, ending in {' or '.join(SUFFIXES)}; the option is required",
+                required=True,
+                metavar="FILE.html",
+            ),
+            value(
+                "--schedule",
+                "show the pipeline under this schedule (default: the plan's, else 1f1b, or inference for a "
+                "graph without a backward pass)",
+                metavar="NAME",
+            ),
+            value(
+                "--microbatches",
+                f"show this many samples of the pipeline (default: the plan's, else {MICROBATCHES})",
+                type=int,
+                metavar="N",
+            ),
+            LINKS_ARGUMENT,
+        ),
+    ),
+    devices(OF_PLAN),
+    PROFILE,
+)
+
+
+def write_report(options: argparse.Namespace) -> None:
+    """Write the report of a plan to a file.
+
+    Raises
+    ------
+    PartitionerError
+        If a file or an option breaks a rule, bokeh is not installed, or the file cannot be written.
+    """
+    if Path(options.output).suffix.lower() not in SUFFIXES:
+        raise OptionError(f"--output {options.output}: must end in {' or '.join(SUFFIXES)}")
+    check_writable(options.output)
+    plan = load_plan(options.plan)
+    workload = read_workload(options, plan.hardware)
+    given = {"schedule": options.schedule, "microbatches": options.microbatches, "links": options.links}
+    report(workload, plan, **given).save(options.output)
