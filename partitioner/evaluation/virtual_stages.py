@@ -32,8 +32,8 @@ def evaluate_virtual_stages(graph: Graph, devices: Devices, solution: Solution, 
     Raises
     ------
     OptionError
-        If there are replicas or levels, the schedule does not run several stages on a device, or its number
-        of microbatches is missing.
+        If there are replicas, levels or alternatives, the schedule does not run several stages on a device,
+        or its number of microbatches is missing.
     """
     schedule = _schedule(devices, solution, terms)
     placed = read_placement(graph, devices, solution.placement)
@@ -58,7 +58,8 @@ def _schedule(devices: Devices, solution: Solution, terms: Terms) -> VirtualSche
     if terms.schedule is not None and terms.schedule not in VIRTUAL:
         names = ", ".join(VIRTUAL)
         raise OptionError(f"schedule = {terms.schedule!r}: must be one of {names} where stage_of is given")
-    for name, given in (("replicas", bool(solution.replicas)), ("levels", bool(devices.levels))):
+    parts = {"replicas": solution.replicas, "levels": devices.levels, "alternatives": solution.alternatives}
+    for name, given in parts.items():
         if given:
             raise OptionError(f"{name}: must not be given for pipelines with several stages on a device")
     if terms.schedule is not None and terms.microbatches is None:

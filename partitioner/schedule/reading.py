@@ -10,6 +10,7 @@ import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.evaluation.chosen import refuse_alternatives
+from partitioner.evaluation.degrees import degree_violations
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.order import order_violations
 from partitioner.evaluation.placed import Placed, read_placement
@@ -43,13 +44,14 @@ def read_passes(
     given = {"replicas": replicas, "order": order}
     parts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     solution = replace(solution_of(plan), **parts)
-    refuse_alternatives(solution.alternatives, "a simulation")
     if solution.stage_of is not None:
+        refuse_alternatives(solution.alternatives, "a simulation of several stages on a device")
         return _of_stages(graph, devices, solution, links)
     placed, copies, ordered = read_solution(graph, devices, solution)
     shape = placement_shape(placed.graph, placed.device, placed.names)
     against = order_violations(placed, shape, ordered) if ordered else ()
-    refuse([Flaw("order", "", "", words) for words in against] + _without_times(placed))
+    torn = [Flaw("alternatives", "", "", words) for words in degree_violations(placed, copies)]
+    refuse([Flaw("order", "", "", words) for words in against] + torn + _without_times(placed))
     return passes_of(placed, copies, pieces_of(placed, shape, ordered), links)
 
 

@@ -29,11 +29,12 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
     release = _releases(pieces, stage, paired)
     holds = _holder(pieces, stage, paired)[pieces.home]
     parameters, gradients, optimizer, activations, _ = placed.graph.parts
+    teams = {lead: copies.teams(lead) for lead in np.unique(device).tolist()}
     pairs = np.concatenate((pieces.home[placed.graph.edges], fetched, _kept(release)))
     start, before = _rows(pairs, count)
     return Passes(
         names=placed.names,
-        replicas=_copies(copies, device),
+        replicas={lead: tuple(team[0] for team in each) for lead, each in teams.items()},
         device=device,
         stage=stage,
         direction=np.where(pieces.backward, BACKWARD, FORWARD),
@@ -49,6 +50,7 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         before_start=start,
         before=before,
         paired=paired,
+        together={team[0]: team for each in teams.values() for team in each if len(team) > 1},
         lag=1 if placed.devices.communication == "sequential" else 3,
         notes=notes_on_replicas(placed, copies),
     )
@@ -67,26 +69,29 @@ def _compute(placed: Placed, pieces: Pieces) -> Floats:
 def _transfers(placed: Placed, links: StageLinks, pieces: Pieces) -> tuple[Floats, Floats, Ints]:
     """Return the times of transfers in and out of every piece, and pairs of pieces.
 
-    The second piece of a pair uses a tensor that the first fetches; shape (pairs, 2).
+    The second piece of a pair uses a tensor that the first fetches; shape (pairs, 2). Alternatives add their
+    times to the piece that uses the tensor of an edge, and to the one that makes it.
     """
     graph, device, home, count = placed.graph, placed.device, pieces.home, len(pieces.device)
     tensor, cost = tensors(graph)
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    slowed_cost = cost[tensor] * links.slow(device[maker], device[user])
+    slowdown = links.slow(device[maker], device[user])
+    slowed_cost, (reading, sending) = cost[tensor] * slowdown, placed.surcharge[:, cut] * slowdown
     sent, which = np.unique(tensor, return_inverse=True)
     slowest, source = np.zeros(len(sent)), np.zeros(len(sent), dtype=np.int64)
     np.maximum.at(slowest, which, slowed_cost)
     source[which] = maker
-    out = np.bincount(home[source], slowest, count) * placed.transfer_factor[pieces.device]
+    out = np.bincount(home[source], slowest, count) + np.bincount(home[maker], sending, count)
     arrival, which = np.unique(tensor * len(placed.names) + device[user], return_inverse=True)
     first = np.full(len(arrival), count, dtype=np.int64)
     np.minimum.at(first, which, home[user])
     fetch_cost = np.zeros(len(arrival))
     fetch_cost[which] = slowed_cost
-    into = np.bincount(first, fetch_cost, count) * placed.transfer_factor[pieces.device]
-    return into, out, np.stack((first[which], home[user]), axis=1)
+    into = np.bincount(first, fetch_cost, count) + np.bincount(home[user], reading, count)
+    factor = placed.transfer_factor[pieces.device]
+    return into * factor, out * factor, np.stack((first[which], home[user]), axis=1)
 
 
 def _numbers(pieces: Pieces) -> tuple[Ints, bool]:
@@ -130,14 +135,6 @@ def _sync(device: Ints, copies: Replicas, average: Floats) -> Floats:
     found = np.zeros(len(device))
     for lead, i in last.items():
         found[i] = average[lead] * copies.count[lead]
-    return found
-
-
-def _copies(copies: Replicas, device: Ints) -> dict[int, tuple[int, ...]]:
-    found = {}
-    for lead in np.unique(device).tolist():
-        further = np.flatnonzero((copies.lead == lead) & copies.further).tolist()
-        found[lead] = (lead, *further)
     return found
 
 

@@ -38,7 +38,7 @@ def test_a_plan_is_kept_with_its_ways(tmp_path: Path) -> None:
     again = pt.evaluate(graph(), None, found)
     assert again.feasible and again.value == pytest.approx(plan.value)
     assert set(plan.alternatives.values()) <= {"again", "pair"}
-    assert "runs" in plan.summary(100)
+    assert "nodes by way" in plan.summary(100) and plan.by_stage == found.by_stage
 
 
 def test_without_them_the_plan_is_worse_and_a_note_says_so() -> None:
