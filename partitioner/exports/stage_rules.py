@@ -44,8 +44,8 @@ def cut(placed: Placed, modules: Modules) -> Iterator[Flaw]:
 
 
 def replicated(placed: Placed, copies: Replicas) -> Iterator[Flaw]:
-    """Yield a flaw for each device that holds a copy of a stage."""
-    for i in np.flatnonzero(copies.further & (copies.count[copies.lead] > 1)).tolist():
+    """Yield a flaw for each device that holds a copy of a stage alone."""
+    for i in np.flatnonzero(copies.further & (copies.count == copies.devices)[copies.lead]).tolist():
         rule = "holds a copy of a stage; replicas of single stages cannot be expressed"
         yield Flaw(f"device {placed.names[i]}", "", "", rule)
 

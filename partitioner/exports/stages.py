@@ -59,8 +59,8 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
     placed, copies, ordered, staged = _read(workload, solution)
     modules = modules_of(workload.graph)
     target.refuse(list(misnamed(modules)), any_plan=True)
-    target.refuse([*cut(staged, modules), *replicated(placed, copies)])
-    target.refuse(_of_ways(placed, copies, ordered, modules, solution.alternatives, target))
+    ways = _of_ways(placed, copies, ordered, modules, solution.alternatives, target)
+    target.refuse([*cut(staged, modules), *ways, *replicated(placed, copies)])
     home = np.zeros(len(modules.names), dtype=np.int64)
     home[modules.of[modules.of >= 0]] = staged.device[modules.of >= 0]
     runs = [list(group) for _, group in groupby(_in_order(staged, home, ordered), home.__getitem__)]

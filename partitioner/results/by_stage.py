@@ -119,11 +119,14 @@ def stage_loads(
 
 
 def _ways(graph: Graph, home: Ints, count: int, chosen: Mapping[Any, str]) -> list[dict[str, int]]:
-    """Return how many nodes of each stage run in which way, the most frequent first."""
+    """Return how many nodes of each stage run in which way: by own figures, then the most frequent first."""
     found = [Counter[str]() for _ in range(count)]
     for node, stage in zip(graph.ids, home.tolist(), strict=True):
         found[stage][chosen.get(node, OWN)] += 1
-    return [dict(each.most_common()) if set(each) - {OWN} else {} for each in found]
+    return [
+        dict(sorted(each.items(), key=lambda item: (item[0] != OWN, -item[1]))) if set(each) - {OWN} else {}
+        for each in found
+    ]
 
 
 def _layers(graph: Graph, home: Ints, count: int) -> list[tuple[str, ...]]:

@@ -10,14 +10,15 @@ import pytest
 
 import partitioner as pt
 from partitioner.exports.chrome_trace import chrome_trace
+from partitioner.exports.torch_schedule import refuse_groups
 from partitioner.formats.timeline import load_timeline
 from partitioner.results.timeline_table import timeline_table
 from partitioner.schedule import simulate
-from tests.evaluation.test_alternatives import GPUS, PAIRS, PLACE, REPLICAS, graph
+from tests.evaluation.test_alternatives import GPUS, PLACE, REPLICAS, graph
 from tests.methods.slow_parameters import slow
 from tests.random_alternatives import devices_of, options_of, random_case
 
-CHOSEN: dict[int | str, str] = {**PAIRS}
+CHOSEN: dict[int | str, str] = dict.fromkeys(PLACE, "pair")
 SOLUTION = pt.Solution(PLACE, replicas=REPLICAS, alternatives=CHOSEN)
 BATCH = 12
 
@@ -37,6 +38,15 @@ def test_pairs_of_devices_run_a_copy_together() -> None:
 def test_with_direct_links_only_the_receiver_pays() -> None:
     found = simulate(graph(), GPUS, SOLUTION, "inference", 1, links="direct")
     assert found.makespan == 4 + 1.25 + 3
+
+
+def test_torch_has_no_words_for_devices_that_run_a_stage_together() -> None:
+    found = simulate(graph(), GPUS, SOLUTION, "inference", 1)
+    with pytest.raises(
+        pt.WorkloadError, match="stage 1: is run by gpu4, gpu5 together: torch's file"
+    ):
+        refuse_groups(found)
+    refuse_groups(replace(found, together={}))
 
 
 def test_rows_name_all_their_devices(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def operator_devices(graph: Graph, solution: Solution) -> dict[str, str]:
     Raises
     ------
     WorkloadError
-        If the plan is of another graph, has replicas or chosen alternatives, or puts nodes of one colour class
+        If the plan is of another graph, has replicas or alternatives, or puts nodes of one colour class
         on different devices; or if the graph does not name operators.
     """
     if isinstance(solution, PlanRecord) and solution.hardware is not None:
