@@ -42,9 +42,7 @@ def test_with_direct_links_only_the_receiver_pays() -> None:
 
 def test_torch_has_no_words_for_devices_that_run_a_stage_together() -> None:
     found = simulate(graph(), GPUS, SOLUTION, "inference", 1)
-    with pytest.raises(
-        pt.WorkloadError, match="stage 1: is run by gpu4, gpu5 together: torch's file"
-    ):
+    with pytest.raises(pt.WorkloadError, match="stage 1: is run by gpu4, gpu5 together: torch's file"):
         refuse_groups(found)
     refuse_groups(replace(found, together={}))
 
