@@ -71,6 +71,37 @@ def test_methods_are_compared_that_use_them() -> None:
         pt.compare_methods(graph(), GPUS, methods=["dp", "piper"])
 
 
+def test_makespans_are_those_of_plans_with_ways() -> None:
+    """No plan without ways fits; the makespan is that of the simulation, no less than the bound."""
+    training = trained()
+    found = pt.solve(training, SMALL, "makespan", schedule="1f1b", microbatches=4, replicas=2)
+    assert found.alternatives and not any("uses no alternatives" in note for note in found.notes)
+    again = pt.schedule.simulate(training, None, found)
+    assert again.makespan == pytest.approx(found.value) and again.fits.all()
+    loads = pt.solve(training, SMALL, schedule="1f1b", microbatches=4, replicas=2)
+    assert loads.value * 4 <= found.bound * (1 + 1e-9) and found.bound <= found.value
+    limits = pt.Constraints(stages=2)
+    with pytest.raises(pt.InfeasibleError, match="this method uses the nodes' own figures, none"):
+        pt.solve(training, SMALL, "makespan", schedule="1f1b", microbatches=4, constraints=limits)
+    wide = pt.Devices((pt.DeviceKind("accelerator", 4),))
+    plain = pt.solve(training, wide, "makespan", schedule="1f1b", microbatches=4, constraints=limits)
+    assert any("method simulated uses no alternatives" in note for note in plain.notes)
+
+
+def trained() -> pt.Graph:
+    """Four layers whose activations exceed the memory unless they are recomputed."""
+    layers = [pt.Layer(str(i), forward=1.0, backward=2.0, activations=5.0, output=0.1) for i in range(4)]
+    found = pt.Graph.chain(layers, bandwidth=1e3)
+    ways = {
+        node: [pt.Alternative("again", {"accelerator": 3.0 if "backward" in node else 1.0}, activations=0.5)]
+        for node in map(str, found.ids)
+    }
+    return replace(found, alternatives=pt.Alternatives(ways))
+
+
+SMALL = pt.Devices((pt.DeviceKind("accelerator", 4, memory=4.0),))
+
+
 def test_the_objective_of_piper_needs_a_batch() -> None:
     with pytest.raises(pt.OptionError, match="objective 'piper' needs microbatches"):
         pt.solve(graph(), GPUS, "piper")

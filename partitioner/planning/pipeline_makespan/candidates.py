@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.evaluation.chosen import NONE
 from partitioner.evaluation.result import Evaluation
-from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.evaluation.solution import AnySolution, Solution, solution_of
 from partitioner.methods.expand import expand
 from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
+from partitioner.methods.registry import METHODS
+from partitioner.planning.alternatives import FEATURE, can_choose
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.first_plan import find_first_plan, lower_bound
 from partitioner.planning.objectives import BATCH, THROUGHPUT
@@ -39,7 +42,7 @@ PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans 
 class Simulated:
     """A pipeline, its simulated makespan, the bubble of each device, and its evaluation.
 
-    `stage_of` has the stage of every node where devices have several.
+    `stage_of` has the stage of every node where devices have several, `alternatives` the chosen ones.
     """
 
     placement: Mapping[Any, str]
@@ -49,10 +52,15 @@ class Simulated:
     bubbles: Mapping[str, float]
     evaluation: Evaluation
     stage_of: Mapping[Any, int] | None = None
+    alternatives: Mapping[Any, str] = field(default_factory=dict)
 
 
 class Ranking:
-    """The search for a workload under a regime, within the limits of the settings."""
+    """The search for a workload under a regime, within the limits of the settings.
+
+    `chooses` says whether plans for throughput choose among alternatives of nodes; bounds that know only the
+    nodes' own figures are then not used.
+    """
 
     def __init__(self, graph: Graph, devices: Devices, options: Options, settings: Settings) -> None:
         self.graph = graph
@@ -60,6 +68,8 @@ class Ranking:
         self.options = options
         self.settings = settings
         self.best: Simulated | None = None
+        features, able = options.regime.features(devices), can_choose(graph, devices)
+        self.chooses = FEATURE in METHODS[THROUGHPUT.automatic("chain", features, able)].features
         self.statistics = {"candidates": 0, "moves": 0, "improvements": 0}
 
     @property
@@ -73,6 +83,8 @@ class Ranking:
         if plan is not None:
             self.statistics["candidates"] += 1
             self._try(plan.placement.device, plan.placement.order, plan.placement.replicas)
+        if self.chooses:
+            return 0.0
         return (self.options.regime.microbatches or 1) * lower_bound(problem)
 
     def candidates(self, given: dict[str, Any]) -> float:
@@ -99,13 +111,14 @@ class Ranking:
     def fill_and_drain(self, request: Request) -> float:
         """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
 
-        The bound is 0 if nothing is known of the schedule, or the ideals are too many.
+        The bound is 0 if nothing is known of the schedule, the ideals are too many, or plans choose among
+        alternatives.
         """
         from partitioner.methods.bounds.fill_drain.search import fill_drain  # loads numba
 
         for apart in (True, False):
             problem = request.problem(apart)
-            if self.best is None or self.expired or not isinstance(problem, PipelineProblem):
+            if self.best is None or self.expired or self.chooses or not isinstance(problem, PipelineProblem):
                 break
             search = fill_drain(self.graph, problem, self.settings, self.best.makespan, idle=not apart)
             if search is not None:
@@ -147,7 +160,7 @@ class Ranking:
                 self.statistics["moves"] += 1
                 where = stage[problem.member].tolist()
                 placement = {node: lead[i] for node, i in zip(self.graph.ids, where, strict=True)}
-                if self._try(placement, lead, self.best.replicas):
+                if self._try(placement, lead, self.best.replicas, self.best.alternatives):
                     self.statistics["improvements"] += 1
                     improved = True
                     break
@@ -169,24 +182,30 @@ class Ranking:
     def take(self, plan: Plan) -> None:
         """Keep a plan if it is a pipeline that obeys the rules and is better than the best so far."""
         self.statistics["candidates"] += 1
-        self._try(plan.placement, plan.stages, plan.replicas)
+        self._try(plan.placement, plan.stages, plan.replicas, plan.alternatives)
 
     def _try(
-        self, placement: Mapping[Any, str], order: tuple[str, ...], replicas: Mapping[str, tuple[str, ...]]
+        self,
+        placement: Mapping[Any, str],
+        order: tuple[str, ...],
+        replicas: Mapping[str, tuple[str, ...]],
+        alternatives: Mapping[Any, str] = NONE,
     ) -> bool:
         """Keep a pipeline if it is better than the best so far, and return whether it is."""
         regime = self.options.regime
-        shared = {"replicas": replicas or None, "order": order or None, "microbatches": regime.microbatches}
-        given: dict[str, Any] = shared | {"schedule": regime.schedule}
+        given: dict[str, Any] = {"schedule": regime.schedule, "microbatches": regime.microbatches}
         limits = regime.constraints
-        evaluation = evaluate(self.graph, self.devices, placement, constraints=limits, split="chain", **given)
+        solution = Solution(placement, replicas=replicas, order=order or None, alternatives=alternatives)
+        evaluation = evaluate(self.graph, self.devices, solution, constraints=limits, split="chain", **given)
         if not evaluation.feasible or not order:
             return False
-        timeline = simulate(self.graph, self.devices, placement, **given)
+        timeline = simulate(self.graph, self.devices, solution, **given)
         if self.best is not None and timeline.makespan >= self.best.makespan * (1 - TOLERANCE):
             return False
         bubbles = dict(zip(timeline.devices, timeline.bubble.tolist(), strict=True))
-        self.best = Simulated(placement, order, replicas, timeline.makespan, bubbles, evaluation)
+        self.best = Simulated(
+            placement, order, replicas, timeline.makespan, bubbles, evaluation, alternatives=alternatives
+        )
         return True
 
     def _timed(self, given: dict[str, Any]) -> dict[str, Any]:
