@@ -88,6 +88,17 @@ def test_makespans_are_those_of_plans_with_ways() -> None:
     assert any("method simulated uses no alternatives" in note for note in plain.notes)
 
 
+def test_recommended_pipelines_have_ways_and_copies() -> None:
+    """Copies of a whole pipeline run its nodes in the same ways; the simulation of each plan is its value."""
+    found = pt.recommend(trained(), SMALL, 4, schedules=["1f1b"])
+    fitting = [one for one in found.choices if not one.against]
+    assert {one.copies for one in fitting} >= {"1", "2", "4"}
+    for one in fitting:
+        assert one.plan is not None and one.plan.alternatives
+        assert pt.evaluate(trained(), None, one.plan, "throughput").feasible
+        assert pt.schedule.simulate(trained(), None, one.plan).makespan == pytest.approx(one.makespan)
+
+
 def trained() -> pt.Graph:
     """Four layers whose activations exceed the memory unless they are recomputed."""
     layers = [pt.Layer(str(i), forward=1.0, backward=2.0, activations=5.0, output=0.1) for i in range(4)]

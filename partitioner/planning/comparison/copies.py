@@ -65,6 +65,7 @@ def with_copies(plan: Plan, devices: Devices, copies: int) -> Solution:
         {node: held[name][0] for node, name in plan.placement.items()},
         replicas={first: tuple(others) for first, *others in held.values() if others},
         order=tuple(held[name][0] for name in plan.stages),
+        alternatives=plan.alternatives,
     )
 
 

@@ -103,7 +103,7 @@ def recommend(
     With r copies every stage runs on r devices, which take the samples in turn; the stages are those of the
     best plan for the r-th part of the devices and of the samples. One more plan may give every stage another
     number of devices, up to 8. All plans are simulated on all devices, and their memory is that of the
-    simulation, pass by pass.
+    simulation, pass by pass. Plans choose among alternatives of nodes where each device has one stage.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def _planned(
 
 def _least_memory(graph: Graph, schedule: str, samples: int) -> float:
     """Return the memory that all stages take together if each is the last one; 0 if that is not known."""
-    if schedule not in SCHEDULES:
+    if schedule not in SCHEDULES or graph.alternatives:
         return 0.0
     held = samples_in_flight(schedule, 0, 1, samples)
     parameters, gradients, optimizer, activations, _ = graph.parts.sum(axis=1)

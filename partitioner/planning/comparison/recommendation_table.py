@@ -73,7 +73,7 @@ def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
         f"{one.schedule}{' *' if marked else ''}",
         one.copies,
         str(len(plan.stages)),
-        str(len(timeline.devices)),
+        str(sum(map(len, timeline.groups))),
         figure(timeline.makespan),
         *([figure(timeline.time_per_sample)] if wide else []),
         gap_cell(timeline.makespan, plan.bound),

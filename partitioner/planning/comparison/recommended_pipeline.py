@@ -58,10 +58,10 @@ class RecommendedPipeline:
 
     @property
     def copies(self) -> str:
-        """How many devices hold each stage: a number, or a range such as ``"1-4"``."""
+        """How many copies of each stage there are: a number, or a range such as ``"1-4"``."""
         if self.plan is None:
             return str(self.spread)
-        counts = {1 + len(self.plan.replicas.get(name, ())) for name in self.plan.stages}
+        counts = {stage.copies for stage in self.plan.by_stage}
         return "-".join(map(str, sorted({min(counts), max(counts)})))
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class RecommendedPipeline:
         fullest = fullest_device(self.timeline)
         return record | {
             "stages": len(self.plan.stages),
-            "devices": len(self.timeline.devices),
+            "devices": sum(map(len, self.timeline.groups)),
             "makespan": self.makespan,
             "bound": self.plan.bound,
             "time_per_sample": self.timeline.time_per_sample,
@@ -130,6 +130,7 @@ def _copied(
         microbatches=microbatches,
         replicas=solution.replicas or None,
         order=order,
+        alternatives=solution.alternatives or None,
     )
     found = replace(
         plan,
@@ -139,7 +140,14 @@ def _copied(
         replicas=solution.replicas,
         hardware=workload.devices,
         workload_sha256=workload.sha256,
-        by_stage=stage_loads(workload.graph, solution.placement, evaluation.loads, order, solution.replicas),
+        by_stage=stage_loads(
+            workload.graph,
+            solution.placement,
+            evaluation.loads,
+            order,
+            solution.replicas,
+            alternatives=solution.alternatives,
+        ),
     )
     return found, evaluation.violations
 

@@ -96,7 +96,9 @@ class Ranking:
         regime = self.options.regime
         assert regime.microbatches is not None
         bound = 0.0
-        if not self.devices.levels and not self.expired:  # quick, and good where memory is plenty
+        if (
+            not self.devices.levels and not self.expired and not self.chooses
+        ):  # quick, and good where memory is plenty
             fewer = {name: given[name] for name in given if name not in ("schedule", "replicas")}
             with suppress(InfeasibleError, NoPlanFound):
                 self.take(find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(fewer)))
@@ -133,10 +135,13 @@ class Ranking:
         return 0.0
 
     def batches(self, given: dict[str, Any], bound: float) -> None:
-        """Simulate the best plans for batches with any number of stages, unless the best so far is proven."""
+        """Simulate the best plans for batches with any number of stages, unless the best so far is proven.
+
+        Where plans choose among alternatives it is one plan with whatever number of stages is best.
+        """
         regime = self.options.regime
         counts: list[int | None] = [regime.constraints.stages]
-        if regime.constraints.stages is None:
+        if regime.constraints.stages is None and not self.chooses:
             counts += _numbers_of_stages(len(self.devices.names))
         for count in counts:
             proven = self.best is not None and meets(bound, self.best.makespan, PROVEN)

@@ -118,7 +118,7 @@ def solve_makespan(
             best.stage_of,
             best.alternatives,
         ),
-        alternatives=best.alternatives,
+        alternatives=dict(best.alternatives),
         stage_of=best.stage_of,
         time_unit=graph.extras.time_unit,
     )
