@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import partitioner as pt
@@ -54,6 +56,9 @@ def test_a_certificate_is_for_plans_with_all_ways() -> None:
     everywhere = dict.fromkeys(graph().ids, "gpu0")
     found = pt.certify(graph(), GPUS, everywhere, alternatives=dict.fromkeys(graph().ids, "again"))
     assert found.value == pytest.approx(1.4 * 12) and found.bound >= best.value * (1 - 1e-9)
+    one: dict[str, Any] = {"alternatives": {"a": "again"}, "constraints": pt.Constraints(stages=1)}
+    with pytest.raises(pt.NoPlanFound, match="the bound of method pipeline holds for plans without them"):
+        pt.certify(graph(), replace(GPUS, kinds=(pt.DeviceKind("gpu", 4),)), everywhere, **one)
     found = pt.certify(graph(), GPUS, best, schedule="1f1b")
     assert found.value == pytest.approx(best.value) and found.bound == pytest.approx(best.value)
     with pytest.raises(pt.WorkloadError, match="no multiple of 2"):
@@ -69,6 +74,8 @@ def test_methods_are_compared_that_use_them() -> None:
     assert "dp" in names and not names & {"alternatives", "piper", "two_bw"}
     with pytest.raises(pt.OptionError, match="methods: must be among alternatives, piper, two_bw"):
         pt.compare_methods(graph(), GPUS, methods=["dp", "piper"])
+    found = pt.compare_methods(graph(), GPUS, methods=["dp", "pipeline"])
+    assert {one.method for one in found.compared} == {"dp", "pipeline"} and not found.contradictions
 
 
 def test_makespans_are_those_of_plans_with_ways() -> None:
@@ -97,6 +104,35 @@ def test_recommended_pipelines_have_ways_and_copies() -> None:
         assert one.plan is not None and one.plan.alternatives
         assert pt.evaluate(trained(), None, one.plan, "throughput").feasible
         assert pt.schedule.simulate(trained(), None, one.plan).makespan == pytest.approx(one.makespan)
+
+
+@pytest.mark.parametrize(
+    ("objective", "options", "message"),
+    [
+        (
+            "latency",
+            {"split": "convex"},
+            "objective 'latency' is not available with method alternatives",
+        ),
+        ("gpipe", {}, "objective 'gpipe' is not available with method alternatives, only throughput, batch"),
+        ("capacity", {}, "method = 'alternatives': objective 'capacity' uses the nodes' own figures"),
+        (
+            "throughput",
+            {"schedule": "interleaved_1f1b", "microbatches": 4},
+            "mean nothing to method alt",
+        ),
+        (
+            "throughput",
+            {"split": "free"},
+            "split 'free' is not available with method alternatives",
+        ),
+        ("batch", {"microbatches": 2, "constraints": pt.Constraints(stages=2)}, "limits on stages and pins"),
+    ],
+)
+def test_what_the_method_does_not_know_is_refused(objective: str, options: Any, message: str) -> None:
+    found = replace(graph(), cache=np.ones(4))
+    with pytest.raises(pt.OptionError, match=message):
+        pt.solve(found, GPUS, objective, method="alternatives", **options)
 
 
 def trained() -> pt.Graph:
