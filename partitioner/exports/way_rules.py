@@ -22,7 +22,8 @@ def divided(placed: Placed, copies: Replicas, order: Sequence[int]) -> Iterator[
     for number, stage in enumerate(order):
         together = int(placed.degree[placed.device == stage].max(initial=1))
         if together > 1:
-            where = f"is run by {together} devices together in each of {copies.count[stage]} copies"
+            each = f", in each of {copies.count[stage]} copies" if copies.count[stage] > 1 else ""
+            where = f"is run by {together} devices together{each}"
             rule = "tensor-parallel stages cannot be expressed"
             yield Flaw(f"stage {number} (of {placed.names[stage]})", "", where, rule)
 

@@ -63,7 +63,7 @@ def test_who_has_no_words_for_ways_refuses_them(to: str) -> None:
 @pytest.mark.parametrize("to", TARGETS)
 def test_stages_on_several_devices_are_refused(to: str) -> None:
     found = workload(pairs=True)
-    rule = "is run by 2 devices together in each of 1 copies: tensor-parallel stages cannot be expressed"
+    rule = "is run by 2 devices together: tensor-parallel stages cannot be expressed"
     with pytest.raises(pt.ExportError, match=rf"{to}: stage \d \(of gpu\d\): {rule}") as caught:
         pt.export(found, planned(found), to)
     assert "holds a copy" not in str(caught.value)
