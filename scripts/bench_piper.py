@@ -1,8 +1,11 @@
 """Published runs of Piper's program, made again by methods `alternatives`, `piper` and `two_bw`.
 
-A record names an input, devices, memory, bandwidth, microbatches, the program's mode and its value, and where
-it was computed the optimum. Every plan is evaluated by code that no method shares. Exit code: 0 if
-`alternatives` equals every optimum and is never worse than the program; 1 if not; 2 for bad files.
+A record names an input, devices, memory, bandwidth, microbatches, the program's mode, its plan and value, and
+where it was computed the optimum. `evaluate` evaluates the program's own plan. `freer` is `alternatives`
+without those rules of a mode that it does not know, such as equal stages, so that its plans may only be
+better. Every plan is evaluated by code that no method shares. Exit code: 0 if `evaluate` finds every value of
+the program, `alternatives` equals every optimum, and neither it nor `freer` is worse than the program; 1 if
+not; 2 for bad files.
 """
 
 from __future__ import annotations
@@ -22,11 +25,17 @@ from grids import markdown_grid, text_grid
 import partitioner as pt
 
 GOOD, BAD_RESULT, BAD_INPUT = 0, 1, 2
-RECOMPUTED = "activation recomp"
+USUAL, RECOMPUTED = "vanilla", "activation recomp"
 NEAR = 1e-9
 MS = 1e3  # the files are read in seconds, whatever their unit is, and values are in ms
 RULES = ("no_tp", "no_dp", "no_recomp", "recomp_forced")
-METHODS = ("alternatives", "piper", "two_bw")
+METHODS = ("alternatives", "piper", "two_bw", "freer", "evaluate")
+EXACT, BASELINE, FREER, GIVEN = METHODS[0], *METHODS[2:]
+SOUND = {  # comparisons with the program that are right; of the other methods any is
+    EXACT: ("equal", "both none", "better"),
+    FREER: ("equal", "both none", "better", "new"),
+    GIVEN: ("equal",),
+}
 HEADS = ("input", "devices", "GiB", "batch", "mode", "method", "value", "program", "optimum", "s", "equal")
 
 
@@ -43,7 +52,7 @@ class Row:
     @property
     def against(self) -> float | None:
         """The value to compare with: for the exact method the optimum if it is known, else the program's."""
-        best = self.record.get("optimum") if self.method == METHODS[0] else None
+        best = self.record.get("optimum") if self.method == EXACT else None
         known: float | None = best or self.record["time_per_sample"]
         return known
 
@@ -58,9 +67,9 @@ class Row:
 
     @property
     def sound(self) -> bool:
-        """Whether the exact method does what it should."""
-        good = ("equal", "both none") if self.record.get("optimum") else ("equal", "both none", "better")
-        return self.method != METHODS[0] or self.word in good
+        """Whether the row is as it must be."""
+        known = self.method == EXACT and self.record.get("optimum")
+        return self.word in SOUND.get(self.method, [self.word]) and not (known and self.word == "better")
 
     def cells(self) -> list[str]:
         """The row as texts; times in the unit of the file."""
@@ -95,6 +104,25 @@ def baseline(record: Mapping[str, Any]) -> list[str] | None:
     return ["no_tp"] * ("notp" in parts) + [rule for word, rule in ending.items() if word in parts[3:]]
 
 
+def freer(record: Mapping[str, Any]) -> list[str] | None:
+    """Return the restrictions of a mode that is not one of the dynamic program; None if it is one."""
+    name = str(record["algorithm"])
+    if modes(record) is not None:
+        return None
+    if name.startswith("split"):
+        return ["recomp_forced"]
+    parts = name.split("_")
+    ending = {"recomp": "recomp_forced", "vanilla": "no_recomp"}
+    return ["no_tp"] * ("notp" in parts) + [rule for word, rule in ending.items() if word == parts[-1]]
+
+
+def rules_of(record: Mapping[str, Any], method: str) -> list[str] | None:
+    """Return the restrictions under which a method makes a record; None if it does not make it."""
+    if method == GIVEN:
+        return [] if record["feasible"] else None
+    return {BASELINE: baseline, FREER: freer}.get(method, modes)(record)
+
+
 def workload_of(record: Mapping[str, Any], inputs: Path, rules: Sequence[str]) -> pt.Workload:
     """Return the workload of a record, with the alternatives that its mode has."""
     forced = "recomp_forced" in rules
@@ -127,13 +155,16 @@ def solved(
 ) -> Row:
     """Return what a method makes of a record."""
     began = time.perf_counter()
+    workload = workload_of(record, inputs, rules)
+    if method == GIVEN:
+        value = value_of_stages(record, workload)
+        return Row(record, method, value, time.perf_counter() - began, "")
     try:
-        workload = workload_of(record, inputs, rules)
         plan = pt.solve(
             workload.graph,
             workload.devices,
             "piper",
-            method=method,
+            method=EXACT if method == FREER else method,
             schedule="1f1b",
             microbatches=record["N"],
             replicas=1 if "no_dp" in rules else record["k"],
@@ -144,13 +175,40 @@ def solved(
     return Row(record, method, plan.value / MS, plan.runtime_seconds, plan.stop_reason)
 
 
+def value_of_stages(record: Mapping[str, Any], workload: pt.Workload) -> float | None:
+    """Return the value of the program's stages, which must be feasible; None if they are not."""
+    devices, home, ways = list(workload.devices.names), {}, {}
+    replicas, order = {}, []
+    for stage in record["stages"]:
+        count = stage["t"] * stage["d"]
+        own, devices = devices[:count], devices[count:]
+        order.append(own[0])
+        replicas[own[0]] = tuple(own[1:])
+        for node, option in zip(stage["nodes"], stage["TMPC"], strict=True):
+            title = option if stage["t"] == 1 else f"{option} x{stage['t']}"
+            home[str(node)], ways[str(node)] = own[0], title
+    graph = workload.graph
+    classes = {node: str(graph.color_labels[i]) for node, i in zip(graph.ids, graph.color, strict=True)}
+    found = pt.evaluate(
+        graph,
+        workload.devices,
+        {node: home[one] for node, one in classes.items()},
+        "piper",
+        schedule="1f1b",
+        microbatches=record["N"],
+        replicas=replicas,
+        order=order,
+        alternatives={node: ways[one] for node, one in classes.items() if ways[one] != USUAL},
+    )
+    return found.value / MS if found.feasible else None
+
+
 def rows(options: argparse.Namespace) -> Iterator[Row]:
     """Yield the rows of all chosen records, one after the other."""
     for record in json.loads(Path(options.reference).read_text()):
         chosen = options.input in (None, record["input"]) and record["k"] <= options.most_devices
-        exact, equal = modes(record), baseline(record)
         for method in options.methods if chosen else ():
-            rules = equal if method == METHODS[2] else exact
+            rules = rules_of(record, method)
             if rules is not None:
                 yield solved(record, Path(options.inputs), method, rules, options.time_limit)
 

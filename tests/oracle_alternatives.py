@@ -31,10 +31,13 @@ class Case:
     schedule: str | None = None
     microbatches: int | None = None
     piper: bool = False
+    batch: bool = (
+        False  # the time of a batch: all loads, and the largest one once more for each further sample
+    )
 
 
 def best_value(case: Case) -> float | None:
-    """The least largest load of all plans; None if there is none."""
+    """The least largest load, or time of a batch, of all plans; None if there is none."""
     return Exhaustive(case).best()
 
 
@@ -50,6 +53,8 @@ class Exhaustive:
         self.ways: list[list[dict[int, Way]]] = [self._ways(nodes) for nodes in self.classes]
         self.edges = [(u, v, float(c)) for (u, v), c in zip(graph.edges.tolist(), graph.cost, strict=True)]
         self.parts = graph.parts.any() or any(any(w.parts) for ws in graph.alternatives.values() for w in ws)
+        ways = [way for choices in self.ways for choice in choices for way in choice.values()]
+        self.degrees = sorted({1 if way is None else way.degree for way in ways})
         self.load = cache(self._load)
 
     def _ways(self, nodes: list[int]) -> list[dict[int, Way]]:
@@ -64,6 +69,9 @@ class Exhaustive:
     def best(self) -> float | None:
         least = math.inf
         for stages in self._chains():
+            if self.case.batch:
+                least = min([least, *self._batches(stages, len(stages) - 1, self.case.devices, 0, 0.0, 0.0)])
+                continue
             least = min(least, self._over_shapes(stages, len(stages) - 1, self.case.devices, 0, least))
         return None if least == math.inf else least
 
@@ -84,9 +92,7 @@ class Exhaustive:
         if last < 0:
             return 0.0
         case, best = self.case, math.inf
-        for degree in sorted(
-            {1 if w is None else w.degree for ws in self.ways for e in ws for w in e.values()}
-        ):
+        for degree in self.degrees:
             for copies in range(1, min(case.copies, devices // degree) + 1):
                 if case.piper and (
                     case.microbatches % copies or behind + copies > case.microbatches  # type: ignore[operator]
@@ -100,6 +106,20 @@ class Exhaustive:
                 )
                 best = min(best, max(load, rest))
         return best
+
+    def _batches(
+        self, stages: list[Group], last: int, devices: int, behind: int, total: float, largest: float
+    ) -> Iterator[float]:
+        """The times of a batch of all shapes of the stages up to `last`, given the sum of the later loads."""
+        if last < 0:
+            yield total + (self.case.microbatches - 1) * largest  # type: ignore[operator]
+            return
+        for degree, copies in itertools.product(self.degrees, range(1, self.case.copies + 1)):
+            if degree * copies <= devices:
+                load = self.load(stages[last], degree, copies, behind)
+                if load < math.inf:
+                    left, later = devices - degree * copies, behind + copies
+                    yield from self._batches(stages, last - 1, left, later, total + load, max(largest, load))
 
     def _load(self, stage: Group, degree: int, copies: int, behind: int) -> float:
         """The least load of a stage over all ways that fit in the memory."""

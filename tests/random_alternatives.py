@@ -36,6 +36,12 @@ def random_case(rng: np.random.Generator, most_classes: int = 4) -> Case:
     )
 
 
+def batch_case(rng: np.random.Generator, most_classes: int = 4) -> Case:
+    """A case in which the time of a batch is asked for."""
+    case = random_case(rng, most_classes)
+    return replace(case, piper=False, batch=True, microbatches=int(rng.choice([1, 2, 3, 5, 9, 40])))
+
+
 def devices_of(case: Case) -> Devices:
     """The devices of a case."""
     return Devices((DeviceKind("gpu", case.devices, memory=case.memory, bandwidth=case.bandwidth),))
@@ -44,7 +50,7 @@ def devices_of(case: Case) -> Devices:
 def options_of(case: Case) -> dict[str, Any]:
     """What `solve` is asked for a case."""
     return {
-        "objective": "piper" if case.piper else "throughput",
+        "objective": "piper" if case.piper else "batch" if case.batch else "throughput",
         "replicas": case.copies,
         "schedule": case.schedule,
         "microbatches": case.microbatches,

@@ -13,7 +13,7 @@ from partitioner.cli.inputs import read_workload
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.chrome_trace import save_chrome_trace
-from partitioner.exports.torch_schedule import save_torch_schedule
+from partitioner.exports.torch_schedule import refuse_groups, save_torch_schedule
 from partitioner.formats.plan_record import load_record, resolved
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.planning.comparison.schedules import Comparison, compare_schedules
@@ -140,6 +140,8 @@ def _ranks(workload: Workload, record: PlanRecord) -> list[str]:
 
 def _write(options: argparse.Namespace, timeline: Timeline | None, comparison: Comparison | None) -> None:
     """Write the requested files; a trace shows every schedule that was compared."""
+    if timeline is not None and options.csv is not None:
+        refuse_groups(timeline)
     if options.trace is not None:
         runs = {} if timeline is None else {timeline.schedule: timeline}
         if comparison is not None:

@@ -33,6 +33,15 @@ class Replicas:
     count: Ints
     devices: Ints
 
+    def teams(self, stage: int) -> list[tuple[int, ...]]:
+        """Return the devices of each copy of a stage, which run it together; they follow one another.
+
+        `stage` is the position of the stage's first device.
+        """
+        held = (stage, *np.flatnonzero((self.lead == stage) & self.further).tolist())
+        degree = int(self.devices[stage] // self.count[stage])
+        return [held[first : first + degree] for first in range(0, len(held), degree)]
+
     @property
     def further(self) -> Bools:
         """Shape (devices,): whether the device holds a copy of another device's stage."""

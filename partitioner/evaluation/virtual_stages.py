@@ -31,8 +31,8 @@ def evaluate_virtual_stages(graph: Graph, devices: Devices, solution: Solution, 
     Raises
     ------
     OptionError
-        If there are levels, the schedule does not run several stages on a device, or its number of
-        microbatches is missing.
+        If there are levels or alternatives, the schedule does not run several stages on a device, or its
+        number of microbatches is missing.
     """
     schedule = _schedule(devices, solution, terms)
     placed, copies, stages = read_numbered(graph, devices, solution)
@@ -58,8 +58,9 @@ def _schedule(devices: Devices, solution: Solution, terms: Terms) -> VirtualSche
     if terms.schedule is not None and terms.schedule not in VIRTUAL:
         names = ", ".join(VIRTUAL)
         raise OptionError(f"schedule = {terms.schedule!r}: must be one of {names} where stage_of is given")
-    if devices.levels:
-        raise OptionError("levels: must not be given for pipelines with several stages on a device")
+    for name, given in {"levels": devices.levels, "alternatives": solution.alternatives}.items():
+        if given:
+            raise OptionError(f"{name}: must not be given for pipelines with several stages on a device")
     if terms.schedule is not None and terms.microbatches is None:
         raise OptionError(f"microbatches = None: schedule {terms.schedule!r} needs it")
     return None if terms.schedule is None else VIRTUAL[terms.schedule]

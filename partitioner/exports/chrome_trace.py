@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import write_text
+from partitioner.results.timeline_table import row_titles
 from partitioner.schedule.timeline import PARTS, Timeline
 from partitioner.workload.device_validation import LARGEST
 
@@ -25,7 +26,7 @@ def chrome_trace(runs: Timeline | Mapping[str, Timeline], *, milliseconds: float
     Each run is a process. Each device has a thread for its processing, with the device's name, and one for
     each of its channels in use: ``gpu0 in``, ``gpu0 out`` and ``gpu0 sync``. Slices are named ``F3`` or
     ``B3``: pass and microbatch, with the stage among their arguments. A counter for each device shows its
-    memory.
+    memory. Devices that run the same passes together share their threads, ``gpu2-3``.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class _Run(NamedTuple):
         yield self._label("process_name", self.first, name=name)
         yield self._label("process_sort_index", self.first, sort_index=self.process)
         used = self.timeline.begin < self.timeline.end
-        for i, device in enumerate(self.timeline.devices):
+        for i, device in enumerate(row_titles(self.timeline)):
             row = used[self.timeline.table.start[i] : self.timeline.table.start[i + 1]]
             for channel in CHANNELS:
                 if channel == "compute" or row[:, PARTS.index(channel)].any():
@@ -110,7 +111,7 @@ class _Run(NamedTuple):
 
     def memory(self) -> Iterator[Event]:
         """Yield the values of each device's memory over time."""
-        for name, memory in zip(self.timeline.devices, self.timeline.memory, strict=True):
+        for name, memory in zip(row_titles(self.timeline), self.timeline.memory, strict=True):
             for time, used in zip(memory.time.tolist(), memory.used.tolist(), strict=True):
                 yield {
                     "ph": "C",

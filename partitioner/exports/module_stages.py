@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from partitioner.workload.graph import Ints
 
@@ -25,10 +26,13 @@ class Stages:
         The stages from first to last.
     of
         Shape (n,): the stage of every node; -1 for backward nodes of no module.
+    ways
+        The name of the alternative of each module that does not run by its own figures.
     """
 
     stages: tuple[ModuleStage, ...]
     of: Ints
+    ways: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ranks(self) -> tuple[str, ...]:

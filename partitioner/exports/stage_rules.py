@@ -8,9 +8,10 @@ import numpy as np
 
 from partitioner.base.errors import Flaw, shown
 from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.replicas import Replicas
 from partitioner.exports.module_stages import Stages
 from partitioner.exports.target import LOOP, ONE, Target
-from partitioner.workload.graph import Bools, Graph, Ints
+from partitioner.workload.graph import Graph, Ints
 from partitioner.workload.module_groups import of_inputs, shared_parameters
 from partitioner.workload.modules import Modules
 from partitioner.workload.workload import Workload
@@ -42,9 +43,9 @@ def cut(placed: Placed, modules: Modules) -> Iterator[Flaw]:
         yield Flaw(f"module {modules.names[module]}", "", f"{on}{placed.names[placed.device[i]]}", rule)
 
 
-def replicated(placed: Placed, further: Bools) -> Iterator[Flaw]:
-    """Yield a flaw for each device that holds a copy of a stage; `further` has shape (devices,)."""
-    for i in np.flatnonzero(further).tolist():
+def replicated(placed: Placed, copies: Replicas) -> Iterator[Flaw]:
+    """Yield a flaw for each device that holds a copy of a stage alone."""
+    for i in np.flatnonzero(copies.further & (copies.count == copies.devices)[copies.lead]).tolist():
         rule = "holds a copy of a stage; replicas of single stages cannot be expressed"
         yield Flaw(f"device {placed.names[i]}", "", "", rule)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
-from partitioner.evaluation.chosen import refuse_alternatives
+from partitioner.base.errors import Flaw
 from partitioner.evaluation.frame import read_numbered, read_solution
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
@@ -25,8 +27,9 @@ from partitioner.exports.stage_rules import (
 )
 from partitioner.exports.target import Target
 from partitioner.exports.traced_rules import traced_flaws
+from partitioner.exports.way_rules import divided, module_ways, torn_ways, unsaid
 from partitioner.workload.graph import Ints
-from partitioner.workload.modules import modules_of
+from partitioner.workload.modules import Modules, modules_of
 from partitioner.workload.workload import Workload
 
 
@@ -52,11 +55,11 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
     (0, 1)
     """
     solution = solution_of(plan)
-    refuse_alternatives(solution.alternatives, "an export")
     placed, copies, ordered, staged = _read(workload, solution)
     modules = modules_of(workload.graph)
     target.refuse(list(misnamed(modules)), any_plan=True)
-    target.refuse([*cut(staged, modules), *replicated(placed, copies.further)])
+    ways = _of_ways(placed, copies, ordered, modules, solution.alternatives, target)
+    target.refuse([*cut(staged, modules), *ways, *replicated(placed, copies)])
     home = np.zeros(len(modules.names), dtype=np.int64)
     home[modules.of[modules.of >= 0]] = staged.device[modules.of >= 0]
     runs = [list(group) for _, group in groupby(_in_order(staged, home, ordered), home.__getitem__)]
@@ -65,7 +68,7 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
     stages = tuple(ModuleStage(tuple(names[i] for i in run), devices[home[run[0]]]) for run in runs)
     stage = np.full(len(names) + 1, -1, dtype=np.int64)
     stage[[i for run in runs for i in run]] = np.repeat(np.arange(len(runs)), list(map(len, runs)))
-    found = Stages(stages, stage[modules.of])
+    found = Stages(stages, stage[modules.of], module_ways(placed, modules, solution.alternatives))
     may_tie = target.ties or (target.traced and not workload.graph.backward.any())
     target.refuse(
         [
@@ -78,6 +81,23 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
         ]
     )
     return found
+
+
+def _of_ways(
+    placed: Placed,
+    copies: Replicas,
+    ordered: tuple[int, ...] | None,
+    modules: Modules,
+    chosen: Mapping[Any, str],
+    target: Target,
+) -> list[Flaw]:
+    """Return a flaw for whatever the target cannot say of the ways in which nodes run."""
+    order = tuple(dict.fromkeys(placed.device.tolist())) if ordered is None else ordered
+    return [
+        *divided(placed, copies, order),
+        *unsaid(placed, order, chosen, target),
+        *torn_ways(placed, modules, chosen),
+    ]
 
 
 def _read(workload: Workload, solution: Solution) -> tuple[Placed, Replicas, tuple[int, ...] | None, Placed]:

@@ -32,6 +32,8 @@ class Target:
         without backward nodes tensors may skip stages, and stages may share parameters, each with a copy.
     blocks
         Whether the model is a line of numbered layers between two ends, neither of which may be cut.
+    ways
+        Whether the file names the way in which a module runs, if it is another than its own figures.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Target:
     one_kind: bool = False
     traced: bool = False
     blocks: bool = False
+    ways: bool = False
 
     def refuse(self, flaws: Sequence[Flaw], any_plan: bool = False) -> None:
         """Raise if there are flaws; `any_plan` says that every plan of the workload has them.

@@ -27,7 +27,7 @@ from partitioner.workload.module_groups import shared_parameters
 from partitioner.workload.modules import module_starts, modules_of
 from partitioner.workload.workload import Workload
 
-TORCH = Target("torch", line=True, traced=True)
+TORCH = Target("torch", line=True, traced=True, ways=True)
 SKIPS = "tensors skip stages: run them by _ScheduleForwardOnly, ScheduleGPipe or Schedule1F1B"
 SKIPPABLE = "gpipe", "1f1b"  # schedules whose class in torch takes tensors that skip stages
 
@@ -39,7 +39,9 @@ def torch_pipelining(plan: Plan, workload: Workload) -> str:
     ``pipeline(split_spec={path: SplitPoint.BEGINNING})``. ``stage_to_rank`` has the rank of each stage, and
     ``ranks`` the device of each rank. ``schedule_csv`` is the content of a file in the format
     ``compute_only``; it is left out for a graph without backward nodes or a plan without microbatches, and
-    where tensors skip stages, which torch's reader of such files refuses. ``notes`` says what else to know.
+    where tensors skip stages, which torch's reader of such files refuses. ``ways`` names the alternative of
+    each module that does not run by its own figures, such as one that is recomputed. ``notes`` says what else
+    to know.
 
     Raises
     ------
@@ -55,6 +57,8 @@ def torch_pipelining(plan: Plan, workload: Workload) -> str:
         "stage_to_rank": found.rank_of,
         "ranks": found.ranks,
     }
+    if found.ways:
+        fields |= {"ways": found.ways}
     skipped, microbatches = skips(workload.graph, found), plan.record.microbatches
     if microbatches is not None and workload.graph.backward.any():
         name = plan.record.schedule or usual_schedule(workload.graph)

@@ -13,6 +13,7 @@ from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import write_text
 from partitioner.exports.ticks import ticks
 from partitioner.schedule.table import FORWARD, Table
+from partitioner.schedule.timeline import Timeline
 
 
 def torch_ranks(table: Table) -> tuple[str, ...]:
@@ -72,6 +73,25 @@ def save_torch_schedule(table: Table, path: str | os.PathLike[str]) -> None:
         If the file cannot be written.
     """
     write_text(path, torch_schedule(table))
+
+
+def refuse_groups(timeline: Timeline) -> None:
+    """Raise if several devices run a stage together (tensor-parallel), which torch's file cannot say.
+
+    Raises
+    ------
+    WorkloadError
+        Naming each stage, its devices and the rule.
+    """
+    table, rule = timeline.table, "torch's file names one rank for each stage"
+    _refuse(
+        [
+            Flaw(f"stage {stage}", "", f"is run by {', '.join(group)} together", rule)
+            for i, group in enumerate(timeline.groups)
+            if len(group) > 1
+            for stage in np.unique(table.stage[table.start[i] : table.start[i + 1]]).tolist()
+        ]
+    )
 
 
 def _scattered(table: Table) -> list[Flaw]:

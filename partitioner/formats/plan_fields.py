@@ -111,7 +111,19 @@ def _stage(data: Any, where: str, flaws: list[Flaw]) -> StageLoad:
         memory=record.take("memory", amount, 0.0),
         load=record.take("load", amount, 0.0),
         bubble=record.take("bubble", amount, None) if known["bubble"] else None,
+        degree=record.take("degree", _count, 1, required=False),
+        ways=record.take("ways", _counts, {}, required=False),
     )
+
+
+def _count(value: Any) -> int:
+    if whole(value) < 1:
+        raise RuleBrokenError("must be an integer of at least 1")
+    return whole(value)
+
+
+def _counts(value: Any) -> dict[str, int]:
+    return {name: _count(count) for name, count in mapping(value).items()}
 
 
 def _tuple_of_texts(value: Any) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ def _timeline(top: Record) -> Timeline:
         in_flight=np.array([row.in_flight for row in rows], dtype=np.int64),
         bound=top.take("bound", amount, 0.0),
         notes=tuple(top.take("notes", texts, [], required=False)),
+        together={row.name: row.together for row in rows if row.together},
     )
     if not top.flaws:
         _check_figures(top, timeline)
@@ -74,9 +75,11 @@ def _check_repeated(rows: list[DeviceRow], top: Record) -> None:
     names: set[str] = set()
     seen: set[str] = set()
     for i, row in enumerate(rows):
-        if row.name in names:
-            top.flaws.append(Flaw(f"devices[{i}]", "name", shown(row.name), "is given twice"))
-        names.add(row.name)
+        for place, name in enumerate(row.together or (row.name,)):
+            if name in names:
+                field = "together" if place else "name"
+                top.flaws.append(Flaw(f"devices[{i}]", field, shown(name), "is given twice"))
+            names.add(name)
         for cell in row.passes:
             if cell in seen:
                 top.flaws.append(Flaw(f"devices[{i}]", "passes", shown(cell), "is given twice"))

@@ -26,14 +26,14 @@ from partitioner.workload.graph import Floats
 
 ROW_FIELDS = (
     *("name", "peak_memory", "memory_limit", "in_flight", "passes", "begin", "end", "memory"),
-    *("busy", "bubble"),
+    *("busy", "bubble", "together"),
 )
 LARGEST_COUNT = 2**31
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceRow:
-    """One device of a timeline file: its passes, their times, and its memory."""
+    """One device of a timeline file: its passes, their times, its memory, and who runs them together."""
 
     name: str
     passes: list[str]
@@ -43,6 +43,7 @@ class DeviceRow:
     peak: float
     limit: float
     in_flight: int
+    together: tuple[str, ...] = ()
 
 
 def read_row(data: Any, where: str, flaws: list[Flaw]) -> DeviceRow:
@@ -57,8 +58,9 @@ def read_row(data: Any, where: str, flaws: list[Flaw]) -> DeviceRow:
     _check_times(record, begin, end)
     memory = _memory(record)
     limit = record.take("memory_limit", optional_amount, None)
+    name = record.take("name", text, where)
     return DeviceRow(
-        name=record.take("name", text, where),
+        name=name,
         passes=passes,
         begin=begin,
         end=end,
@@ -66,7 +68,16 @@ def read_row(data: Any, where: str, flaws: list[Flaw]) -> DeviceRow:
         peak=record.take("peak_memory", amount, 0.0),
         limit=math.inf if limit is None else limit,
         in_flight=record.take("in_flight", _count, 0),
+        together=_together(record, name),
     )
+
+
+def _together(record: Record, name: str) -> tuple[str, ...]:
+    """Return the devices that run the passes together, of which the named one is the first."""
+    found = tuple(record.take("together", texts, [], required=False))
+    if found and (found[0] != name or len(found) == 1):
+        record.note("together", shown(list(found)), f"must be {shown(name)} and at least one other device")
+    return found
 
 
 def _memory(record: Record) -> Memory:

@@ -61,7 +61,7 @@ PLANNERS = (
     MethodInfo(
         "alternatives",
         "partitioner.methods.dp.alternatives.solve:solve_alternatives",
-        ("throughput", "piper"),
+        ("throughput", "batch", "piper"),
         ("chain",),
         ("numba",),
         "optimal with alternatives of nodes, replicas and schedules if the ideals fit in memory; one kind",

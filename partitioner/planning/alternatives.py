@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from partitioner.base.errors import OptionError
+from partitioner.base.errors import NoPlanFound, OptionError
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
 from partitioner.workload.devices import Devices
@@ -26,10 +26,24 @@ def unused_alternatives(graph: Graph, info: MethodInfo) -> tuple[str, ...]:
     return (f"method {info.name} uses no alternatives: its bound holds for plans without them",)
 
 
+def require_choice(method: str) -> None:
+    """Raise if the bound of a method does not hold for plans that choose among alternatives.
+
+    Raises
+    ------
+    NoPlanFound
+        Naming the method.
+    """
+    if FEATURE not in METHODS[method].features:
+        words = "a placement with alternatives of nodes cannot be certified here"
+        raise NoPlanFound(f"{words}: the bound of method {method} holds for plans without them")
+
+
 def comparable(graph: Graph, names: Iterable[str], by_name: bool) -> list[bool]:
     """Return which methods can be compared: those that choose among alternatives, if the graph has any.
 
-    Without alternatives, those that do so take part only if the user names them.
+    If none of them does so, all can be. Without alternatives in the graph, those that do so take part only if
+    the user names them.
 
     Raises
     ------
@@ -39,6 +53,8 @@ def comparable(graph: Graph, names: Iterable[str], by_name: bool) -> list[bool]:
     choose = [FEATURE in METHODS[name].features for name in names]
     if not graph.alternatives:
         return [by_name or not each for each in choose]
+    if not any(choose):
+        return [True] * len(choose)
     if by_name and not all(choose):
         words = "the graph has alternatives, without which other methods find their bounds"
         known = ", ".join(info.name for info in METHODS.values() if FEATURE in info.features)

@@ -12,6 +12,7 @@ from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.methods.method import Progress
+from partitioner.planning.alternatives import require_choice
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import objective_of
 from partitioner.planning.solve import solve
@@ -75,7 +76,8 @@ def certify(
     WorkloadError
         If the placement breaks a rule.
     NoPlanFound
-        If there is nothing to compare with within the time.
+        If there is nothing to compare with within the time, or the placement chooses alternatives of nodes
+        where the only bound is for plans without them.
 
     Examples
     --------
@@ -122,6 +124,8 @@ def certify(
         stop=stop,
         **_asked(devices, given),
     )
+    if given.get("alternatives"):
+        require_choice(best.method)
     return Certificate(evaluation.value, best)
 
 

@@ -158,6 +158,7 @@ BATCH = Objective(
     splits=("chain",),
     terms=(*PIPELINE, "transfer_factor"),
     method="pipeline",
+    choosing_method="alternatives",
     evaluate=evaluate_batch,
     needs=("microbatches",),
 )

@@ -11,7 +11,6 @@ from typing import Any
 
 from partitioner.base.clock import Clock
 from partitioner.base.interruption import Interruption, StopEvent
-from partitioner.evaluation.chosen import choose as choose_ways
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import Progress, Settings
@@ -129,12 +128,13 @@ def find_plan(
         execution_order=placement.sequence,
         hardware=devices,
         by_stage=stage_loads(
-            choose_ways(graph, placement.alternatives).graph,
+            graph,
             placement.device,
             evaluation.loads,
             stages,
             placement.replicas,
             stage_of=placement.stage_of,
+            alternatives=placement.alternatives,
         ),
         stage_of=placement.stage_of,
         time_unit=graph.extras.time_unit,

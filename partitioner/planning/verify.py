@@ -10,11 +10,12 @@ from partitioner.evaluation.result import Evaluation
 from partitioner.methods.explain import why_infeasible
 from partitioner.methods.method import Outcome
 from partitioner.problem.problem import Problem
-from partitioner.problem.variants import PartsProblem, SampleProblem
+from partitioner.problem.variants import AlternativesProblem, PartsProblem, SampleProblem
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
 TOLERANCE = 1e-9
+OWN_FIGURES = "; this method uses the nodes' own figures, none of their alternatives"
 
 
 def confirm(evaluation: Evaluation, outcome: Outcome, devices: Devices) -> None:
@@ -75,6 +76,8 @@ def no_plan(
     if outcome.stop_reason == "interrupted" and by_keyboard:
         return KeyboardInterrupt()
     if outcome.infeasible:
-        return InfeasibleError(why_infeasible(graph, devices, outcome.problem, conflicting_constraints()))
+        why = why_infeasible(graph, devices, outcome.problem, conflicting_constraints())
+        unused = bool(graph.alternatives) and not isinstance(outcome.problem, AlternativesProblem)
+        return InfeasibleError(why + (OWN_FIGURES if unused else ""))
     notes = "".join(f"; {note}" for note in outcome.notes)
     return NoPlanFound(f"no plan found ({outcome.stop_reason}){notes}")

@@ -13,6 +13,7 @@ from partitioner.plots.canvas import head, label_rows, row_axes
 from partitioner.plots.colours import COMPUTE, OVER, ink
 from partitioner.plots.order import pipeline_order
 from partitioner.results.figures import amount
+from partitioner.results.timeline_table import row_titles
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.graph import Bools, Floats, Ints
 
@@ -49,7 +50,8 @@ def plot_memory(timeline: Timeline, ax: Axes | None = None) -> Axes:
     """
     require_type("timeline", timeline, Timeline)
     order = pipeline_order(timeline)
-    ax = row_axes(ax, WIDTH, [timeline.devices[i] for i in order.tolist()])
+    titles = row_titles(timeline)
+    ax = row_axes(ax, WIDTH, [titles[i] for i in order.tolist()])
     limit, peak = timeline.memory_limit[order], timeline.peak_memory[order]
     drawn, scale = lanes(peak, limit)
     ax.set_xlim(0, timeline.makespan or 1.0)

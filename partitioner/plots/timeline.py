@@ -13,6 +13,7 @@ from partitioner.plots.colours import PARTS as PART_COLOURS
 from partitioner.plots.colours import PASSES, mixed, on_top
 from partitioner.plots.order import pipeline_order
 from partitioner.results.figures import figure
+from partitioner.results.timeline_table import row_titles
 from partitioner.schedule.table import DIRECTIONS
 from partitioner.schedule.timeline import PARTS, Timeline
 from partitioner.workload.graph import Bools, Floats, Ints
@@ -66,7 +67,8 @@ def plot_timeline(timeline: Timeline, ax: Axes | None = None) -> Axes:
     passes = int(np.diff(timeline.table.start).max(initial=0))
     width = float(np.clip(2 + PASS_WIDTH * passes, NARROWEST, WIDEST))
     order = pipeline_order(timeline)
-    ax = row_axes(ax, width, [timeline.devices[i] for i in order.tolist()])
+    titles = row_titles(timeline)
+    ax = row_axes(ax, width, [titles[i] for i in order.tolist()])
     ax.set_xlim(0, timeline.makespan or 1.0)
     ax.set_xlabel("time")
     found = boxes(timeline, np.argsort(order)[timeline.table.row])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from partitioner.evaluation.chosen import NONE, choose
 from partitioner.evaluation.result import DeviceLoad
 from partitioner.workload.graph import Graph, Ints
 from partitioner.workload.modules import modules_of
+
+OWN = "own figures"
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,10 @@ class StageLoad:
         Those of its first device, with all stages that it has, see :class:`DeviceLoad`.
     bubble
         The fraction of the makespan in which its first device is idle; None if the plan is not simulated.
+    degree
+        How many of its devices run each copy of it together.
+    ways
+        How many nodes run by each alternative, and by :data:`OWN`; empty if all run by their own figures.
     """
 
     devices: tuple[str, ...]
@@ -38,6 +46,20 @@ class StageLoad:
     memory: float
     load: float
     bubble: float | None = None
+    degree: int = 1
+    ways: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def copies(self) -> int:
+        """How many copies of the stage there are."""
+        return len(self.devices) // self.degree
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data for JSON; degree and ways are left out if no node has a choice."""
+        record = asdict(self)
+        if not self.ways:
+            del record["degree"], record["ways"]
+        return record
 
 
 def stage_loads(
@@ -48,6 +70,7 @@ def stage_loads(
     replicas: Mapping[str, Sequence[str]],
     bubbles: Mapping[str, float] | None = None,
     stage_of: Mapping[Any, int] | None = None,
+    alternatives: Mapping[Any, str] = NONE,
 ) -> tuple[StageLoad, ...]:
     """Return the stages of a placement in pipeline order.
 
@@ -65,6 +88,8 @@ def stage_loads(
         The bubble of each device, if the plan is simulated.
     stage_of
         The number of every node's stage, if devices have several stages.
+    alternatives
+        The name of the alternative of each node that does not run by its own figures.
     """
     if not stages:
         return ()
@@ -72,8 +97,11 @@ def stage_loads(
     of = {node: number[placement[node]] for node in graph.ids} if stage_of is None else stage_of
     home = np.array([of[node] for node in graph.ids], dtype=np.int64)
     layers = module_names(graph, home, len(stages)) if graph.layer_labels else [()] * len(stages)
-    known = graph.parts[0].any()
-    parameters = np.bincount(home, graph.parts[0], len(stages)).tolist()
+    ways, chosen = _ways(graph, home, len(stages), alternatives), choose(graph, alternatives)
+    degree = np.ones(len(stages), dtype=np.int64)
+    np.maximum.at(degree, home, chosen.degree)
+    known = chosen.graph.parts[0].any()
+    parameters = np.bincount(home, chosen.graph.parts[0], len(stages)).tolist()
     of_device = {load.name: load for load in loads}
     return tuple(
         StageLoad(
@@ -83,9 +111,22 @@ def stage_loads(
             memory=of_device[device].memory,
             load=of_device[device].load,
             bubble=None if bubbles is None else bubbles[device],
+            degree=int(degree[i]),
+            ways=ways[i],
         )
         for i, device in enumerate(stages)
     )
+
+
+def _ways(graph: Graph, home: Ints, count: int, chosen: Mapping[Any, str]) -> list[dict[str, int]]:
+    """Return how many nodes of each stage run in which way: by own figures, then the most frequent first."""
+    found = [Counter[str]() for _ in range(count)]
+    for node, stage in zip(graph.ids, home.tolist(), strict=True):
+        found[stage][chosen.get(node, OWN)] += 1
+    return [
+        dict(sorted(each.items(), key=lambda item: (item[0] != OWN, -item[1]))) if set(each) - {OWN} else {}
+        for each in found
+    ]
 
 
 def module_names(graph: Graph, home: Ints, count: int) -> list[tuple[str, ...]]:

@@ -20,7 +20,7 @@ from partitioner.results.figures import nearness, relative_gap
 from partitioner.results.serving import MAXIMISED, TIME_BOUND, served_lines
 from partitioner.results.stage_table import stage_table
 from partitioner.results.tables import rate_of, render, tables_of, unit_of
-from partitioner.results.ways_table import ways_lines
+from partitioner.results.ways_table import ways_table
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import NodeId
 
@@ -77,8 +77,8 @@ class Plan:
     hardware
         The devices that the plan is made for; None for a plan from an older file without them.
     by_stage
-        The layers, parameters, memory, load and bubble of each stage; empty if the split is not a chain, and
-        for a plan from an older file.
+        The layers, parameters, memory, load and bubble of each stage, and how its nodes run; empty if the
+        split is not a chain, and for a plan from an older file.
     alternatives
         The name of the alternative of each node that is not run as its own figures say.
     time_unit
@@ -174,7 +174,8 @@ class Plan:
         tables = tables_of(self.devices, self.stages, self.schedule, width, by_operator)
         stages = stage_table(self.by_stage, width)
         tables += [] if stages is None else ["", stages]
-        tables += map(Text, ways_lines(self.stages, self.placement, self.alternatives))
+        ways = ways_table(self.by_stage, width)
+        tables += [] if ways is None else ["", ways]
         notes = [Text(f"note: {note}") for note in self.notes]
         return render([Text(self.headline()), *tables, *notes], width)
 
@@ -203,6 +204,7 @@ class Plan:
         record = asdict(kept) | {"gap": self.gap, "format": "partitioner-plan-1"}
         record["hardware"] = None if self.hardware is None else self.hardware.as_dict()
         record["devices"] = [device.as_dict() for device in self.devices]
+        record["by_stage"] = [stage.as_dict() for stage in self.by_stage]
         record["placement"] = {str(node): device for node, device in self.placement.items()}
         for name in ("subgraphs", "schedule", "execution_order", "hardware", "stage_of"):
             if record[name] is None:

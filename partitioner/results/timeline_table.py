@@ -14,7 +14,10 @@ from partitioner.schedule import Timeline
 
 
 def timeline_table(timeline: Timeline, width: int | None = None) -> str:
-    """Return a timeline as text: its times, then a line for each device in the order of first stages."""
+    """Return a timeline as text: its times, then a line for each device in the order of first stages.
+
+    Devices that run the same passes together have one line, with the memory of each.
+    """
     head = (
         f"{timeline.schedule}, {timeline.table.microbatches} microbatches: {timeline.makespan:.6g}, "
         f"{timeline.time_per_sample:.6g} per sample\n"
@@ -23,11 +26,16 @@ def timeline_table(timeline: Timeline, width: int | None = None) -> str:
     )
     tight = [
         f"{name} needs more memory than it has"
-        for name, fits in zip(timeline.devices, timeline.fits.tolist(), strict=True)
+        for name, fits in zip(row_titles(timeline), timeline.fits.tolist(), strict=True)
         if not fits
     ]
     notes = [f"note: {note}" for note in timeline.notes]
     return render([Text(head), _device_table(timeline, width), *map(Text, [*tight, *notes])], width)
+
+
+def row_titles(timeline: Timeline) -> list[str]:
+    """Return the devices of every row of a timeline in short, such as ``gpu2-3`` for a pair."""
+    return [", ".join(ranges(group)) for group in timeline.groups]
 
 
 def _device_table(timeline: Timeline, width: int | None) -> Table:
@@ -36,11 +44,11 @@ def _device_table(timeline: Timeline, width: int | None) -> Table:
     if wide:
         table.add_column("busy of the makespan", no_wrap=True)
     busy, bubble = timeline.busy.tolist(), timeline.bubble.tolist()
-    stages = _stages(timeline)
+    stages, titles = _stages(timeline), row_titles(timeline)
     for i in sorted(range(len(stages)), key=lambda i: (not stages[i], stages[i][:1])):
         numbers = ", ".join(ranges(str(stage + 1) for stage in stages[i]))
         cells = (
-            *(timeline.devices[i], numbers, figure(busy[i]), f"{bubble[i]:.1%}"),
+            *(titles[i], numbers, figure(busy[i]), f"{bubble[i]:.1%}"),
             *(amount(timeline.peak_memory[i]), memory_share(timeline, i), str(timeline.in_flight[i])),
         )
         table.add_row(*map(Text, cells), *([bar(1 - bubble[i])] if wide else []))

@@ -1,36 +1,37 @@
-"""The ways in which the nodes of each stage run, as lines of text."""
+"""How the nodes of each stage run, as a table."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-OWN = "own figures"
+from rich.table import Table
+from rich.text import Text
+
+from partitioner.results.by_stage import StageLoad
+from partitioner.results.tables import WIDE, columns, figure_table
 
 
-def ways_lines(
-    stages: Sequence[str], placement: Mapping[Any, str], alternatives: Mapping[Any, str]
-) -> list[str]:
-    """Return a line for each stage with a chosen alternative: how many nodes run in which way.
+def ways_table(stages: Sequence[StageLoad], width: int | None) -> Table | None:
+    """Return a table of the copies and the degree of each stage, and how many nodes run in which way.
+
+    The result is None if all nodes run by their own figures.
+    """
+    if not any(stage.ways for stage in stages):
+        return None
+    table = figure_table(columns(width) >= WIDE, ("stage",), ("devices", "copies", "degree"))
+    table.add_column("nodes by way", overflow="fold")
+    for number, stage in enumerate(stages, 1):
+        figures = map(str, (number, len(stage.devices), stage.copies, stage.degree))
+        table.add_row(*map(Text, (*figures, ways_text(stage) or "all by own figures")))
+    return table
+
+
+def ways_text(stage: StageLoad) -> str:
+    """Return how many nodes of a stage run in which way; empty if all run by their own figures.
 
     Examples
     --------
-    >>> ways_lines(["gpu0", "gpu1"], {0: "gpu0", 1: "gpu0", 2: "gpu1"}, {1: "recomputed"})
-    ['stage 1 runs 1 node by own figures, 1 by recomputed']
+    >>> ways_text(StageLoad(("gpu0",), (), None, 1.0, 2.0, ways={"own figures": 1, "recomputed": 2}))
+    '1 by own figures, 2 by recomputed'
     """
-    counts: dict[str, Counter[str]] = {stage: Counter() for stage in stages}
-    for node, device in placement.items():
-        if device in counts:
-            counts[device][alternatives.get(node, OWN)] += 1
-    return [
-        f"stage {number} runs {_words(counts[stage])}"
-        for number, stage in enumerate(stages, 1)
-        if set(counts[stage]) - {OWN}
-    ]
-
-
-def _words(counts: Counter[str]) -> str:
-    (first, most), *others = counts.most_common()
-    nodes = f"{most} node{'s' if most != 1 else ''} by {first}"
-    return ", ".join([nodes, *(f"{count} by {name}" for name, count in others)])
+    return ", ".join(f"{count} by {way}" for way, count in stage.ways.items())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,9 +20,8 @@ class Passes:
     names
         The devices' names.
     replicas
-        For the first device of each stage, the positions of all devices that hold a copy of the stage, the
-        first device included; they take the samples in turn. Of devices that run a copy together, only the
-        first one is there.
+        For the first device of each stage, the position of the first device of every copy of the stage; the
+        copies take the samples in turn.
     device
         Shape (n,): position of the first device of the pass's stage.
     stage, direction
@@ -49,6 +49,8 @@ class Passes:
     lag
         How many rounds after a pass the passes on other devices run that wait for it: 1, or 3 if transfers
         run in parallel to the processing, each in a separate round (paper, Appendix H.1).
+    together
+        For the first device of a copy that several devices run together (tensor-parallel), all of them.
     notes
         Notes on what the workload does not determine of these times.
     """
@@ -71,6 +73,7 @@ class Passes:
     before: Ints
     paired: bool
     lag: int = 1
+    together: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:

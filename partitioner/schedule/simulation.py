@@ -105,6 +105,8 @@ def simulate(
     delay each sample. 1F1B does not keep more samples in flight to make up for this, so that it does not
     reach the bound then.
 
+    Copies that several devices run together, tensor-parallel, have one row for these devices.
+
     The r replicas of a stage take the samples in turn. Each spends the whole time of the stage on each of its
     samples, and then exchanges weights for r times the average time: before its next pass, or in parallel to
     it if `devices.synchronisation` is ``"overlapped"``. Under schedules with several stages on a device all
@@ -156,6 +158,7 @@ def simulate(
         memory_limit=_limits(devices, table.devices),
         in_flight=np.array([use.in_flight for use in uses]),
         bound=float(max(_loads(passes, devices).values())),
+        together={passes.names[i]: _names(passes, team) for i, team in passes.together.items()},
         notes=(*notes_on_memory(graph, kind.name), *passes.notes, *_share_note(kind, input_share)),
     )
 
@@ -203,6 +206,10 @@ def _share_note(kind: Kind, input_share: float) -> tuple[str, ...]:
     if kind.halves or input_share == INPUT_SHARE:
         return ()
     return (f"input_share = {input_share:g} has no effect: {kind.name} runs whole backward passes",)
+
+
+def _names(passes: Passes, devices: Sequence[int]) -> tuple[str, ...]:
+    return tuple(passes.names[i] for i in devices)
 
 
 def _loads(passes: Passes, devices: Devices) -> dict[int, float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +60,9 @@ class Timeline:
         The largest load of a device: no schedule of this placement takes less time for a sample.
     notes
         What the workload does not determine, and which options have no effect.
+    together
+        For the first of several devices that run the same passes together (tensor-parallel), all of them;
+        they have one row, with the memory of each.
     """
 
     schedule: str
@@ -72,10 +75,12 @@ class Timeline:
     in_flight: Ints
     bound: float
     notes: tuple[str, ...] = ()
+    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        count = sum(map(len, self.groups))
         return (
-            f"<Timeline: {self.schedule}, {self.table.microbatches} microbatches on {len(self.devices)} "
+            f"<Timeline: {self.schedule}, {self.table.microbatches} microbatches on {count} "
             f"devices, makespan {self.makespan:.6g}>"
         )
 
@@ -86,8 +91,13 @@ class Timeline:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The names of the devices in use."""
+        """The names of the devices that have a row."""
         return self.table.devices
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The devices of each row: one, or those that run its passes together."""
+        return tuple(self.together.get(name, (name,)) for name in self.devices)
 
     @property
     def makespan(self) -> float:
@@ -168,6 +178,7 @@ class Timeline:
         limit = float(self.memory_limit[device])
         return {
             "name": name,
+            **({"together": list(self.together[name])} if name in self.together else {}),
             "peak_memory": float(self.peak_memory[device]),
             "memory_limit": limit if np.isfinite(limit) else None,
             "in_flight": int(self.in_flight[device]),

@@ -29,11 +29,12 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
     release = _releases(pieces, stage, paired)
     holds = _holder(pieces, stage, paired)[pieces.home]
     parameters, gradients, optimizer, activations, _ = placed.graph.parts
+    teams = {lead: copies.teams(lead) for lead in np.unique(device).tolist()}
     pairs = np.concatenate((pieces.home[placed.graph.edges], fetched, _kept(release)))
     start, before = _rows(pairs, count)
     return Passes(
         names=placed.names,
-        replicas=_copies(copies, device),
+        replicas={lead: tuple(team[0] for team in each) for lead, each in teams.items()},
         device=device,
         stage=stage,
         direction=np.where(pieces.backward, BACKWARD, FORWARD),
@@ -49,8 +50,9 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         before_start=start,
         before=before,
         paired=paired,
+        together={team[0]: team for each in teams.values() for team in each if len(team) > 1},
         lag=1 if placed.devices.communication == "sequential" else 3,
-        notes=(*notes_on_replicas(placed, copies), *_notes_on_degrees(copies)),
+        notes=notes_on_replicas(placed, copies),
     )
 
 
@@ -67,7 +69,8 @@ def _compute(placed: Placed, pieces: Pieces) -> Floats:
 def _transfers(placed: Placed, links: StageLinks, pieces: Pieces) -> tuple[Floats, Floats, Ints]:
     """Return the times of transfers in and out of every piece, and pairs of pieces.
 
-    The second piece of a pair uses a tensor that the first fetches; shape (pairs, 2).
+    The second piece of a pair uses a tensor that the first fetches; shape (pairs, 2). Alternatives add their
+    times to the piece that uses the tensor of an edge, and to the one that makes it.
     """
     graph, device, home, count = placed.graph, placed.device, pieces.home, len(pieces.device)
     tensor, cost = tensors(graph)
@@ -133,23 +136,6 @@ def _sync(device: Ints, copies: Replicas, average: Floats) -> Floats:
     for lead, i in last.items():
         found[i] = average[lead] * copies.count[lead]
     return found
-
-
-def _copies(copies: Replicas, device: Ints) -> dict[int, tuple[int, ...]]:
-    """Return the first device of each copy of each stage, by the first device of the stage."""
-    found = {}
-    for lead in np.unique(device).tolist():
-        further = np.flatnonzero((copies.lead == lead) & copies.further).tolist()
-        degree = int(copies.devices[lead] // copies.count[lead])
-        found[lead] = (lead, *further)[::degree]
-    return found
-
-
-def _notes_on_degrees(copies: Replicas) -> tuple[str, ...]:
-    """Return a note if devices run copies of stages together."""
-    if (copies.devices == copies.count).all():
-        return ()
-    return ("of devices that run a copy of a stage together, only the first one is shown",)
 
 
 def _largest(graph: Graph, pieces: Pieces) -> Floats:

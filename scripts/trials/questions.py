@@ -16,7 +16,7 @@ from tests.oracle_latency import best_latency
 from tests.oracle_paper import listed, objective_value, paper_values, tensors_of
 from tests.oracle_paper_latency import paper_latency
 from tests.oracle_pipelines import best_pipeline
-from tests.random_alternatives import devices_of, options_of
+from tests.random_alternatives import batch_case, devices_of, options_of
 from tests.random_alternatives import random_case as random_alternatives
 from tests.random_limits import FIELDS, random_constraints, with_layers
 from tests.random_pipelines import FEATURES, random_case
@@ -114,8 +114,8 @@ def _extended(rng: Rng, name: str, features: list[str]) -> Question:
 
 def alternatives(rng: Rng) -> Question:
     """Chains whose nodes run in several ways, with copies, schedules and both models of a stage."""
-    case = random_alternatives(rng)
-    method = str(rng.choice(["alternatives", "alternatives", "piper", "two_bw"]))
+    case = random_alternatives(rng) if rng.random() < 0.7 else batch_case(rng)
+    method = str(rng.choice(["alternatives", "alternatives", *([] if case.batch else ["piper", "two_bw"])]))
 
     def oracle(asked: Question) -> float:
         return agreed(best_value(replace(case, graph=asked.graph)))
@@ -124,7 +124,13 @@ def alternatives(rng: Rng) -> Question:
     objective = options.pop("objective")
     exact = method == "alternatives"
     return Question(
-        f"alternatives, {method}", case.graph, devices_of(case), objective, options, oracle, exact=exact
+        f"alternatives, {'batch' if case.batch else method}",
+        case.graph,
+        devices_of(case),
+        objective,
+        options,
+        oracle,
+        exact=exact,
     )
 
 

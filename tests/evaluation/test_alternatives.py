@@ -18,9 +18,6 @@ from partitioner import (
     WorkloadError,
     evaluate,
 )
-from partitioner.exports.stages import stages_of
-from partitioner.exports.target import Target
-from partitioner.workload.workload import Workload
 
 GPUS = Devices((DeviceKind("gpu", 8, memory=100.0, bandwidth=2.0),))
 PLACE: dict[int | str, str] = {0: "gpu0", 1: "gpu4", 2: "gpu4"}
@@ -119,5 +116,6 @@ def test_what_knows_no_alternatives_refuses_them() -> None:
     for objective in ("gpipe", "latency", "makespan"):
         with pytest.raises(OptionError, match="alternatives: must not be given for objective"):
             evaluate(graph(), GPUS, solution, objective)
-    with pytest.raises(WorkloadError, match="an export uses the own figures"):
-        stages_of(Workload(graph(), GPUS), solution, Target("line", line=True))
+    stages = {0: 0, 1: 1, 2: 1}
+    with pytest.raises(OptionError, match="alternatives: must not be given for pipelines with several"):
+        evaluate(graph(), GPUS, solution, stage_of=stages)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import partitioner as pt
@@ -38,7 +40,7 @@ def test_a_plan_is_kept_with_its_ways(tmp_path: Path) -> None:
     again = pt.evaluate(graph(), None, found)
     assert again.feasible and again.value == pytest.approx(plan.value)
     assert set(plan.alternatives.values()) <= {"again", "pair"}
-    assert "runs" in plan.summary(100)
+    assert "nodes by way" in plan.summary(100) and plan.by_stage == found.by_stage
 
 
 def test_without_them_the_plan_is_worse_and_a_note_says_so() -> None:
@@ -54,6 +56,9 @@ def test_a_certificate_is_for_plans_with_all_ways() -> None:
     everywhere = dict.fromkeys(graph().ids, "gpu0")
     found = pt.certify(graph(), GPUS, everywhere, alternatives=dict.fromkeys(graph().ids, "again"))
     assert found.value == pytest.approx(1.4 * 12) and found.bound >= best.value * (1 - 1e-9)
+    one: dict[str, Any] = {"alternatives": {"a": "again"}, "constraints": pt.Constraints(stages=1)}
+    with pytest.raises(pt.NoPlanFound, match="the bound of method pipeline holds for plans without them"):
+        pt.certify(graph(), replace(GPUS, kinds=(pt.DeviceKind("gpu", 4),)), everywhere, **one)
     found = pt.certify(graph(), GPUS, best, schedule="1f1b")
     assert found.value == pytest.approx(best.value) and found.bound == pytest.approx(best.value)
     with pytest.raises(pt.WorkloadError, match="no multiple of 2"):
@@ -69,6 +74,79 @@ def test_methods_are_compared_that_use_them() -> None:
     assert "dp" in names and not names & {"alternatives", "piper", "two_bw"}
     with pytest.raises(pt.OptionError, match="methods: must be among alternatives, piper, two_bw"):
         pt.compare_methods(graph(), GPUS, methods=["dp", "piper"])
+    found = pt.compare_methods(graph(), GPUS, methods=["dp", "pipeline"])
+    assert {one.method for one in found.compared} == {"dp", "pipeline"} and not found.contradictions
+
+
+def test_makespans_are_those_of_plans_with_ways() -> None:
+    """No plan without ways fits; the makespan is that of the simulation, no less than the bound."""
+    training = trained()
+    found = pt.solve(training, SMALL, "makespan", schedule="1f1b", microbatches=4, replicas=2)
+    assert found.alternatives and not any("uses no alternatives" in note for note in found.notes)
+    again = pt.schedule.simulate(training, None, found)
+    assert again.makespan == pytest.approx(found.value) and again.fits.all()
+    loads = pt.solve(training, SMALL, schedule="1f1b", microbatches=4, replicas=2)
+    assert loads.value * 4 <= found.bound * (1 + 1e-9) and found.bound <= found.value
+    limits = pt.Constraints(stages=2)
+    with pytest.raises(pt.InfeasibleError, match="this method uses the nodes' own figures, none"):
+        pt.solve(training, SMALL, "makespan", schedule="1f1b", microbatches=4, constraints=limits)
+    wide = pt.Devices((pt.DeviceKind("accelerator", 4),))
+    plain = pt.solve(training, wide, "makespan", schedule="1f1b", microbatches=4, constraints=limits)
+    assert any("method simulated uses no alternatives" in note for note in plain.notes)
+
+
+def test_recommended_pipelines_have_ways_and_copies() -> None:
+    """Copies of a whole pipeline run its nodes in the same ways; the simulation of each plan is its value."""
+    found = pt.recommend(trained(), SMALL, 4, schedules=["1f1b"])
+    fitting = [one for one in found.choices if not one.against]
+    assert {one.copies for one in fitting} >= {"1", "2", "4"}
+    for one in fitting:
+        assert one.plan is not None and one.plan.alternatives
+        assert pt.evaluate(trained(), None, one.plan, "throughput").feasible
+        assert pt.schedule.simulate(trained(), None, one.plan).makespan == pytest.approx(one.makespan)
+
+
+@pytest.mark.parametrize(
+    ("objective", "options", "message"),
+    [
+        (
+            "latency",
+            {"split": "convex"},
+            "objective 'latency' is not available with method alternatives",
+        ),
+        ("gpipe", {}, "objective 'gpipe' is not available with method alternatives, only throughput, batch"),
+        ("capacity", {}, "method = 'alternatives': objective 'capacity' uses the nodes' own figures"),
+        (
+            "throughput",
+            {"schedule": "interleaved_1f1b", "microbatches": 4},
+            "mean nothing to method alt",
+        ),
+        (
+            "throughput",
+            {"split": "free"},
+            "split 'free' is not available with method alternatives",
+        ),
+        ("batch", {"microbatches": 2, "constraints": pt.Constraints(stages=2)}, "limits on stages and pins"),
+    ],
+)
+def test_what_the_method_does_not_know_is_refused(objective: str, options: Any, message: str) -> None:
+    found = replace(graph(), cache=np.ones(4))
+    with pytest.raises(pt.OptionError, match=message):
+        pt.solve(found, GPUS, objective, method="alternatives", **options)
+
+
+def trained() -> pt.Graph:
+    """Four layers whose activations exceed the memory unless they are recomputed."""
+    layers = [pt.Layer(str(i), forward=1.0, backward=2.0, activations=5.0, output=0.1) for i in range(4)]
+    found = pt.Graph.chain(layers, bandwidth=1e3)
+    ways = {
+        node: [pt.Alternative("again", {"accelerator": 3.0 if "backward" in node else 1.0}, activations=0.5)]
+        for node in map(str, found.ids)
+    }
+    return replace(found, alternatives=pt.Alternatives(ways))
+
+
+SMALL = pt.Devices((pt.DeviceKind("accelerator", 4, memory=4.0),))
 
 
 def test_the_objective_of_piper_needs_a_batch() -> None:

@@ -1,112 +1,100 @@
-"""Plans with alternatives are simulated with the chosen figures: loads and memory are the evaluator's."""
+"""A simulated plan has the times and the memory of its chosen alternatives, and a row for each copy."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from partitioner import (
-    Alternative,
-    Alternatives,
-    DeviceKind,
-    Devices,
-    Graph,
-    InfeasibleError,
-    NoPlanFound,
-    Solution,
-    WorkloadError,
-    evaluate,
-    solve,
-)
+import partitioner as pt
+from partitioner.exports.chrome_trace import chrome_trace
+from partitioner.exports.torch_schedule import refuse_groups
+from partitioner.formats.timeline import load_timeline
+from partitioner.results.timeline_table import timeline_table
 from partitioner.schedule import simulate
+from tests.evaluation.test_alternatives import GPUS, PLACE, REPLICAS, graph
+from tests.methods.slow_parameters import slow
 from tests.random_alternatives import devices_of, options_of, random_case
 
-
-def agrees_with_the_evaluator(rng: np.random.Generator) -> bool:
-    """Whether a random case has a plan; if so, its simulation has the evaluator's load and no more memory."""
-    case = random_case(rng)
-    devices, options = devices_of(case), options_of(case) | {"objective": "throughput"}
-    if case.schedule is None:
-        return False
-    try:
-        plan = solve(case.graph, devices, **options)
-    except (InfeasibleError, NoPlanFound, WorkloadError):
-        return False
-    judged = evaluate(case.graph, devices, plan, "throughput")
-    schedule = None if case.schedule == "inference" and case.graph.backward.any() else case.schedule
-    if not case.graph.backward.any():
-        schedule = "inference"
-    found = simulate(case.graph, devices, plan, schedule or "single_stream", case.microbatches or 24)
-    assert found.bound == pytest.approx(judged.value)
-    assert found.makespan >= found.bound * (1 - 1e-9)
-    memory = {load.name: load.memory for load in judged.loads}
-    if schedule == case.schedule:
-        for name, peak in zip(found.devices, found.peak_memory.tolist(), strict=True):
-            assert peak <= memory[name] * (1 + 1e-9) + 1e-9
-    return bool(plan.alternatives)
+CHOSEN: dict[int | str, str] = dict.fromkeys(PLACE, "pair")
+SOLUTION = pt.Solution(PLACE, replicas=REPLICAS, alternatives=CHOSEN)
+BATCH = 12
 
 
-def test_loads_and_memory_are_the_evaluators() -> None:
-    rng = np.random.default_rng(5)
-    assert sum(agrees_with_the_evaluator(rng) for _ in range(60)) > 10
-
-
-@pytest.mark.slow
-def test_many_loads_and_memories_are_the_evaluators() -> None:
-    rng = np.random.default_rng(6)
-    assert sum(agrees_with_the_evaluator(rng) for _ in range(400)) > 60
-
-
-def test_a_way_on_one_device_is_as_its_own_figures() -> None:
-    """The same path twice: with the figures of the ways, and with the ways to choose."""
-    own = {"gpu": [1.0, 2.0, 3.0, 4.0]}
-    slow = {"gpu": [1.5, 2.0, 3.0, 5.0]}
-    edges = [(0, 1), (1, 2), (2, 3)]
-    shared: dict[str, Any] = {"backward": [False, False, True, True], "color": ["a", "b", "b", "a"]}
-    graph = Graph.from_arrays(own, edges, 0.5, activations=[8.0, 4.0, 0.0, 0.0], **shared)
-    expected = Graph.from_arrays(slow, edges, 0.5, activations=[1.0, 4.0, 0.0, 0.0], **shared)
-    ways = Alternatives(
-        {
-            0: [Alternative("recomputed", {"gpu": 1.5}, activations=1.0)],
-            3: [Alternative("recomputed", {"gpu": 5.0})],
-        }
-    )
-    placement: dict[Any, str] = {0: "gpu0", 1: "gpu1", 2: "gpu1", 3: "gpu0"}
-    devices = Devices((DeviceKind("gpu", 2),))
-    chosen = Solution(placement, alternatives={0: "recomputed", 3: "recomputed"})
-    for schedule in ("gpipe", "1f1b", "zb-h1"):
-        one = simulate(replace(graph, alternatives=ways), devices, chosen, schedule, 6)
-        other = simulate(expected, devices, placement, schedule, 6)
-        assert one.makespan == other.makespan and one.peak_memory.tolist() == other.peak_memory.tolist()
-
-
-def pair_of_devices() -> Graph:
-    """A path of two nodes; two devices run the first one in half of its time, with a surcharge."""
-    graph = Graph.from_arrays({"gpu": [8.0, 4.0]}, [(0, 1)], 1.0, parameters=[6.0, 2.0])
-    outputs = {1: 0.5}
-    pair = Alternative("pair", {"gpu": 4.0}, 2, parameters=3.0, outputs=outputs)
-    return replace(graph, alternatives=Alternatives({0: [pair]}))
-
-
-def test_devices_that_run_a_stage_together_take_the_same_samples() -> None:
-    """Of two copies of two devices each, the first device is shown: 4 and 1.5 out, then 1.5 for weights."""
-    devices = Devices((DeviceKind("gpu", 5, bandwidth=2.0),))
-    solution = Solution(
-        {0: "gpu0", 1: "gpu4"}, {"gpu0": ("gpu1", "gpu2", "gpu3")}, ("gpu0", "gpu4"), alternatives={0: "pair"}
-    )
-    found = simulate(pair_of_devices(), devices, solution, "inference", 4)
+def test_pairs_of_devices_run_a_copy_together() -> None:
+    """Two copies on two devices each: 4 to compute, 1.75 to send, 1.5 to exchange; then 1.25 and 3."""
+    found = simulate(graph(), GPUS, SOLUTION, "inference", 2)
     assert found.devices == ("gpu0", "gpu2", "gpu4")
-    busy = dict(zip(found.devices, found.busy.tolist(), strict=True))
-    assert busy["gpu0"] == busy["gpu2"] == 2 * (4 + 1.5 + 2 * 0.75) and busy["gpu4"] == 4 * (4 + 1)
-    assert found.bound == evaluate(pair_of_devices(), devices, solution).value == 5.0
-    assert "of devices that run a copy of a stage together, only the first one is shown" in found.notes
+    assert found.groups == (("gpu0", "gpu1"), ("gpu2", "gpu3"), ("gpu4", "gpu5"))
+    assert "on 6 devices" in repr(found)
+    first = found.begin[0].tolist(), found.end[0].tolist()
+    assert first == ([0, 0, 4, 4 + 1.75], [0, 4, 4 + 1.75, 4 + 1.75 + 1.5])
+    assert found.makespan == 5.75 + 2 * 4.25 and found.bound == 4.25
+    assert found.peak_memory.tolist() == [3 + 5, 3 + 5, 3 + 10]
 
 
-def test_a_stage_whose_devices_are_no_multiple_of_its_degree_is_refused() -> None:
-    devices = Devices((DeviceKind("gpu", 4),))
-    solution = Solution({0: "gpu0", 1: "gpu3"}, {"gpu0": ("gpu1", "gpu2")}, alternatives={0: "pair"})
-    with pytest.raises(WorkloadError, match="the stage of gpu0 has 3 devices, which are no multiple of 2"):
-        simulate(pair_of_devices(), devices, solution, "inference", 4)
+def test_with_direct_links_only_the_receiver_pays() -> None:
+    found = simulate(graph(), GPUS, SOLUTION, "inference", 1, links="direct")
+    assert found.makespan == 4 + 1.25 + 3
+
+
+def test_torch_has_no_words_for_devices_that_run_a_stage_together() -> None:
+    found = simulate(graph(), GPUS, SOLUTION, "inference", 1)
+    with pytest.raises(pt.WorkloadError, match="stage 1: is run by gpu4, gpu5 together: torch's file"):
+        refuse_groups(found)
+    refuse_groups(replace(found, together={}))
+
+
+def test_rows_name_all_their_devices(tmp_path: Path) -> None:
+    found = simulate(graph(), GPUS, SOLUTION, "inference", 2)
+    lines = timeline_table(found, 80).splitlines()
+    assert [line.split()[:2] for line in lines[3:6]] == [["gpu0-1", "1"], ["gpu2-3", "1"], ["gpu4-5", "2"]]
+    assert '"name": "gpu2-3"' in chrome_trace(found) and '"memory gpu4-5"' in chrome_trace(found)
+    found.save(tmp_path / "timeline.json")
+    assert load_timeline(tmp_path / "timeline.json").groups == found.groups
+    text = (tmp_path / "timeline.json").read_text()
+    for wrong, rule in (('["gpu3", "gpu2"]', "must be 'gpu2' and"), ('["gpu2", "gpu4"]', "is given twice")):
+        (tmp_path / "timeline.json").write_text(text.replace('["gpu2", "gpu3"]', wrong))
+        with pytest.raises(pt.WorkloadError, match=rule):
+            load_timeline(tmp_path / "timeline.json")
+
+
+def test_devices_that_are_no_multiple_of_the_degree_are_refused() -> None:
+    with pytest.raises(pt.WorkloadError, match="the stage of gpu0 has 1 devices, which are no multiple of 2"):
+        simulate(graph(), GPUS, pt.Solution(PLACE, alternatives=CHOSEN), "inference", 2)
+    stages = pt.Solution(PLACE, stage_of={0: 0, 1: 1, 2: 1}, alternatives={2: "slow"})
+    with pytest.raises(pt.WorkloadError, match="a simulation of several stages on a device uses the own"):
+        simulate(graph(), GPUS, stages, "inference", 2)
+
+
+@pytest.mark.parametrize("count", [40, slow(400)])
+def test_random_plans_have_the_loads_and_the_memory_of_the_evaluator(count: int) -> None:
+    """The bound is the value of the plan; the memory is at most that of the schedule's rule."""
+    tried = equal = 0
+    for seed in range(count):
+        case = random_case(np.random.default_rng(seed))
+        training = "1f1b" if case.schedule in (None, "inference") else case.schedule
+        case = replace(case, piper=False, schedule=training if case.graph.backward.any() else "inference")
+        try:
+            plan = pt.solve(case.graph, devices_of(case), **options_of(case))
+        except (pt.InfeasibleError, pt.WorkloadError):
+            continue
+        found = simulate(case.graph, devices_of(case), plan, case.schedule, case.microbatches or BATCH)
+        assert found.bound == pytest.approx(plan.value)
+        limit = {load.name: load.memory for load in plan.devices}
+        reached = np.array([limit[name] for name in found.devices])
+        assert (found.peak_memory <= reached * (1 + 1e-9) + 1e-9).all()
+        used = sorted(name for group in found.groups for name in group)
+        assert used == sorted(load.name for load in plan.devices if load.nodes or load.replica_of)
+        assert all(len(group) == stage_degree(plan, group[0]) for group in found.groups)
+        equal += bool((found.peak_memory >= reached * (1 - 1e-9)).all())
+        tried += 1
+    assert tried > count / 2 and equal > tried / 2
+
+
+def stage_degree(plan: pt.Plan, device: str) -> int:
+    """The degree of the stage that a device belongs to."""
+    (found,) = [stage.degree for stage in plan.by_stage if device in stage.devices]
+    return found

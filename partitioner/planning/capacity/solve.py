@@ -26,6 +26,7 @@ from partitioner.evaluation.solution import AnySolution, Solution
 from partitioner.evaluation.terms import Terms
 from partitioner.methods.method import Progress, Settings
 from partitioner.methods.registry import choose
+from partitioner.planning.alternatives import FEATURE
 from partitioner.planning.capacity.search import CapacitySearch
 from partitioner.planning.evaluate import evaluated
 from partitioner.planning.objectives import Objective
@@ -75,6 +76,9 @@ def solve_capacity(
     split, features = split_for(objective.base, split, method), options.regime.features(devices)
     automatic = objective.automatic(split, features)
     info = choose(method, objective.known_as, split, backend, features, automatic)
+    if FEATURE in info.features:
+        rule = f"objective {objective.name!r} uses the nodes' own figures, none of their alternatives"
+        raise OptionError(f"method = {method!r}: {rule}")
     requested = Requested(objective, split, info.name, devices)
     notes_on_options({**method_options, "warm_start": warm_start}, requested)  # refuses; notes come later
     interruption = Interruption(stop)

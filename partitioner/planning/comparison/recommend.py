@@ -116,7 +116,7 @@ def recommend(
     With r copies every stage runs on r devices, which take the samples in turn; the stages are those of the
     best plan for the r-th part of the devices and of the samples. One more plan may give every stage another
     number of devices, up to 8. All plans are simulated on all devices, and their memory is that of the
-    simulation, pass by pass.
+    simulation, pass by pass. Plans choose among alternatives of nodes where each device has one stage.
 
     Parameters
     ----------

@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from partitioner.evaluation.chosen import choose
 from partitioner.evaluation.solution import Solution
 from partitioner.planning.comparison.copies import Spread, with_copies
 from partitioner.planning.comparison.ranked import bubble_share, fullest_device
@@ -68,10 +67,9 @@ class RecommendedPipeline:
     @property
     def copies(self) -> str:
         """How many copies of each stage there are: a number, or a range such as ``"1-4"``."""
-        if self.plan is None or self.timeline is None:
+        if self.plan is None:
             return str(self.spread)
-        shown = set(self.timeline.devices)  # of devices that run a copy together only the first one
-        counts = {len(shown & {name, *self.plan.replicas.get(name, ())}) for name in self.plan.stages}
+        counts = {stage.copies for stage in self.plan.by_stage}
         return "-".join(map(str, sorted({min(counts), max(counts)})))
 
     @property
@@ -155,13 +153,14 @@ def simulated_choice(
         workload_sha256=workload.sha256,
         options={**plan.options, "schedule": recipe.schedule, "microbatches": microbatches},
         by_stage=stage_loads(
-            choose(workload.graph, plan.alternatives).graph,
+            workload.graph,
             solution.placement,
             loads,
             order,
             solution.replicas,
             bubbles,
             plan.stage_of,
+            alternatives=solution.alternatives,
         ),
     )
     return RecommendedPipeline(recipe, spread, found, timeline, _against(timeline, violations))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.evaluation.chosen import NONE
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, Solution, solution_of
 from partitioner.methods.expand import expand
 from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
+from partitioner.methods.registry import METHODS
+from partitioner.planning.alternatives import FEATURE, can_choose
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.first_plan import find_first_plan, lower_bound
 from partitioner.planning.objectives import BATCH, THROUGHPUT
@@ -40,7 +43,7 @@ PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans 
 class Simulated:
     """A pipeline, its simulated makespan, and its evaluation.
 
-    `stage_of` has the stage of every node where devices have several.
+    `stage_of` has the stage of every node where devices have several, `alternatives` the chosen ones.
     """
 
     placement: Mapping[Any, str]
@@ -49,15 +52,22 @@ class Simulated:
     makespan: float
     evaluation: Evaluation
     stage_of: Mapping[Any, int] | None = None
+    alternatives: Mapping[Any, str] = field(default_factory=dict)
 
     @property
     def solution(self) -> Solution:
         """The pipeline as a solution."""
-        return Solution(self.placement, self.replicas, self.order, stage_of=self.stage_of)
+        return Solution(
+            self.placement, self.replicas, self.order, stage_of=self.stage_of, alternatives=self.alternatives
+        )
 
 
 class Ranking:
-    """The search for a workload under a regime, within the limits of the settings."""
+    """The search for a workload under a regime, within the limits of the settings.
+
+    `chooses` says whether plans for throughput choose among alternatives of nodes; bounds that know only the
+    nodes' own figures are then not used.
+    """
 
     def __init__(self, graph: Graph, devices: Devices, options: Options, settings: Settings) -> None:
         self.graph = graph
@@ -65,6 +75,8 @@ class Ranking:
         self.options = options
         self.settings = settings
         self.best: Simulated | None = None
+        features, able = options.regime.features(devices), can_choose(graph, devices)
+        self.chooses = FEATURE in METHODS[THROUGHPUT.automatic("chain", features, able)].features
         self.statistics = {"candidates": 0, "moves": 0, "improvements": 0}
 
     @property
@@ -83,6 +95,8 @@ class Ranking:
         if plan is not None:
             self.statistics["candidates"] += 1
             self._try(plan.placement.device, plan.placement.order, plan.placement.replicas)
+        if self.chooses:
+            return 0.0
         return (self.options.regime.microbatches or 1) * lower_bound(problem)
 
     def candidates(self, given: dict[str, Any]) -> float:
@@ -94,7 +108,9 @@ class Ranking:
         regime = self.options.regime
         assert regime.microbatches is not None
         bound = 0.0
-        if not self.devices.levels and not self.expired:  # quick, and good where memory is plenty
+        if (
+            not self.devices.levels and not self.expired and not self.chooses
+        ):  # quick, and good where memory is plenty
             fewer = {name: given[name] for name in given if name not in ("schedule", "replicas")}
             with suppress(InfeasibleError, NoPlanFound):
                 self.take(find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(fewer)))
@@ -109,13 +125,14 @@ class Ranking:
     def fill_and_drain(self, request: Request) -> float:
         """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
 
-        The bound is 0 if nothing is known of the schedule, or the ideals are too many.
+        The bound is 0 if nothing is known of the schedule, the ideals are too many, or plans choose among
+        alternatives.
         """
         from partitioner.methods.bounds.fill_drain.search import fill_drain  # loads numba
 
         for apart in (True, False):
             problem = request.problem(apart)
-            if self.best is None or self.expired or not isinstance(problem, PipelineProblem):
+            if self.best is None or self.expired or self.chooses or not isinstance(problem, PipelineProblem):
                 break
             search = fill_drain(self.graph, problem, self.settings, self.best.makespan, idle=not apart)
             if search is not None:
@@ -130,10 +147,13 @@ class Ranking:
         return 0.0
 
     def batches(self, given: dict[str, Any], bound: float) -> None:
-        """Simulate the best plans for batches with any number of stages, unless the best so far is proven."""
+        """Simulate the best plans for batches with any number of stages, unless the best so far is proven.
+
+        Where plans choose among alternatives it is one plan with whatever number of stages is best.
+        """
         regime = self.options.regime
         counts: list[int | None] = [regime.constraints.stages]
-        if regime.constraints.stages is None:
+        if regime.constraints.stages is None and not self.chooses:
             counts += _numbers_of_stages(len(self.devices.names))
         for count in counts:
             proven = self.best is not None and meets(bound, self.best.makespan, PROVEN)
@@ -157,7 +177,7 @@ class Ranking:
                 self.statistics["moves"] += 1
                 where = stage[problem.member].tolist()
                 placement = {node: lead[i] for node, i in zip(self.graph.ids, where, strict=True)}
-                if self._try(placement, lead, self.best.replicas):
+                if self._try(placement, lead, self.best.replicas, self.best.alternatives):
                     self.statistics["improvements"] += 1
                     improved = True
                     break
@@ -179,23 +199,29 @@ class Ranking:
     def take(self, plan: Plan) -> None:
         """Keep a plan if it is a pipeline that obeys the rules and is better than the best so far."""
         self.statistics["candidates"] += 1
-        self._try(plan.placement, plan.stages, plan.replicas)
+        self._try(plan.placement, plan.stages, plan.replicas, plan.alternatives)
 
     def _try(
-        self, placement: Mapping[Any, str], order: tuple[str, ...], replicas: Mapping[str, tuple[str, ...]]
+        self,
+        placement: Mapping[Any, str],
+        order: tuple[str, ...],
+        replicas: Mapping[str, tuple[str, ...]],
+        alternatives: Mapping[Any, str] = NONE,
     ) -> bool:
         """Keep a pipeline if it is better than the best so far, and return whether it is."""
         regime = self.options.regime
-        shared = {"replicas": replicas or None, "order": order or None, "microbatches": regime.microbatches}
-        given: dict[str, Any] = shared | {"schedule": regime.schedule}
+        given: dict[str, Any] = {"schedule": regime.schedule, "microbatches": regime.microbatches}
         limits = regime.constraints
-        evaluation = evaluate(self.graph, self.devices, placement, constraints=limits, split="chain", **given)
+        solution = Solution(placement, replicas=replicas, order=order or None, alternatives=alternatives)
+        evaluation = evaluate(self.graph, self.devices, solution, constraints=limits, split="chain", **given)
         if not evaluation.feasible or not order:
             return False
-        timeline = simulate(self.graph, self.devices, placement, **given)
+        timeline = simulate(self.graph, self.devices, solution, **given)
         if self.best is not None and timeline.makespan >= self.best.makespan * (1 - TOLERANCE):
             return False
-        self.best = Simulated(placement, order, replicas, timeline.makespan, evaluation)
+        self.best = Simulated(
+            placement, order, replicas, timeline.makespan, evaluation, alternatives=alternatives
+        )
         return True
 
     def _timed(self, given: dict[str, Any]) -> dict[str, Any]:

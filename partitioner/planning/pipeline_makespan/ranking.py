@@ -14,6 +14,7 @@ from partitioner.base.interruption import CompilationStopped, Interruption, Stop
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress, Settings, meets
 from partitioner.methods.registry import METHODS, choose
+from partitioner.planning.alternatives import unused_alternatives
 from partitioner.planning.objectives import THROUGHPUT, Objective
 from partitioner.planning.option import Requested
 from partitioner.planning.option_effects import notes_on_options
@@ -74,6 +75,7 @@ def solve_makespan(
     )
     search = VirtualRanking if regime.has_virtual_stages else Ranking
     ranking = search(graph, devices, options, settings)
+    noted += () if ranking.chooses else unused_alternatives(graph, info)
     workload = Workload(graph, devices)
     request = Request(workload, THROUGHPUT, split, METHODS[THROUGHPUT.extended_method], options, layer)
     request.check_memory()
@@ -120,7 +122,9 @@ def solve_makespan(
             best.replicas,
             dict(zip(timeline.devices, timeline.bubble.tolist(), strict=True)),
             best.stage_of,
+            best.alternatives,
         ),
+        alternatives=dict(best.alternatives),
         stage_of=best.stage_of,
         time_unit=graph.extras.time_unit,
     )

@@ -99,6 +99,7 @@ def _others() -> list[SmallCall]:
         partial(simulate, graph, machine, halves(graph), "1f1b", microbatches=2),
         _solve(inference(), machine, "throughput", {}),
         *(_solve(*with_alternatives(), "throughput", {"method": method}) for method in CHOOSING),
+        _solve(*with_alternatives(), "batch", {"microbatches": 2}),
         _follow_nothing,
     ]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.evaluation.chosen import refuse_alternatives
 from partitioner.evaluation.placed import node_flaws
 from partitioner.evaluation.solution import PlanRecord, Solution
 from partitioner.workload.graph import Graph
@@ -41,11 +42,12 @@ def operator_devices(graph: Graph, solution: Solution) -> dict[str, str]:
     Raises
     ------
     WorkloadError
-        If the plan is of another graph, has replicas, or puts nodes of one colour class on different devices;
-        or if the graph does not name operators.
+        If the plan is of another graph, has replicas or alternatives, or puts nodes of one colour class
+        on different devices; or if the graph does not name operators.
     """
     if isinstance(solution, PlanRecord) and solution.hardware is not None:
         solution.check_graph(graph, solution.hardware, strict=False)
+    refuse_alternatives(solution.alternatives, "a run in torch")
     operators = node_operators(graph)
     flaws = node_flaws(graph, solution.placement) or [*_torn_classes(graph, solution.placement)]
     if solution.replicas:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from partitioner.methods.dp.alternatives.batch import BatchSearch, batch_value, samples, table_bytes
 from partitioner.methods.dp.alternatives.model import ChoiceModel, model_of
 from partitioner.methods.dp.alternatives.search import LoadSearch, least_load
 from partitioner.methods.dp.alternatives.stage import ChosenStage, names_of, parts_of
@@ -14,10 +15,13 @@ from partitioner.methods.dp.alternatives.stage_pairs import pairs_within
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.pipeline.turned import turned_chain
 from partitioner.methods.method import Outcome, Settings, no_split
+from partitioner.problem.measure import Measure
 from partitioner.problem.variants import AlternativesProblem
 
 BYTES_AN_IDEAL, BYTES_A_LABEL = 150, 12
 COVERS_PER_IDEAL = 12
+TOO_MANY = "the ideals do not fit the time or the memory budget: only one order was searched"
+NO_TABLE = "the sums of loads do not fit the time or the memory budget: this is the least largest load"
 GREEDY = "the ways of a stage are chosen by Piper's rule, which may miss the best ones"
 
 
@@ -39,7 +43,7 @@ def solve_alternatives(problem: AlternativesProblem, settings: Settings) -> Outc
     """Find the best pipeline whose nodes run in the best of their ways: method ``alternatives``.
 
     Stages, degrees, copies and ways are all optimal if the ideals fit in memory; else the result is the best
-    pipeline of one linear order, with a bound.
+    pipeline of one linear order, with a bound. For batches the table of all devices and copies must fit, too.
     """
     return _solve(problem, settings, "alternatives", greedy=False)
 
@@ -63,6 +67,8 @@ def _solve(problem: AlternativesProblem, settings: Settings, name: str, greedy: 
     found = _searched(model, settings, low, greedy)
     if found.stages is None and found.complete:
         return no_split(problem)
+    if found.stages is not None and problem.measure is Measure.BATCH:
+        found = _for_batches(model, settings, found, found.stages, max(low, found.bound))
     bound = min(max(low, found.bound if not greedy else low), found.value)
     stages = found.stages
     return Outcome(
@@ -83,19 +89,52 @@ def _searched(model: ChoiceModel, settings: Settings, low: float, greedy: bool) 
     linear = _search(model, chain_lattice(order), settings, low, greedy, None)
     if settings.expired or (linear.stages is not None and linear.bound <= low and linear.value <= low):
         return _only(linear, low, "")
-    turned = turned_chain(model.problem)
-    budget = settings.memory_budget
-    most = min(
-        budget // 4 // (BYTES_AN_IDEAL + BYTES_A_LABEL * (model.devices + 1)), 2**31 // COVERS_PER_IDEAL - 1
-    )
-    lattice = ideal_lattice(turned, most, COVERS_PER_IDEAL * most, lambda: settings.expired)
+    lattice = _ideals(model, settings)
     if lattice is None:
-        return _only(
-            linear, low, "the ideals do not fit the time or the memory budget: only one order was searched"
-        )
+        return _only(linear, low, TOO_MANY)
     if lattice.linear:
         return linear
     return _search(model, lattice, settings, low, greedy, linear)
+
+
+def _ideals(model: ChoiceModel, settings: Settings) -> Lattice | None:
+    """Return all ideals of the turned problem; None if they do not fit the time or a part of the budget."""
+    each = BYTES_AN_IDEAL + BYTES_A_LABEL * (model.devices + 1)
+    most = min(settings.memory_budget // 4 // each, 2**31 // COVERS_PER_IDEAL - 1)
+    turned = turned_chain(model.problem)
+    return ideal_lattice(turned, most, COVERS_PER_IDEAL * most, lambda: settings.expired)
+
+
+def _for_batches(
+    model: ChoiceModel,
+    settings: Settings,
+    found: SearchResult,
+    stages: Sequence[ChosenStage],
+    least: float,
+) -> SearchResult:
+    """Return the best pipeline for batches, from the stages of the least largest load found.
+
+    `least` is a lower bound of the largest load: each sample of a batch takes at least as long.
+    """
+    value, bound = batch_value(model, stages), samples(model) * least
+    first = replace(found, value=value, bound=bound, complete=False)
+    lattice = _ideals(model, settings)
+    used = chain_lattice(np.arange(model.problem.n)) if lattice is None else lattice
+    budget = settings.memory_budget // 4
+    pairs = pairs_within(model, used, value / samples(model), budget, lambda: settings.expired)
+    if pairs is None or table_bytes(model, used, pairs) > 2 * budget:
+        return replace(first, note=NO_TABLE)
+    search = BatchSearch(model, used, pairs, settings, bound, value, stages)
+    complete = search.narrow(least) and lattice is not None
+    return replace(
+        first,
+        value=search.value,
+        stages=search.stages,
+        bound=search.bound if lattice is not None else bound,
+        complete=complete,
+        note=TOO_MANY if lattice is None else "",
+        limits=found.limits + search.decided,
+    )
 
 
 def _only(linear: SearchResult, low: float, note: str) -> SearchResult:

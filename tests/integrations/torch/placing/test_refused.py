@@ -112,3 +112,9 @@ def test_a_model_without_data() -> None:
 )
 def test_arguments(options: dict[str, Any], message: str) -> None:
     refused(OptionError, message, **options)
+
+
+def test_chosen_alternatives() -> None:
+    placed = scattered(graph("experts"), 2, 1)
+    plan = pt.Solution(placed, alternatives={next(iter(placed)): "recomputed"})
+    refused(WorkloadError, "a run in torch uses the own figures of nodes only", plan)
