@@ -7,28 +7,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.methods.bounds.fill_drain.arrays import MakespanSpec, MakespanTables
+from partitioner.methods.bounds.fill_drain.arrays import MakespanSpec, MakespanTable
 from partitioner.methods.bounds.fill_drain.kernel import sweep
-from partitioner.methods.bounds.fill_drain.paths import REFERENCES, STREAM, TURNS, WAYS
+from partitioner.methods.bounds.fill_drain.paths import STREAM, WAYS
+from partitioner.methods.bounds.fill_drain.rows import RowEvents, no_rows, row_events
 from partitioner.methods.bounds.fill_drain.spine import PassSpine, spine_of
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.lattice_limits import lattice_within
-from partitioner.methods.dp.pipeline.arrays import PipelineTable
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
 from partitioner.methods.dp.pipeline.model import least_memory
 from partitioner.methods.dp.pipeline.solve import model_for
-from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables, new_table
+from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
+from partitioner.workload.in_flight import HOLD_A_BATCH
 
 MOST_IDEALS = 300_000
 MOST_STEPS = 40_000_000
-SLICE = 2_000_000
+SLICE = 500_000
+MOST_NUMBERS = 40_000_000  # in a table
+MOST_DETAIL = 8
+SLOTS = (1, 4, 16, 64)
+CLOSE = 1e-4  # of the limit: a difference between paths that is left out if tables have slots
 NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
 ROUNDING = 1e-9
 
@@ -65,72 +70,128 @@ class FillDrain:
     bound: float
     value: float
     steps: int = 0
+    ended: bool = False
 
     def narrow(self) -> Iterator[list[Part]]:
-        """Raise the bound towards the value; yield the pipelines found on the way.
+        """Raise the bound towards the value, with more and more paths; yield the pipelines found on the way.
 
         Yields
         ------
         list of Part
             The stages of a pipeline, first to last, whose makespan may be below the value.
         """
-        high = self.value
-        if high - self.bound <= NARROW * high:
+        if self._closed(self.value):
             return
-        least = self._least_outside(high)
-        while least is not None and (high := min(high, self.value)) - self.bound > NARROW * self.value:
+        outside = self._outside(self.value)
+        for rows, slots in self._levels():
+            if outside is None or self._closed(self.value):
+                return
+            yield from self._halved(rows, slots, outside)
+            if self.ended:
+                return
+
+    def _halved(self, rows: RowEvents, slots: int, outside: Floats) -> Iterator[list[Part]]:
+        """Halve the distance between the bound and the least limit that some pipeline meets."""
+        high = self.value
+        while not self._closed(high := min(high, self.value)):
             middle = (self.bound + high) / 2
-            table = self._filled(middle, least)
+            table = self._filled(middle, rows, slots, outside)
             if table is None:
                 return
-            last = table.value[-1]
-            if np.isinf(last).all():
+            if not table.used[-1].any():
                 self.bound = middle
             else:
                 high = middle
-                yield turned_stages(self._stages(table, int(last.argmin())), self.problem.n)
+                yield turned_stages(self._stages(table, self._whole(rows)), self.problem.n)
 
-    def _least_outside(self, limit: float) -> Floats | None:
-        """Return the least time of a sample of the stages outside each ideal; None if the run must end."""
-        least = np.full((self.lattice.size, int(self.problem.count.sum()) + 1), np.inf)
-        least[-1] = 0.0
-        spec = self._spec(limit)
-        known = MakespanTables(np.empty((len(spec.reference), 1, 1)), least)
-        return least if self._swept(spec, new_table(1, 1), known, self.lattice.size - 2, -1) else None
+    def _closed(self, high: float) -> bool:
+        return high - self.bound <= NARROW * self.value
 
-    def _filled(self, limit: float, least: Floats) -> PipelineTable | None:
+    def _levels(self) -> Iterator[tuple[RowEvents, int]]:
+        """Yield rows with more and more passes, and how many slots a table has for each state."""
+        ahead = self._ahead()
+        if ahead is None:
+            yield no_rows(), 1
+            return
+        done = set()
+        for detail, slots in ((0, 1), *((MOST_DETAIL, slots) for slots in SLOTS)):
+            detail = min(detail, max(ahead), self.samples - 1)
+            if not self.spine.returns:
+                detail = min(detail, 1)
+            rows = row_events(self.samples, ahead, detail, self.idle)
+            while detail and self._numbers(rows, slots) > MOST_NUMBERS:
+                detail -= 1
+                rows = row_events(self.samples, ahead, detail, self.idle)
+            if (detail, slots) not in done and (not done or self._numbers(rows, slots) <= MOST_NUMBERS):
+                done.add((detail, slots))
+                yield rows, slots
+
+    def _ahead(self) -> list[int] | None:
+        """Return how many samples a stage is ahead, by the number of devices behind it; None if unknown."""
+        devices = int(self.problem.count.sum())
+        if not self.spine.trains or self.problem.copies.max() > 1:
+            return None
+        if self.problem.pipeline.schedule in HOLD_A_BATCH:
+            return [self.samples] * (devices + 1)
+        if self.spine.returns:
+            return list(range(devices + 1))
+        return [1] * (devices + 1) if self.spine.together else None
+
+    def _numbers(self, rows: RowEvents, slots: int) -> int:
+        """Return how many numbers a table has."""
+        return self.lattice.size * self.tables.space.count * slots * (self._labels(rows) + 3)
+
+    def _labels(self, rows: RowEvents) -> int:
+        """Return how many labels there are."""
+        forward, backward = len(rows.forward), len(rows.backward)
+        return forward * backward if self.spine.returns else forward + backward
+
+    def _whole(self, rows: RowEvents) -> int:
+        """Return the number of the label of the whole schedule, from the first to the last pass."""
+        return len(rows.backward) - 1 if self.spine.returns else 0
+
+    def _outside(self, limit: float) -> Floats | None:
+        """Return the least times of the stages outside each ideal; None if the run must end."""
+        least = np.full((2, self.lattice.size, int(self.problem.count.sum()) + 1), np.inf)
+        least[:, -1] = 0.0
+        spec, table = self._spec(limit, no_rows(), 1), _new_table(1, 1, 1, 0)
+        return least if self._swept(spec, table, least, self.lattice.size - 2, -1) else None
+
+    def _filled(self, limit: float, rows: RowEvents, slots: int, outside: Floats) -> MakespanTable | None:
         """Return the table of the pipelines that nothing refutes at a limit; None if the run must end."""
-        spec, table = self._spec(limit), new_table(self.lattice.size, self.tables.space.count)
-        gain = np.full((len(spec.reference), *table.value.shape), np.inf)
-        table.value[0, 0], gain[:, 0, 0] = 0.0, -np.inf
-        return table if self._swept(spec, table, MakespanTables(gain, least), 0, 1) else None
+        spec = self._spec(limit, rows, slots)
+        table = _new_table(self.lattice.size, self.tables.space.count, slots, self._labels(rows))
+        table.used[0, 0], table.value[0, 0] = 1, 0.0
+        table.label[0, 0] = -np.inf
+        if not self.spine.returns:
+            table.label[0, 0, :, -1:] = 0.0
+        return table if self._swept(spec, table, outside, 0, 1) else None
 
     def _swept(
-        self, spec: MakespanSpec, table: PipelineTable, known: MakespanTables, first: int, step: int
+        self, spec: MakespanSpec, table: MakespanTable, outside: Floats, first: int, step: int
     ) -> bool:
         """Sweep the lattice from an ideal on; return False if the run must end before."""
         costs, last = self.tables.clipped(spec.most), self.lattice.size - 1
         while 0 <= first < last:
-            if self.settings.expired or self.steps > MOST_STEPS:
+            self.ended = self.settings.expired or self.steps > MOST_STEPS
+            if self.ended:
                 return False
             first, steps = sweep(
-                self.lattice, costs, self.tables.memory_model, self.tables.space.states, spec, table, known,
+                self.lattice, costs, self.tables.memory_model, self.tables.space.states, spec, table, outside,
                 first, step, SLICE,
             )  # fmt: skip
             self.steps += steps
         return True
 
-    def _spec(self, limit: float) -> MakespanSpec:
+    def _spec(self, limit: float, rows: RowEvents, slots: int) -> MakespanSpec:
         """Return the arguments of the sweep for a limit."""
         tables, problem = self.tables, self.problem
         most = limit * (1 + ROUNDING) / self.samples
         capacity = tables.relaxation.capacity(most, tables.space.free, problem.memory)
         memory = tables.memory_model
-        way, stages = _way(problem, self.spine), int(problem.count.sum())
-        detours = len(REFERENCES) if way == TURNS and problem.copies.max() == 1 else 1
         forward, backward = (np.where(problem.allowed, problem.time[:, w], np.inf) for w in (0, 1))
         return MakespanSpec(
-            way=way,
+            way=_way(problem, self.spine),
             returns=self.spine.returns,
             turns=self.spine.returns and self.spine.trains,
             idle=self.idle,
@@ -140,7 +201,9 @@ class FillDrain:
             forward=forward,
             backward=backward,
             spine=_held(self.lattice, self.spine.on[::-1]),
-            reference=np.array(REFERENCES[:detours]) * limit / (self.samples + stages - 1),
+            rows=rows,
+            whole=self._whole(rows),
+            close=CLOSE * limit if slots > 1 else 0.0,
             capacity=capacity + SLACK * (tables.relaxation.weight.sum() + capacity),
             remaining=tables.remaining,
             above=tables.above,
@@ -150,16 +213,33 @@ class FillDrain:
             least_versions=float(memory.versions[:, 1:].min()),
         )
 
-    def _stages(self, table: PipelineTable, state: int) -> list[Part]:
-        """Return the stages of the turned problem that lead to all ideals and a state."""
+    def _stages(self, table: MakespanTable, whole: int) -> list[Part]:
+        """Return the stages of the turned problem that lead to all ideals and have the shortest paths."""
+        known = table.label[-1, :, :, whole] if table.label.shape[3] else table.value[-1]
+        state, slot = np.unravel_index(int(known.argmin()), known.shape)
         stages, ideal = [], self.lattice.size - 1
         while ideal:
-            kind, copies = int(table.kind[ideal, state]), int(table.copies[ideal, state])
-            before = int(table.origin[ideal, state])
+            place = ideal, int(state), int(slot)
+            kind, copies, before = (int(part[place]) for part in (table.kind, table.copies, table.origin))
             if copies:
                 stages.append(Part(kind, self.lattice.difference(ideal, before), copies))
-            ideal, state = before, state - self.tables.space.step(kind, max(copies, 1))
+            ideal, slot = before, table.slot[place]
+            state -= self.tables.space.step(kind, max(copies, 1))
         return stages[::-1]
+
+
+def _new_table(ideals: int, states: int, slots: int, labels: int) -> MakespanTable:
+    """Return a table without pipelines."""
+    shape = ideals, states, slots
+    return MakespanTable(
+        np.full(shape, np.inf),
+        np.full((*shape, labels), np.inf),
+        np.empty(shape, np.int32),
+        np.empty(shape, np.int32),
+        np.empty(shape, np.int8),
+        np.empty(shape, np.int32),
+        np.zeros((ideals, states), np.int64),
+    )
 
 
 def _way(problem: PipelineProblem, spine: PassSpine) -> int:

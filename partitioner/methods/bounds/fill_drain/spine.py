@@ -23,11 +23,15 @@ class PassSpine(NamedTuple):
     trains, returns
         Whether there is a backward pass, and whether it runs through the stages from the last to the first.
         It does not in graphs whose backward part is written in the direction of the forward part.
+    together
+        Whether no stage's backward pass waits for more stages than its forward pass does, if it does not
+        return.
     """
 
     on: Bools
     trains: bool
     returns: bool
+    together: bool = False
 
 
 def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
@@ -43,16 +47,18 @@ def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
     member, n, trains = problem.member, problem.n, bool(graph.backward.any())
     ends, within = member[graph.edges], graph.backward[graph.edges]
     less = _closure(n, ends[~within.any(axis=1)])
-    counted, returns = np.bincount(member[~graph.backward], minlength=n) > 0, True
+    counted, returns, together = np.bincount(member[~graph.backward], minlength=n) > 0, True, False
     if trains:
         backward = ends[within.all(axis=1)]
         backward = backward[backward[:, 0] != backward[:, 1]]
         returns = _within(problem, backward[:, ::-1])
         if not returns and not _within(problem, backward):
             return None
+        later = ends[within[:, 1] & (ends[:, 0] != ends[:, 1])]
+        together = not returns and bool(less[later[:, 0], later[:, 1]].all())
         less &= _closure(n, backward[:, ::-1] if returns else backward)
         counted &= np.bincount(member[graph.backward], minlength=n) > 0
-    return PassSpine(_heaviest(_work(problem), counted, less), trains, returns)
+    return PassSpine(_heaviest(_work(problem), counted, less), trains, returns, together)
 
 
 def _within(problem: PipelineProblem, pairs: Ints) -> bool:
