@@ -107,7 +107,7 @@ class Ranking:
             problem = request.problem(apart)
             if self.best is None or self.expired or not isinstance(problem, PipelineProblem):
                 break
-            search = fill_drain(self.graph, problem, self.settings, self.best.makespan, idle=not apart)
+            search = fill_drain(request.fitted, problem, self.settings, self.best.makespan, idle=not apart)
             if search is not None:
                 for stages in search.narrow():
                     outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")

@@ -59,6 +59,11 @@ class MakespanSpec(NamedTuple):
         The largest load of a stage for a sample, which follows from the limit.
     forward, backward
         Shape (K, n): the processing times of both passes.
+    made, read
+        The passes in which tensors are made, shape (E,), and read, see :class:`partitioner.problem.problem.Nets`;
+        `read` has the order of `Nets.of_node`.
+    before, after
+        Shape (n,): see :class:`partitioner.methods.bounds.fill_drain.spine.PassSpine`.
     spine
         Shape (I,): how many supernodes of the spine each ideal holds, see
         :class:`partitioner.methods.bounds.fill_drain.spine.PassSpine`.
@@ -89,6 +94,10 @@ class MakespanSpec(NamedTuple):
     most: float
     forward: Floats
     backward: Floats
+    made: Ints
+    read: Ints
+    before: Floats
+    after: Floats
     spine: Ints
     rows: RowEvents
     whole: int

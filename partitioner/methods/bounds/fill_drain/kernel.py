@@ -16,14 +16,17 @@ from partitioner.methods.bounds.fill_drain.paths import STREAM, longest_path
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.methods.dp.ideals import first_later_cover
 from partitioner.methods.dp.kernel import relocate
-from partitioner.methods.dp.pipeline.stage_kernel import (
+from partitioner.methods.dp.passes.nets_kernel import (
+    AMOUNTS,
     INTO,
     LEAVING,
     STAYING,
-    WEIGHTS,
     add_nets,
-    add_sums,
     remove_nets,
+)
+from partitioner.methods.dp.pipeline.stage_kernel import (
+    WEIGHTS,
+    add_sums,
     takes,
 )
 
@@ -54,9 +57,9 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     """
     start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     parent, added = lattice.parent, lattice.added
-    factor, communication = costs.transfer_factor, costs.communication
+    factor, communication, weights = costs.transfer_factor, costs.communication, costs.weights
     net_start, net_of, pins, source = costs.net_start, costs.net, costs.pins, costs.source
-    enter, leave, weights = costs.enter, costs.leave, costs.weights
+    cost, made, read = costs.enter, spec.made, spec.read
     sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
     workspaces, memory = memory_model.workspace, memory_model.memory
     nodes, kinds, last = len(sizes), len(memory), len(parent) - 1
@@ -68,7 +71,10 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     blocked = np.empty(nodes + 2, np.float64)
     compute = np.zeros((nodes + 2, kinds, 2), np.float64)
     sums = np.zeros((nodes + 2, 8), np.float64)
+    transfer = np.zeros((nodes + 2, AMOUNTS), np.float64)
+    time = np.zeros((nodes + 2, 2), np.float64)
     load = np.empty(kinds, np.float64)
+    early, holds = np.zeros(len(pins), np.int64), np.zeros(len(pins), np.bool_)
     inside = np.zeros(len(pins), np.int64)
     before = np.zeros(len(pins), np.int64)
     steps, place, start = 0, 0, first
@@ -78,7 +84,7 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
         count, target, most = 1, spec.capacity.max(), spec.most
         if step > 0:
             count, target, behind = list_states(table, states, spec, start, worthy)
-            if further > 0 and spec.widest.max() == 1 and (in_row or not spec.returns):
+            if further > 0 and spec.widest.max() == 1 and in_row:
                 behind = behind if spec.way == STREAM else 0.0
                 most = min(most, (spec.limit - outside[0, start, total] - behind) / further)
         if count == 0:
@@ -92,20 +98,27 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
             if e == end[depth] or blocked[depth] > target:
                 depth -= 1
                 if depth >= 0:
-                    remove_nets(net_start, net_of, inside, node[cursor[depth] - 1])
+                    v = node[cursor[depth] - 1]
+                    remove_nets(net_start, net_of, read, source, inside, early, holds, v)
                 continue
             cursor[depth] = e + 1
             v, ideal = node[e], to[e]
             steps += 1
-            add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth)
+            add_nets(
+                net_start, net_of, read, pins, cost, source, made, before, inside, early, holds, v, transfer, depth
+            )  # fmt: skip
+            time[depth + 1, 0] = max(time[depth, 0], spec.before[v])
+            time[depth + 1, 1] = max(time[depth, 1], spec.after[v])
             add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
-            sum_of, possible, counted = sums[depth + 1], False, spec.spine[ideal] > spec.spine[start]
+            sum_of, moved = sums[depth + 1], transfer[depth + 1]
+            possible, counted = False, spec.spine[ideal] > spec.spine[start]
             for k in range(kinds):
                 compute[depth + 1, k, 0] = compute[depth, k, 0] + spec.forward[k, v]
                 compute[depth + 1, k, 1] = compute[depth, k, 1] + spec.backward[k, v]
                 load[k], bound = growing_load(
-                    compute[depth + 1, k, 0] + compute[depth + 1, k, 1], sum_of[INTO], sum_of[LEAVING],
-                    sum_of[STAYING], factor[k], communication,
+                    compute[depth + 1, k, 0] + compute[depth + 1, k, 1], moved[INTO] + moved[INTO + 1],
+                    moved[LEAVING] + moved[LEAVING + 1], moved[STAYING] + moved[STAYING + 1], factor[k],
+                    communication,
                 )  # fmt: skip
                 if bound <= (most if counted else spec.most) * spec.widest[k] and takes(
                     sum_of, spec.least_in_flight, spec.least_versions, memory[k], 0.0, 0.0, 0.0, 0.0
@@ -115,26 +128,31 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
                     load[k] = np.inf
             passed = max(blocked[depth], spec.above[v])
             if not possible:
-                remove_nets(net_start, net_of, inside, v)
+                remove_nets(net_start, net_of, read, source, inside, early, holds, v)
                 blocked[depth] = passed
                 continue
             if spec.remaining[ideal] <= target:
                 for k in range(kinds):
                     if load[k] == np.inf:
                         continue
-                    into, out = factor[k] * sum_of[INTO], factor[k] * sum_of[LEAVING]
+                    parts = (
+                        compute[depth + 1, k, 0],
+                        compute[depth + 1, k, 1],
+                        factor[k] * (moved[INTO] + moved[LEAVING]),
+                        factor[k] * (moved[INTO + 1] + moved[LEAVING + 1]),
+                        factor[k] * (moved[INTO] + moved[INTO + 1]),
+                    )
                     if step < 0:
-                        alone, late = compute[depth + 1, k, 0], compute[depth + 1, k, 1]
+                        early_time, late_time = parts[0] + parts[2], parts[1] + parts[3]
                         if spec.returns:
-                            alone, late = alone + late + into + out, 0.0
+                            early_time, late_time = early_time + late_time, 0.0
                         fewest = max(1, int(np.ceil(load[k] / spec.most - 1e-6)))
-                        lower(outside[0], start, ideal, alone if counted else 0.0, fewest)
-                        lower(outside[1], start, ideal, late if counted else 0.0, fewest)
+                        lower(outside[0], start, ideal, early_time if counted else 0.0, fewest)
+                        lower(outside[1], start, ideal, late_time if counted else 0.0, fewest)
                     else:
                         steps += extend(
                             costs, memory_model, states, spec, table, outside, paths, worthy, count, start, ideal,
-                            k, compute[depth + 1, k, 0], compute[depth + 1, k, 1], into, out, load[k], sum_of,
-                            counted,
+                            k, parts, load[k], sum_of, counted, time[depth + 1],
                         )  # fmt: skip
             blocked[depth + 1] = blocked[depth]
             blocked[depth] = passed
@@ -183,17 +201,21 @@ def lower(least, start, ideal, time, copies):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def extend(  # type: ignore[no-untyped-def]
     costs, memory_model, states, spec, table, outside, paths, worthy, count, start, ideal, k,
-    forward, backward, into, out, load, sum_of, counted,
+    parts, load, sum_of, counted, apart,
 ):  # fmt: skip
     """Add the stage between two ideals to the states of the first one, as far as the limit allows.
 
-    Returned is how often it was added to a slot.
+    `parts` are the processing times of both passes, the times of their transfers, and that of all transfers
+    in; `apart` the times that a sample takes at least before and after a stage that the spine does not count.
+    Returned is how often the stage was added to a slot.
     """
     in_row = costs.communication == SEQUENTIAL
-    whole = forward + backward + into + out
-    alone = whole if spec.returns else backward
-    busy = whole if in_row else forward + backward
-    turn = alone if not spec.turns else whole - into if in_row else forward + backward
+    forward, backward, transfers = parts[0], parts[1], parts[2] + parts[3]
+    whole = forward + backward + transfers
+    alone = whole if spec.returns else backward + parts[3]
+    turn = alone if not spec.turns else whole - parts[4] if in_row else forward + backward
+    if in_row:  # a path that stays in a row has all transfers of its passes
+        forward, backward, transfers = forward + parts[2], backward + parts[3], 0.0
     added = 0
     for i in range(count):
         s = worthy[i]
@@ -215,17 +237,20 @@ def extend(  # type: ignore[no-untyped-def]
             exchange = (r - 1) * sum_of[WEIGHTS] / costs.bandwidth[k] if costs.added else 0.0
             for slot in range(table.used[start, s]):
                 behind = table.value[start, s, slot]
-                total, bound = behind, own * load + (own - 1) * exchange
+                total, bound = behind, apart[0] + own * load + (own - 1) * exchange
+                if spec.way == STREAM:
+                    bound += apart[1]
                 paths[:] = table.label[start, s, slot]
                 if counted:
                     total += alone if behind > 0 else turn
                     bound = longest_path(
-                        spec.way, own, ahead, before, behind, load, busy, max(forward, backward), exchange
-                    )
+                        spec.way, own, ahead, before, behind, load, forward + backward,
+                        max(forward, backward), exchange,
+                    )  # fmt: skip
                     if bound <= spec.limit and len(paths) > 0:
                         add_labels(
-                            spec, states.behind[s], table.label[start, s, slot], forward, backward, busy, load,
-                            into + out, paths,
+                            spec, states.behind[s], table.label[start, s, slot], forward, backward, transfers,
+                            load, paths,
                         )  # fmt: skip
                         bound = max(bound, before + paths[spec.whole])
                         if not spec.returns:
@@ -240,15 +265,15 @@ def extend(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def add_labels(spec, devices, behind, forward, backward, busy, load, transfers, found):  # type: ignore[no-untyped-def]
+def add_labels(spec, devices, behind, forward, backward, transfers, load, found):  # type: ignore[no-untyped-def]
     """Write to `found` the labels of the stages behind, of labels `behind`, and of a stage before them."""
     row = spec.rows.number[devices]
     forwards, backwards = spec.rows.forwards[row], spec.rows.backwards[row]
     if spec.returns:
         shape = len(spec.rows.forward), len(spec.rows.backward)
         add_returning(
-            forwards, backwards, behind.reshape(shape), forward, backward, busy, transfers, found.reshape(shape)
+            forwards, backwards, behind.reshape(shape), forward, backward, transfers, found.reshape(shape)
         )
     else:
-        add_onward(forwards, backwards, behind, forward, backward, busy, found)
+        add_onward(forwards, backwards, behind, forward, backward, found)
     found[spec.whole] = max(found[spec.whole], spec.samples * load)

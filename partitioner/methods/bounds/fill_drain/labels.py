@@ -12,15 +12,8 @@ import numpy as np
 from partitioner.base.compiled import njit
 
 
-@njit(cache=True, inline="always")
-def span(forwards, backwards, forward, backward, both):  # type: ignore[no-untyped-def]
-    """Return the time of passes in a row; `both` is that of a forward and a backward pass with transfers."""
-    pairs = min(forwards, backwards)
-    return pairs * both + (forwards - pairs) * forward + (backwards - pairs) * backward
-
-
 @njit(cache=True)
-def add_returning(forwards, backwards, behind, forward, backward, both, transfers, found):  # type: ignore[no-untyped-def]
+def add_returning(forwards, backwards, behind, forward, backward, transfers, found):  # type: ignore[no-untyped-def]
     """Write to `found` the labels of the stages that begin with a stage before those of labels `behind`.
 
     Parameters
@@ -29,8 +22,10 @@ def add_returning(forwards, backwards, behind, forward, backward, both, transfer
         Shape (F + B, F + B): see :class:`partitioner.methods.bounds.fill_drain.rows.RowEvents`.
     behind, found
         Shape (F, B): the longest paths, minus infinity if there are none.
-    forward, backward, both, transfers
-        The processing times of both passes, the time of both that a row takes at least, and of all transfers.
+    forward, backward
+        The times of both passes.
+    transfers
+        The time of the transfers of a sample that is not part of these.
     """
     entries, exits = found.shape
     reach, arrival = np.empty(entries), np.empty(exits)
@@ -38,7 +33,7 @@ def add_returning(forwards, backwards, behind, forward, backward, both, transfer
         for a in range(entries):
             reach[a] = -np.inf
             if forwards[i, a] >= 0:
-                reach[a] = span(forwards[i, a], backwards[i, a], forward, backward, both)
+                reach[a] = forwards[i, a] * forward + backwards[i, a] * backward
         for c in range(exits):
             arrival[c] = -np.inf
             for a in range(entries):
@@ -48,27 +43,27 @@ def add_returning(forwards, backwards, behind, forward, backward, both, transfer
             q = entries + c
             for a in range(entries):
                 if forwards[q, a] >= 0:
-                    further = span(forwards[q, a], backwards[q, a], forward, backward, both)
+                    further = forwards[q, a] * forward + backwards[q, a] * backward
                     reach[a] = max(reach[a], arrival[c] + further)
         for j in range(exits):
             q, found[i, j] = entries + j, -np.inf
             if forwards[i, q] >= 0:
-                found[i, j] = span(forwards[i, q], backwards[i, q], forward, backward, both)
+                found[i, j] = forwards[i, q] * forward + backwards[i, q] * backward
             for c in range(j + 1):
                 p = entries + c
                 if arrival[c] > -np.inf and forwards[p, q] >= 0:
-                    further = span(forwards[p, q], backwards[p, q], forward, backward, both)
+                    further = forwards[p, q] * forward + backwards[p, q] * backward
                     found[i, j] = max(found[i, j], arrival[c] + further + transfers)
 
 
 @njit(cache=True)
-def add_onward(forwards, backwards, behind, forward, backward, both, found):  # type: ignore[no-untyped-def]
+def add_onward(forwards, backwards, behind, forward, backward, found):  # type: ignore[no-untyped-def]
     """Write the labels to `found` where both passes lead to later stages; shape (F + B,) each."""
     for p in range(len(found)):
         found[p] = -np.inf
         for q in range(len(found)):
             if forwards[p, q] >= 0 and behind[q] > -np.inf:
-                own = span(forwards[p, q], backwards[p, q], forward, backward, both)
+                own = forwards[p, q] * forward + backwards[p, q] * backward
                 found[p] = max(found[p], own + behind[q])
 
 

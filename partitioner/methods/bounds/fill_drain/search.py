@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from partitioner.methods.bounds.fill_drain.spine import PassSpine, spine_of
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.lattice_limits import lattice_within
+from partitioner.methods.dp.passes.growth import read_of_node
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
 from partitioner.methods.dp.pipeline.model import least_memory
 from partitioner.methods.dp.pipeline.solve import model_for
@@ -22,6 +23,7 @@ from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
@@ -32,6 +34,8 @@ MOST_STEPS = 40_000_000
 SLICE = 500_000
 MOST_NUMBERS = 40_000_000  # in a table
 MOST_DETAIL = 8
+MOST_CHAINS = 8  # of a table that are simulated
+FIRST_STEP = 2e-3  # of the value: by how much the bound rises at first with more paths
 SLOTS = (1, 4, 16, 64)
 CLOSE = 1e-4  # of the limit: a difference between paths that is left out if tables have slots
 NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
@@ -70,7 +74,9 @@ class FillDrain:
     bound: float
     value: float
     steps: int = 0
-    ended: bool = False
+    ended: bool = field(default=False, init=False)
+    scarce: bool = field(default=False, init=False)
+    known: set[object] = field(default_factory=set, init=False)
 
     def narrow(self) -> Iterator[list[Part]]:
         """Raise the bound towards the value, with more and more paths; yield the pipelines found on the way.
@@ -82,27 +88,39 @@ class FillDrain:
         """
         if self._closed(self.value):
             return
-        outside = self._outside(self.value)
-        for rows, slots in self._levels():
-            if outside is None or self._closed(self.value):
+        outside, step = self._outside(self.value), 1.0
+        for rows, slots in self._levels() if outside is not None else ():
+            self.scarce = False
+            yield from self._risen(rows, slots, outside, step * self.value)
+            if self.ended or self._closed(self.value) or (slots > 1 and not self.scarce):
                 return
-            yield from self._halved(rows, slots, outside)
-            if self.ended:
-                return
+            step = FIRST_STEP
 
-    def _halved(self, rows: RowEvents, slots: int, outside: Floats) -> Iterator[list[Part]]:
-        """Halve the distance between the bound and the least limit that some pipeline meets."""
+    def _risen(self, rows: RowEvents, slots: int, outside: Floats, step: float) -> Iterator[list[Part]]:
+        """Raise the bound by steps that double, or half of the way to the least limit that some pipeline meets."""
         high = self.value
         while not self._closed(high := min(high, self.value)):
-            middle = (self.bound + high) / 2
-            table = self._filled(middle, rows, slots, outside)
+            limit = min(self.bound + step, (self.bound + high) / 2)
+            table = self._filled(limit, rows, slots, outside)
             if table is None:
                 return
+            self.scarce |= bool((table.used == slots).any())
             if not table.used[-1].any():
-                self.bound = middle
+                self.bound, step = limit, 2 * step
             else:
-                high = middle
-                yield turned_stages(self._stages(table, self._whole(rows)), self.problem.n)
+                high = limit
+                yield from self._best(table, rows)
+
+    def _best(self, table: MakespanTable, rows: RowEvents) -> Iterator[list[Part]]:
+        """Yield the pipelines of a table whose paths are shortest, unless they have been before."""
+        last = table.label[-1, :, :, self._whole(rows)] if table.label.shape[3] else table.value[-1]
+        for place in np.argsort(last, axis=None)[:MOST_CHAINS].tolist():
+            if last.flat[place] < self.value:
+                stages = self._stages(table, *divmod(place, last.shape[1]))
+                key = tuple((part.kind, part.replicas, part.nodes.tobytes()) for part in stages)
+                if key not in self.known:
+                    self.known.add(key)
+                    yield turned_stages(stages, self.problem.n)
 
     def _closed(self, high: float) -> bool:
         return high - self.bound <= NARROW * self.value
@@ -200,6 +218,10 @@ class FillDrain:
             most=most,
             forward=forward,
             backward=backward,
+            made=problem.nets.made,
+            read=read_of_node(problem),
+            before=self.spine.before[::-1].copy(),
+            after=self.spine.after[::-1].copy(),
             spine=_held(self.lattice, self.spine.on[::-1]),
             rows=rows,
             whole=self._whole(rows),
@@ -213,17 +235,15 @@ class FillDrain:
             least_versions=float(memory.versions[:, 1:].min()),
         )
 
-    def _stages(self, table: MakespanTable, whole: int) -> list[Part]:
-        """Return the stages of the turned problem that lead to all ideals and have the shortest paths."""
-        known = table.label[-1, :, :, whole] if table.label.shape[3] else table.value[-1]
-        state, slot = np.unravel_index(int(known.argmin()), known.shape)
+    def _stages(self, table: MakespanTable, state: int, slot: int) -> list[Part]:
+        """Return the stages of the turned problem that lead to all ideals, a state and a slot."""
         stages, ideal = [], self.lattice.size - 1
         while ideal:
-            place = ideal, int(state), int(slot)
+            place = ideal, state, slot
             kind, copies, before = (int(part[place]) for part in (table.kind, table.copies, table.origin))
             if copies:
                 stages.append(Part(kind, self.lattice.difference(ideal, before), copies))
-            ideal, slot = before, table.slot[place]
+            ideal, slot = before, int(table.slot[place])
             state -= self.tables.space.step(kind, max(copies, 1))
         return stages[::-1]
 
@@ -274,6 +294,7 @@ def fill_drain(
     if spine is None:
         return None
     free = without_levels(problem.relaxed())
+    free = replace(free, nets=build_nets(graph, free.member, free.n, "passes"))
     free = turned(replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None))
     relaxation = relax(replace(free, relaxed_size=least_memory(free)))
     lattice = lattice_within(free, settings, model_for(free), MOST_IDEALS)

@@ -26,12 +26,17 @@ class PassSpine(NamedTuple):
     together
         Whether no stage's backward pass waits for more stages than its forward pass does, if it does not
         return.
+    before, after
+        Shape (n,): for a supernode that is none of them the least time that a sample takes at those before it,
+        both passes if these return and else the forward pass, and at those behind it, else the backward pass.
     """
 
     on: Bools
     trains: bool
     returns: bool
-    together: bool = False
+    together: bool
+    before: Floats
+    after: Floats
 
 
 def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
@@ -58,7 +63,13 @@ def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
         together = not returns and bool(less[later[:, 0], later[:, 1]].all())
         less &= _closure(n, backward[:, ::-1] if returns else backward)
         counted &= np.bincount(member[graph.backward], minlength=n) > 0
-    return PassSpine(_heaviest(_work(problem), counted, less), trains, returns, together)
+    on = _heaviest(_work(problem), counted, less)
+    shortest = np.where(problem.allowed[:, None], problem.time, np.inf)[problem.count > 0].min(axis=0)
+    shortest = np.where(on & np.isfinite(shortest), shortest, 0.0)
+    both = shortest.sum(axis=0)
+    before = np.where(on, 0.0, (both if returns else shortest[0]) @ less)
+    after = np.where(on, 0.0, less @ (both if returns else shortest[1]))
+    return PassSpine(on, trains, returns, together, before, after)
 
 
 def _within(problem: PipelineProblem, pairs: Ints) -> bool:
