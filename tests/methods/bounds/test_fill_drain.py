@@ -130,10 +130,11 @@ def bounds_of(asked: Asked, value: float) -> list[float]:
     options = read_options(SIMULATED, None, 0.0, 0, None, terms)
     workload, found = Workload(asked.graph, asked.devices), []
     request = Request(workload, THROUGHPUT, "chain", METHODS["pipeline"], options)
-    for apart in (True, False):
-        problem = request.problem(apart)
+    apart = request.problem(apart=True)
+    for problem in (apart, request.problem()):
         assert isinstance(problem, PipelineProblem)
-        search = fill_drain(asked.graph, problem, Settings(), value, idle=not apart)
+        assert isinstance(apart, PipelineProblem)
+        search = fill_drain(asked.graph, problem, apart, Settings(), value)
         if search is not None:
             for _ in search.narrow():
                 pass

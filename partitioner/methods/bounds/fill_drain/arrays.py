@@ -13,7 +13,7 @@ from partitioner.problem.arrays import Floats, Ints
 
 
 class MakespanTable(NamedTuple):
-    """What is known of the pipelines that hold each of I ideals on the devices of each of S states, in N slots.
+    """What is known of pipelines that hold one of I ideals on the devices of one of S states, in N slots.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class MakespanSpec(NamedTuple):
     forward, backward
         Shape (K, n): the processing times of both passes.
     made, read
-        The passes in which tensors are made, shape (E,), and read, see :class:`partitioner.problem.problem.Nets`;
-        `read` has the order of `Nets.of_node`.
+        The passes in which tensors are made, shape (E,), and read, in the order of `Nets.of_node`; see
+        :class:`partitioner.problem.problem.Nets`.
     before, after
         Shape (n,): see :class:`partitioner.methods.bounds.fill_drain.spine.PassSpine`.
     spine

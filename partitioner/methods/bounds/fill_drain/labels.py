@@ -1,8 +1,9 @@
 """The lengths of the paths through the stages behind a pipeline's next stage, compiled.
 
-If backward passes return, the label of a forward pass F and a backward pass B is the longest path from F to B of
-the first of these stages. Else both passes lead to later stages, and the label of a pass is the longest path
-from it to the end. Labels of several pipelines with the same supernodes and devices are kept in slots.
+If backward passes return, the label of a forward pass F and a backward pass B is the length of the longest
+path from F to B of the first of these stages. Else both passes lead to later stages, and the label of a pass
+is the length of the longest path from it to the end. Several pipelines with the same supernodes and devices
+are known at once, each in a slot.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The rows of schedules: which passes a device of a stage runs between two others.
 
-A device that is `ahead` samples ahead runs the forward passes 0 to `ahead`, then a backward pass and a forward
-pass in turn, at last the remaining backward passes. GPipe is ahead by all samples. Under 1F1B a device is
-ahead by the number of devices behind it, or by one sample in graphs whose backward part is written in the
-direction of the forward part.
+A device that is `ahead` samples ahead runs the forward passes 0 to `ahead`, then a backward pass and a
+forward pass in turn, and at last the remaining backward passes. Under GPipe a device is ahead by all samples,
+under 1F1B by as many as there are devices behind it, or by one sample in graphs whose backward part is
+written in the direction of the forward part.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import numpy as np
 
 from partitioner.methods.bounds.fill_drain.arrays import MakespanSpec, MakespanTable
 from partitioner.methods.bounds.fill_drain.kernel import sweep
+from partitioner.methods.bounds.fill_drain.levels import DetailLevel, least_level, levels_of
 from partitioner.methods.bounds.fill_drain.paths import STREAM, WAYS
-from partitioner.methods.bounds.fill_drain.rows import RowEvents, no_rows, row_events
 from partitioner.methods.bounds.fill_drain.spine import PassSpine, spine_of
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.ideals import Lattice
@@ -27,16 +27,12 @@ from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
-from partitioner.workload.in_flight import HOLD_A_BATCH
 
 MOST_IDEALS = 300_000
 MOST_STEPS = 40_000_000
 SLICE = 500_000
-MOST_NUMBERS = 40_000_000  # in a table
-MOST_DETAIL = 8
 MOST_CHAINS = 8  # of a table that are simulated
 FIRST_STEP = 2e-3  # of the value: by how much the bound rises at first with more paths
-SLOTS = (1, 4, 16, 64)
 CLOSE = 1e-4  # of the limit: a difference between paths that is left out if tables have slots
 NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
 ROUNDING = 1e-9
@@ -89,31 +85,35 @@ class FillDrain:
         if self._closed(self.value):
             return
         outside, step = self._outside(self.value), 1.0
-        for rows, slots in self._levels() if outside is not None else ():
+        states = self.lattice.size * self.tables.space.count
+        for level in levels_of(self.problem, self.spine, states, self.idle) if outside is not None else ():
             self.scarce = False
-            yield from self._risen(rows, slots, outside, step * self.value)
-            if self.ended or self._closed(self.value) or (slots > 1 and not self.scarce):
+            yield from self._risen(level, outside, step * self.value)
+            if self.ended or self._closed(self.value) or (level.slots > 1 and not self.scarce):
                 return
             step = FIRST_STEP
 
-    def _risen(self, rows: RowEvents, slots: int, outside: Floats, step: float) -> Iterator[list[Part]]:
-        """Raise the bound by steps that double, or half of the way to the least limit that some pipeline meets."""
+    def _risen(self, level: DetailLevel, outside: Floats, step: float) -> Iterator[list[Part]]:
+        """Raise the bound by steps that double, or half of the way to the least limit that a pipeline meets.
+
+        Yielded are pipelines that meet a limit and may be better than the best one.
+        """
         high = self.value
         while not self._closed(high := min(high, self.value)):
             limit = min(self.bound + step, (self.bound + high) / 2)
-            table = self._filled(limit, rows, slots, outside)
+            table = self._filled(limit, level, outside)
             if table is None:
                 return
-            self.scarce |= bool((table.used == slots).any())
+            self.scarce |= bool((table.used == level.slots).any())
             if not table.used[-1].any():
                 self.bound, step = limit, 2 * step
             else:
                 high = limit
-                yield from self._best(table, rows)
+                yield from self._best(table, level)
 
-    def _best(self, table: MakespanTable, rows: RowEvents) -> Iterator[list[Part]]:
+    def _best(self, table: MakespanTable, level: DetailLevel) -> Iterator[list[Part]]:
         """Yield the pipelines of a table whose paths are shortest, unless they have been before."""
-        last = table.label[-1, :, :, self._whole(rows)] if table.label.shape[3] else table.value[-1]
+        last = table.label[-1, :, :, level.whole] if level.labels else table.value[-1]
         for place in np.argsort(last, axis=None)[:MOST_CHAINS].tolist():
             if last.flat[place] < self.value:
                 stages = self._stages(table, *divmod(place, last.shape[1]))
@@ -125,65 +125,18 @@ class FillDrain:
     def _closed(self, high: float) -> bool:
         return high - self.bound <= NARROW * self.value
 
-    def _levels(self) -> Iterator[tuple[RowEvents, int]]:
-        """Yield rows with more and more passes, and how many slots a table has for each state."""
-        ahead = self._ahead()
-        if ahead is None:
-            yield no_rows(), 1
-            return
-        done = set()
-        for detail, slots in ((0, 1), *((MOST_DETAIL, slots) for slots in SLOTS)):
-            detail = min(detail, max(ahead), self.samples - 1)
-            if not self.spine.returns:
-                detail = min(detail, 1)
-            rows = row_events(self.samples, ahead, detail, self.idle)
-            while detail and self._numbers(rows, slots) > MOST_NUMBERS:
-                detail -= 1
-                rows = row_events(self.samples, ahead, detail, self.idle)
-            if (detail, slots) not in done and (not done or self._numbers(rows, slots) <= MOST_NUMBERS):
-                done.add((detail, slots))
-                yield rows, slots
-
-    def _ahead(self) -> list[int] | None:
-        """Return how many samples a stage is ahead, by the number of devices behind it; None if unknown."""
-        devices = int(self.problem.count.sum())
-        if not self.spine.trains or self.problem.copies.max() > 1:
-            return None
-        if self.problem.pipeline.schedule in HOLD_A_BATCH:
-            return [self.samples] * (devices + 1)
-        if self.spine.returns:
-            return list(range(devices + 1))
-        return [1] * (devices + 1) if self.spine.together else None
-
-    def _numbers(self, rows: RowEvents, slots: int) -> int:
-        """Return how many numbers a table has."""
-        return self.lattice.size * self.tables.space.count * slots * (self._labels(rows) + 3)
-
-    def _labels(self, rows: RowEvents) -> int:
-        """Return how many labels there are."""
-        forward, backward = len(rows.forward), len(rows.backward)
-        return forward * backward if self.spine.returns else forward + backward
-
-    def _whole(self, rows: RowEvents) -> int:
-        """Return the number of the label of the whole schedule, from the first to the last pass."""
-        return len(rows.backward) - 1 if self.spine.returns else 0
-
     def _outside(self, limit: float) -> Floats | None:
         """Return the least times of the stages outside each ideal; None if the run must end."""
         least = np.full((2, self.lattice.size, int(self.problem.count.sum()) + 1), np.inf)
         least[:, -1] = 0.0
-        spec, table = self._spec(limit, no_rows(), 1), _new_table(1, 1, 1, 0)
+        table = least_level().table(1, 1)
+        spec = self._spec(limit, least_level())
         return least if self._swept(spec, table, least, self.lattice.size - 2, -1) else None
 
-    def _filled(self, limit: float, rows: RowEvents, slots: int, outside: Floats) -> MakespanTable | None:
+    def _filled(self, limit: float, level: DetailLevel, outside: Floats) -> MakespanTable | None:
         """Return the table of the pipelines that nothing refutes at a limit; None if the run must end."""
-        spec = self._spec(limit, rows, slots)
-        table = _new_table(self.lattice.size, self.tables.space.count, slots, self._labels(rows))
-        table.used[0, 0], table.value[0, 0] = 1, 0.0
-        table.label[0, 0] = -np.inf
-        if not self.spine.returns:
-            table.label[0, 0, :, -1:] = 0.0
-        return table if self._swept(spec, table, outside, 0, 1) else None
+        table = level.table(self.lattice.size, self.tables.space.count)
+        return table if self._swept(self._spec(limit, level), table, outside, 0, 1) else None
 
     def _swept(
         self, spec: MakespanSpec, table: MakespanTable, outside: Floats, first: int, step: int
@@ -201,7 +154,7 @@ class FillDrain:
             self.steps += steps
         return True
 
-    def _spec(self, limit: float, rows: RowEvents, slots: int) -> MakespanSpec:
+    def _spec(self, limit: float, level: DetailLevel) -> MakespanSpec:
         """Return the arguments of the sweep for a limit."""
         tables, problem = self.tables, self.problem
         most = limit * (1 + ROUNDING) / self.samples
@@ -223,9 +176,9 @@ class FillDrain:
             before=self.spine.before[::-1].copy(),
             after=self.spine.after[::-1].copy(),
             spine=_held(self.lattice, self.spine.on[::-1]),
-            rows=rows,
-            whole=self._whole(rows),
-            close=CLOSE * limit if slots > 1 else 0.0,
+            rows=level.rows,
+            whole=level.whole,
+            close=CLOSE * limit if level.slots > 1 else 0.0,
             capacity=capacity + SLACK * (tables.relaxation.weight.sum() + capacity),
             remaining=tables.remaining,
             above=tables.above,
@@ -248,20 +201,6 @@ class FillDrain:
         return stages[::-1]
 
 
-def _new_table(ideals: int, states: int, slots: int, labels: int) -> MakespanTable:
-    """Return a table without pipelines."""
-    shape = ideals, states, slots
-    return MakespanTable(
-        np.full(shape, np.inf),
-        np.full((*shape, labels), np.inf),
-        np.empty(shape, np.int32),
-        np.empty(shape, np.int32),
-        np.empty(shape, np.int8),
-        np.empty(shape, np.int32),
-        np.zeros((ideals, states), np.int64),
-    )
-
-
 def _way(problem: PipelineProblem, spine: PassSpine) -> int:
     """Return what the way through the later stages leaves out."""
     way = WAYS[problem.pipeline.schedule or ""]
@@ -271,7 +210,7 @@ def _way(problem: PipelineProblem, spine: PassSpine) -> int:
 
 
 def fill_drain(
-    graph: Graph, problem: PipelineProblem, settings: Settings, value: float, idle: bool
+    graph: Graph, problem: PipelineProblem, apart: PipelineProblem, settings: Settings, value: float
 ) -> FillDrain | None:
     """Return the search for a bound; None if the ideals are too many or nothing is known of the schedule.
 
@@ -281,18 +220,22 @@ def fill_drain(
         The graph that the problem is a contraction of.
     problem
         A problem with a schedule and a number of microbatches.
+    apart
+        The same problem, or the one in which no nodes that cost nothing have been merged.
     settings
         Say when the run must end.
     value
         The least makespan that is known.
-    idle
-        Whether supernodes that cost nothing have been merged.
     """
     if problem.pipeline.schedule not in WAYS or problem.pipeline.microbatches is None:
         return None
     spine = spine_of(graph, problem)
     if spine is None:
         return None
+    idle = apart is not problem
+    if idle:
+        exact = spine_of(graph, apart)
+        spine = spine._replace(together=exact is not None and exact.together)
     free = without_levels(problem.relaxed())
     free = replace(free, nets=build_nets(graph, free.member, free.n, "passes"))
     free = turned(replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None))

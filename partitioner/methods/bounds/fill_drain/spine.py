@@ -27,8 +27,8 @@ class PassSpine(NamedTuple):
         Whether no stage's backward pass waits for more stages than its forward pass does, if it does not
         return.
     before, after
-        Shape (n,): for a supernode that is none of them the least time that a sample takes at those before it,
-        both passes if these return and else the forward pass, and at those behind it, else the backward pass.
+        Shape (n,): for a supernode that is none of them, the least time that a sample takes at those before
+        it and at those behind it: both passes if the backward pass returns, else forward and backward pass.
     """
 
     on: Bools
