@@ -106,9 +106,8 @@ class Ranking:
         exact = request.problem(apart=True)
         for apart in (True, False):
             problem = exact if apart else request.problem()
-            if self.best is None or self.expired:
+            if self.best is None or self.expired or not isinstance(problem, PipelineProblem):
                 break
-            assert isinstance(problem, PipelineProblem)
             assert isinstance(exact, PipelineProblem)
             search = fill_drain(request.fitted, problem, exact, self.settings, self.best.makespan)
             if search is not None:

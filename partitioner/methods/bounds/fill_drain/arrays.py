@@ -75,6 +75,12 @@ class MakespanSpec(NamedTuple):
         How close labels must be to be counted as equal.
     capacity
         Shape (S,): joint capacity of the devices that a state leaves.
+    capacity_on
+        Shape (S,): the capacity for supernodes of the spine.
+    price
+        Shape (S,): by how much capacities grow with the largest load.
+    remaining_on
+        Shape (I,): the weight of the supernodes of the spine outside an ideal.
     remaining, above
         Shapes (I,) and (n,), see :class:`partitioner.methods.dp.pipeline.arrays.PipelineSearchSpec`.
     unused
@@ -103,6 +109,9 @@ class MakespanSpec(NamedTuple):
     whole: int
     close: float
     capacity: Floats
+    capacity_on: Floats
+    price: Floats
+    remaining_on: Floats
     remaining: Floats
     above: Floats
     unused: Ints

@@ -78,12 +78,15 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     while 0 <= start < last:
         if steps > budget:
             return start, steps
-        count, target, most = 1, spec.capacity.max(), spec.most
+        count, target, most, later = 1, spec.capacity.max(), spec.most, spec.most
         if step > 0:
             count, target, behind = list_states(table, states, spec, start, worthy)
             if further > 0 and spec.widest.max() == 1 and in_row:
                 behind = behind if spec.way == STREAM else 0.0
                 most = min(most, (spec.limit - outside[0, start, total] - behind) / further)
+                later = spec.most - behind / spec.samples
+                if spec.way == STREAM and spec.returns:
+                    later = min(later, (spec.limit - outside[0, 0, total]) / further)
         if count == 0:
             start += step
             continue
@@ -150,7 +153,7 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
                     else:
                         steps += extend(
                             costs, memory_model, states, spec, table, outside, paths, worthy, count, start,
-                            ideal, k, parts, load[k], sum_of, counted, time[depth + 1],
+                            ideal, k, parts, load[k], sum_of, counted, time[depth + 1], spec.most - later,
                         )  # fmt: skip
             blocked[depth + 1] = blocked[depth]
             blocked[depth] = passed

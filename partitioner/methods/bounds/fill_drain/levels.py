@@ -15,7 +15,6 @@ from partitioner.workload.in_flight import HOLD_A_BATCH
 
 MOST_NUMBERS = 40_000_000  # in a table
 MOST_DETAIL = 8
-SLOTS = (1, 4, 16, 64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +90,7 @@ def levels_of(problem: PipelineProblem, spine: PassSpine, states: int, fewer: bo
         yield least_level()
         return
     finest = min(_most_detail(problem, spine), max(ahead), samples - 1)
-    for wanted, slots in ((0, 1), *((finest, slots) for slots in SLOTS)):
+    for wanted, slots in ((0, 1), (finest, 4), (finest, 16), (finest, 64)):
         for detail in range(wanted, -1, -1):
             level = DetailLevel(row_events(samples, ahead, detail, fewer), spine.returns, slots)
             if level.numbers(states) <= MOST_NUMBERS or wanted == 0:

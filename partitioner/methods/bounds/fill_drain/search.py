@@ -21,6 +21,7 @@ from partitioner.methods.dp.pipeline.model import least_memory
 from partitioner.methods.dp.pipeline.solve import model_for
 from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
+from partitioner.methods.dp.weights import remaining_weights
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.nets import build_nets
@@ -32,7 +33,8 @@ MOST_IDEALS = 300_000
 MOST_STEPS = 40_000_000
 SLICE = 500_000
 MOST_CHAINS = 8  # of a table that are simulated
-FIRST_STEP = 2e-3  # of the value: by how much the bound rises at first with more paths
+COARSE = 1e-2  # of the value: the distance at which the search goes on to more paths
+SHARE = 0.125  # of the distance at the beginning: the same with more paths
 CLOSE = 1e-4  # of the limit: a difference between paths that is left out if tables have slots
 NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
 ROUNDING = 1e-9
@@ -82,31 +84,33 @@ class FillDrain:
         list of Part
             The stages of a pipeline, first to last, whose makespan may be below the value.
         """
-        if self._closed(self.value):
+        outside = None if self._closed(self.value) else self._outside(self.value)
+        if outside is None:
             return
-        outside, step = self._outside(self.value), 1.0
-        states = self.lattice.size * self.tables.space.count
-        for level in levels_of(self.problem, self.spine, states, self.idle) if outside is not None else ():
+        states, near = self.lattice.size * self.tables.space.count, COARSE * self.value
+        levels = list(levels_of(self.problem, self.spine, states, self.idle))
+        for level in levels:
             self.scarce = False
-            yield from self._risen(level, outside, step * self.value)
+            yield from self._halved(level, outside, 0.0 if level is levels[-1] else near)
             if self.ended or self._closed(self.value) or (level.slots > 1 and not self.scarce):
                 return
-            step = FIRST_STEP
+            near = SHARE * (self.value - self.bound)
 
-    def _risen(self, level: DetailLevel, outside: Floats, step: float) -> Iterator[list[Part]]:
-        """Raise the bound by steps that double, or half of the way to the least limit that a pipeline meets.
+    def _halved(self, level: DetailLevel, outside: Floats, near: float) -> Iterator[list[Part]]:
+        """Halve the distance between the bound and the least limit that a pipeline meets.
 
-        Yielded are pipelines that meet a limit and may be better than the best one.
+        Yielded are pipelines that meet a limit and may be better than the best one. The search ends if bound
+        and limit are near.
         """
         high = self.value
-        while not self._closed(high := min(high, self.value)):
-            limit = min(self.bound + step, (self.bound + high) / 2)
+        while not self._closed(high := min(high, self.value), near):
+            limit = (self.bound + high) / 2
             table = self._filled(limit, level, outside)
             if table is None:
                 return
             self.scarce |= bool((table.used == level.slots).any())
             if not table.used[-1].any():
-                self.bound, step = limit, 2 * step
+                self.bound = limit
             else:
                 high = limit
                 yield from self._best(table, level)
@@ -122,8 +126,8 @@ class FillDrain:
                     self.known.add(key)
                     yield turned_stages(stages, self.problem.n)
 
-    def _closed(self, high: float) -> bool:
-        return high - self.bound <= NARROW * self.value
+    def _closed(self, high: float, near: float = 0.0) -> bool:
+        return high - self.bound <= max(near, NARROW * self.value)
 
     def _outside(self, limit: float) -> Floats | None:
         """Return the least times of the stages outside each ideal; None if the run must end."""
@@ -159,7 +163,7 @@ class FillDrain:
         tables, problem = self.tables, self.problem
         most = limit * (1 + ROUNDING) / self.samples
         capacity = tables.relaxation.capacity(most, tables.space.free, problem.memory)
-        memory = tables.memory_model
+        capacity_on, memory = capacity - self._less_in_series(limit), tables.memory_model
         forward, backward = (np.where(problem.allowed, problem.time[:, w], np.inf) for w in (0, 1))
         return MakespanSpec(
             way=_way(problem, self.spine),
@@ -180,13 +184,34 @@ class FillDrain:
             whole=level.whole,
             close=CLOSE * limit if level.slots > 1 else 0.0,
             capacity=capacity + SLACK * (tables.relaxation.weight.sum() + capacity),
+            capacity_on=capacity_on + SLACK * (tables.relaxation.weight.sum() + capacity),
+            price=tables.space.free @ tables.relaxation.time_price,
             remaining=tables.remaining,
+            remaining_on=remaining_weights(self.lattice, tables.relaxation.weight * self.spine.on[::-1]),
             above=tables.above,
             unused=tables.space.free.sum(axis=1),
             widest=np.where(problem.count > 0, problem.copies, 0),
             least_in_flight=float(memory.in_flight[:, 1:].min()),
             least_versions=float(memory.versions[:, 1:].min()),
         )
+
+    def _less_in_series(self, limit: float) -> Floats:
+        """Return by how much less the devices can take that a state leaves if their stages are in series.
+
+        If every stage waits for the ones before it, M times its load and their loads are at most the limit.
+        So k stages take together at most the limit times 1 - (1 - 1/M)^k, and most if the devices whose time
+        is worth most take the largest parts.
+        """
+        price, free = self.tables.relaxation.time_price, self.tables.space.free
+        less, before = np.zeros(len(free)), np.zeros(len(free))
+        if _way(self.problem, self.spine) == STREAM or self.problem.copies.max() > 1:
+            return less  # of streams the sweep knows more
+        for k in np.argsort(-price).tolist():
+            after = before + free[:, k]
+            parts = (1 - 1 / self.samples) ** before - (1 - 1 / self.samples) ** after
+            less += price[k] * limit * (free[:, k] / self.samples - parts)
+            before = after
+        return less
 
     def _stages(self, table: MakespanTable, state: int, slot: int) -> list[Part]:
         """Return the stages of the turned problem that lead to all ideals, a state and a slot."""

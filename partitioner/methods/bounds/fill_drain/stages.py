@@ -14,12 +14,13 @@ from partitioner.methods.dp.pipeline.stage_kernel import WEIGHTS, takes
 @njit(cache=True)
 def extend(  # type: ignore[no-untyped-def]
     costs, memory_model, states, spec, table, outside, paths, worthy, count, start, ideal, k,
-    parts, load, sum_of, counted, apart,
+    parts, load, sum_of, counted, apart, less,
 ):  # fmt: skip
     """Add the stage between two ideals to the states of the first one, as far as the limit allows.
 
     `parts` are the processing times of both passes, the times of their transfers, and that of all transfers
-    in; `apart` the times that a sample takes at least before and after a stage that the spine does not count.
+    in; `apart` the times that a sample takes at least before and after a stage that the spine does not count;
+    and `less` by how much less than the most the load of an earlier stage is that it does count.
     Returned is how often the stage was added to a slot.
     """
     in_row = costs.communication == SEQUENTIAL
@@ -37,6 +38,8 @@ def extend(  # type: ignore[no-untyped-def]
                 continue
             t, own, ahead = s + r * states.stride[k], -(-spec.samples // r), -(-states.behind[s] // r)
             if spec.remaining[ideal] > spec.capacity[t]:
+                break
+            if spec.remaining_on[ideal] > spec.capacity_on[t] - less * spec.price[t]:
                 break
             before = outside[0, ideal, spec.unused[t]]
             if before == np.inf:
