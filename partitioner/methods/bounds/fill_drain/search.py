@@ -10,6 +10,7 @@ import numpy as np
 from partitioner.methods.bounds.fill_drain.arrays import MakespanSpec, MakespanTable
 from partitioner.methods.bounds.fill_drain.kernel import sweep
 from partitioner.methods.bounds.fill_drain.levels import DetailLevel, least_level, levels_of
+from partitioner.methods.bounds.fill_drain.outside import held_of, less_in_series
 from partitioner.methods.bounds.fill_drain.paths import STREAM, WAYS
 from partitioner.methods.bounds.fill_drain.spine import PassSpine, spine_of
 from partitioner.methods.bounds.relaxation import relax
@@ -23,7 +24,7 @@ from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.dp.weights import remaining_weights
 from partitioner.methods.method import Part, Settings
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Floats
 from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.variants import PipelineProblem
@@ -33,8 +34,8 @@ MOST_IDEALS = 300_000
 MOST_STEPS = 40_000_000
 SLICE = 500_000
 MOST_CHAINS = 8  # of a table that are simulated
-COARSE = 1e-2  # of the value: the distance at which the search goes on to more paths
-SHARE = 0.125  # of the distance at the beginning: the same with more paths
+COARSE = 2e-2  # of the value: the distance at which the search goes on to more paths
+SHARE = 0.25  # of the distance at the beginning: the same with more paths
 CLOSE = 1e-4  # of the limit: a difference between paths that is left out if tables have slots
 NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
 ROUNDING = 1e-9
@@ -161,12 +162,14 @@ class FillDrain:
     def _spec(self, limit: float, level: DetailLevel) -> MakespanSpec:
         """Return the arguments of the sweep for a limit."""
         tables, problem = self.tables, self.problem
-        most = limit * (1 + ROUNDING) / self.samples
+        way, most = _way(problem, self.spine), limit * (1 + ROUNDING) / self.samples
         capacity = tables.relaxation.capacity(most, tables.space.free, problem.memory)
-        capacity_on, memory = capacity - self._less_in_series(limit), tables.memory_model
+        in_series = less_in_series(tables.relaxation, tables.space.free, limit, self.samples)
+        alone = way != STREAM and problem.copies.max() == 1  # of streams the sweep knows more
+        capacity_on, memory = capacity - (in_series if alone else 0.0), tables.memory_model
         forward, backward = (np.where(problem.allowed, problem.time[:, w], np.inf) for w in (0, 1))
         return MakespanSpec(
-            way=_way(problem, self.spine),
+            way=way,
             returns=self.spine.returns,
             turns=self.spine.returns and self.spine.trains,
             idle=self.idle,
@@ -179,7 +182,7 @@ class FillDrain:
             read=read_of_node(problem),
             before=self.spine.before[::-1].copy(),
             after=self.spine.after[::-1].copy(),
-            spine=_held(self.lattice, self.spine.on[::-1]),
+            spine=held_of(self.lattice, self.spine.on[::-1]),
             rows=level.rows,
             whole=level.whole,
             close=CLOSE * limit if level.slots > 1 else 0.0,
@@ -194,24 +197,6 @@ class FillDrain:
             least_in_flight=float(memory.in_flight[:, 1:].min()),
             least_versions=float(memory.versions[:, 1:].min()),
         )
-
-    def _less_in_series(self, limit: float) -> Floats:
-        """Return by how much less the devices can take that a state leaves if their stages are in series.
-
-        If every stage waits for the ones before it, M times its load and their loads are at most the limit.
-        So k stages take together at most the limit times 1 - (1 - 1/M)^k, and most if the devices whose time
-        is worth most take the largest parts.
-        """
-        price, free = self.tables.relaxation.time_price, self.tables.space.free
-        less, before = np.zeros(len(free)), np.zeros(len(free))
-        if _way(self.problem, self.spine) == STREAM or self.problem.copies.max() > 1:
-            return less  # of streams the sweep knows more
-        for k in np.argsort(-price).tolist():
-            after = before + free[:, k]
-            parts = (1 - 1 / self.samples) ** before - (1 - 1 / self.samples) ** after
-            less += price[k] * limit * (free[:, k] / self.samples - parts)
-            before = after
-        return less
 
     def _stages(self, table: MakespanTable, state: int, slot: int) -> list[Part]:
         """Return the stages of the turned problem that lead to all ideals, a state and a slot."""
@@ -272,11 +257,3 @@ def fill_drain(
     samples = free.pipeline.microbatches or 1
     bound = samples * relaxation.bound
     return FillDrain(free, spine, lattice, tables, settings, samples, idle, bound, value)
-
-
-def _held(lattice: Lattice, on: Bools) -> Ints:
-    """Return how many of some supernodes each ideal holds, shape (I,)."""
-    held = np.zeros(lattice.size, dtype=np.int64)
-    for ideal in range(1, lattice.size):
-        held[ideal] = held[lattice.parent[ideal]] + on[lattice.added[ideal]]
-    return held
