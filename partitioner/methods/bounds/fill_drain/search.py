@@ -33,7 +33,7 @@ from partitioner.workload.graph import Graph
 MOST_IDEALS = 300_000
 MOST_STEPS = 40_000_000
 SLICE = 500_000
-MOST_CHAINS = 8  # of a table that are simulated
+MOST_CHAINS = 4  # of a table that are simulated
 COARSE = 2e-2  # of the value: the distance at which the search goes on to more paths
 SHARE = 0.25  # of the distance at the beginning: the same with more paths
 CLOSE = 1e-4  # of the limit: a difference between paths that is left out if tables have slots
@@ -91,9 +91,9 @@ class FillDrain:
         states, near = self.lattice.size * self.tables.space.count, COARSE * self.value
         levels = list(levels_of(self.problem, self.spine, states, self.idle))
         for level in levels:
-            self.scarce = False
+            self.scarce = level.slots == 1
             yield from self._halved(level, outside, 0.0 if level is levels[-1] else near)
-            if self.ended or self._closed(self.value) or (level.slots > 1 and not self.scarce):
+            if self.ended or self._closed(self.value) or not self.scarce:
                 return
             near = SHARE * (self.value - self.bound)
 
@@ -101,10 +101,10 @@ class FillDrain:
         """Halve the distance between the bound and the least limit that a pipeline meets.
 
         Yielded are pipelines that meet a limit and may be better than the best one. The search ends if bound
-        and limit are near.
+        and limit are near and a finer level could tell more.
         """
         high = self.value
-        while not self._closed(high := min(high, self.value), near):
+        while not self._closed(high := min(high, self.value), near if self.scarce else 0.0):
             limit = (self.bound + high) / 2
             table = self._filled(limit, level, outside)
             if table is None:
