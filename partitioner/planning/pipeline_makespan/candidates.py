@@ -130,11 +130,13 @@ class Ranking:
         """
         from partitioner.methods.bounds.fill_drain.search import fill_drain  # loads numba
 
+        exact = request.problem(apart=True)
         for apart in (True, False):
-            problem = request.problem(apart)
+            problem = exact if apart else request.problem()
             if self.best is None or self.expired or self.chooses or not isinstance(problem, PipelineProblem):
                 break
-            search = fill_drain(self.graph, problem, self.settings, self.best.makespan, idle=not apart)
+            assert isinstance(exact, PipelineProblem)
+            search = fill_drain(request.fitted, problem, exact, self.settings, self.best.makespan)
             if search is not None:
                 for stages in search.narrow():
                     outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")

@@ -1,8 +1,9 @@
 """The compiled walk over pipelines that are turned, whose stages each bound the makespan.
 
-``value[I, s]`` is the least time that the stages of ideal I on the devices of state s, which run behind the
-others, take for a sample. A state may count idle devices as devices behind: that only makes bounds lower, and
-covers pipelines with stages that cost nothing, whose supernodes have been merged.
+``value[I, s]`` has the least times that the stages of ideal I on the devices of state s, which run behind the
+others, take for a sample, and ``label[I, s]`` the least lengths of the paths through them. A state may count
+idle devices as devices behind: that only makes bounds lower, and covers pipelines with stages that cost
+nothing, whose supernodes have been merged.
 """
 
 from __future__ import annotations
@@ -10,37 +11,41 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.bounds.fill_drain.paths import TURNS, longest_path, with_detours
+from partitioner.methods.bounds.fill_drain.labels import keep
+from partitioner.methods.bounds.fill_drain.paths import STREAM
+from partitioner.methods.bounds.fill_drain.stages import extend
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.methods.dp.ideals import first_later_cover
 from partitioner.methods.dp.kernel import relocate
-from partitioner.methods.dp.pipeline.stage_kernel import (
+from partitioner.methods.dp.passes.nets_kernel import (
+    AMOUNTS,
     INTO,
     LEAVING,
     STAYING,
-    WEIGHTS,
     add_nets,
-    add_sums,
     remove_nets,
-    takes,
 )
+from partitioner.methods.dp.pipeline.stage_kernel import add_sums, takes
 
 
 @njit(cache=True, nogil=True)
-def sweep(lattice, costs, memory_model, states, spec, table, known, first, step, budget):  # type: ignore[no-untyped-def]
+def sweep(lattice, costs, memory_model, states, spec, table, outside, first, step, budget):  # type: ignore[no-untyped-def]
     """Add one stage to those that hold ideals `first`, `first` + `step`, ...
 
     Parameters
     ----------
-    lattice, costs, memory_model, states, table
-        See :mod:`partitioner.methods.dp.pipeline.arrays`; the table is written if `step` is 1.
-    spec, known
-        See :mod:`partitioner.methods.bounds.fill_drain.arrays`.
+    lattice, costs, memory_model, states
+        See :mod:`partitioner.methods.dp.pipeline.arrays`.
+    spec, table
+        See :mod:`partitioner.methods.bounds.fill_drain.arrays`; the table is written if `step` is 1.
+    outside
+        Shape (2, I, D + 1): the least time of a sample of the stages outside an ideal, by the most devices
+        that they have: of all passes that lead to the ideal, and of backward passes that do so.
     first, step
-        The ideal to start with; 1 to make pipelines up to the last ideal, -1 to fill `known.outside` from
-        there down to ideal 0.
+        The ideal to start with; 1 to make pipelines up to the last ideal, -1 to fill `outside` from there
+        down to ideal 0.
     budget
-        Return after the ideal at which this many steps have been walked.
+        Return after the ideal at which this many steps have been walked, or stages added to others.
 
     Returns
     -------
@@ -49,28 +54,39 @@ def sweep(lattice, costs, memory_model, states, spec, table, known, first, step,
     """
     start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     parent, added = lattice.parent, lattice.added
-    factor, communication = costs.transfer_factor, costs.communication
+    factor, communication, weights = costs.transfer_factor, costs.communication, costs.weights
     net_start, net_of, pins, source = costs.net_start, costs.net, costs.pins, costs.source
-    enter, leave, weights = costs.enter, costs.leave, costs.weights
+    cost, made, read = costs.enter, spec.made, spec.read
     sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
     workspaces, memory = memory_model.workspace, memory_model.memory
     nodes, kinds, last = len(sizes), len(memory), len(parent) - 1
+    in_row, further = costs.communication == SEQUENTIAL, spec.samples - 1.0
+    paths, total = np.empty(table.label.shape[3]), outside.shape[2] - 1
     worthy = np.empty(len(spec.capacity), np.int64)
     cursor = np.empty(nodes + 2, np.int64)
     end = np.empty(nodes + 2, np.int64)
     blocked = np.empty(nodes + 2, np.float64)
     compute = np.zeros((nodes + 2, kinds, 2), np.float64)
     sums = np.zeros((nodes + 2, 8), np.float64)
+    transfer = np.zeros((nodes + 2, AMOUNTS), np.float64)
+    time = np.zeros((nodes + 2, 2), np.float64)
     load = np.empty(kinds, np.float64)
+    early, holds = np.zeros(len(pins), np.int64), np.zeros(len(pins), np.bool_)
     inside = np.zeros(len(pins), np.int64)
     before = np.zeros(len(pins), np.int64)
     steps, place, start = 0, 0, first
     while 0 <= start < last:
         if steps > budget:
             return start, steps
-        count, target = 1, spec.capacity.max()
+        count, target, most, later = 1, spec.capacity.max(), spec.most, spec.most
         if step > 0:
-            count, target = list_states(table, known.gain, states, spec, start, worthy)
+            count, target, behind = list_states(table, states, spec, start, worthy)
+            if further > 0 and spec.widest.max() == 1 and in_row:
+                behind = behind if spec.way == STREAM else 0.0
+                most = min(most, (spec.limit - outside[0, start, total] - behind) / further)
+                later = spec.most - behind / spec.samples
+                if spec.way == STREAM and spec.returns:
+                    later = min(later, (spec.limit - outside[0, 0, total]) / further)
         if count == 0:
             start += step
             continue
@@ -82,22 +98,30 @@ def sweep(lattice, costs, memory_model, states, spec, table, known, first, step,
             if e == end[depth] or blocked[depth] > target:
                 depth -= 1
                 if depth >= 0:
-                    remove_nets(net_start, net_of, inside, node[cursor[depth] - 1])
+                    v = node[cursor[depth] - 1]
+                    remove_nets(net_start, net_of, read, source, inside, early, holds, v)
                 continue
             cursor[depth] = e + 1
             v, ideal = node[e], to[e]
             steps += 1
-            add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth)
+            add_nets(
+                net_start, net_of, read, pins, cost, source, made, before, inside, early, holds, v, transfer,
+                depth,
+            )  # fmt: skip
+            time[depth + 1, 0] = max(time[depth, 0], spec.before[v])
+            time[depth + 1, 1] = max(time[depth, 1], spec.after[v])
             add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
-            sum_of, possible = sums[depth + 1], False
+            sum_of, moved = sums[depth + 1], transfer[depth + 1]
+            possible, counted = False, spec.spine[ideal] > spec.spine[start]
             for k in range(kinds):
                 compute[depth + 1, k, 0] = compute[depth, k, 0] + spec.forward[k, v]
                 compute[depth + 1, k, 1] = compute[depth, k, 1] + spec.backward[k, v]
                 load[k], bound = growing_load(
-                    compute[depth + 1, k, 0] + compute[depth + 1, k, 1], sum_of[INTO], sum_of[LEAVING],
-                    sum_of[STAYING], factor[k], communication,
+                    compute[depth + 1, k, 0] + compute[depth + 1, k, 1], moved[INTO] + moved[INTO + 1],
+                    moved[LEAVING] + moved[LEAVING + 1], moved[STAYING] + moved[STAYING + 1], factor[k],
+                    communication,
                 )  # fmt: skip
-                if bound <= spec.most * spec.widest[k] and takes(
+                if bound <= (most if counted else spec.most) * spec.widest[k] and takes(
                     sum_of, spec.least_in_flight, spec.least_versions, memory[k], 0.0, 0.0, 0.0, 0.0
                 ):
                     possible = True
@@ -105,25 +129,31 @@ def sweep(lattice, costs, memory_model, states, spec, table, known, first, step,
                     load[k] = np.inf
             passed = max(blocked[depth], spec.above[v])
             if not possible:
-                remove_nets(net_start, net_of, inside, v)
+                remove_nets(net_start, net_of, read, source, inside, early, holds, v)
                 blocked[depth] = passed
                 continue
             if spec.remaining[ideal] <= target:
-                counted = spec.spine[ideal] > spec.spine[start]
                 for k in range(kinds):
                     if load[k] == np.inf:
                         continue
-                    into, out = factor[k] * sum_of[INTO], factor[k] * sum_of[LEAVING]
+                    parts = (
+                        compute[depth + 1, k, 0],
+                        compute[depth + 1, k, 1],
+                        factor[k] * (moved[INTO] + moved[LEAVING]),
+                        factor[k] * (moved[INTO + 1] + moved[LEAVING + 1]),
+                        factor[k] * (moved[INTO] + moved[INTO + 1]),
+                    )
                     if step < 0:
-                        alone = compute[depth + 1, k, 0]
+                        early_time, late_time = parts[0] + parts[2], parts[1] + parts[3]
                         if spec.returns:
-                            alone += compute[depth + 1, k, 1] + into + out
-                        lower(known.outside, start, ideal, alone if counted else 0.0, load[k] / spec.most)
+                            early_time, late_time = early_time + late_time, 0.0
+                        fewest = max(1, int(np.ceil(load[k] / spec.most - 1e-6)))
+                        lower(outside[0], start, ideal, early_time if counted else 0.0, fewest)
+                        lower(outside[1], start, ideal, late_time if counted else 0.0, fewest)
                     else:
-                        extend(
-                            costs, memory_model, states, spec, table, known, worthy, count, start, ideal, k,
-                            compute[depth + 1, k, 0], compute[depth + 1, k, 1], into, out, load[k], sum_of,
-                            counted,
+                        steps += extend(
+                            costs, memory_model, states, spec, table, outside, paths, worthy, count, start,
+                            ideal, k, parts, load[k], sum_of, counted, time[depth + 1], spec.most - later,
                         )  # fmt: skip
             blocked[depth + 1] = blocked[depth]
             blocked[depth] = passed
@@ -135,92 +165,35 @@ def sweep(lattice, costs, memory_model, states, spec, table, known, first, step,
 
 
 @njit(cache=True)
-def list_states(table, gain, states, spec, ideal, worthy):  # type: ignore[no-untyped-def]
+def list_states(table, states, spec, ideal, worthy):  # type: ignore[no-untyped-def]
     """List the states that reach an ideal, after idle devices have been added to each.
 
-    Returned are their number, and the largest weight that their next stage may leave.
+    Returned are their number, the largest weight that their next stage may leave, and the least time of a
+    sample of their stages.
     """
-    value, left, stride = table.value, states.left, states.stride
-    count, target = 0, -1.0
+    left, stride = states.left, states.stride
+    count, target, least = 0, -1.0, np.inf
     for s in range(len(left)):
-        if value[ideal, s] == np.inf:
+        if table.used[ideal, s] == 0:
             continue
+        for i in range(table.used[ideal, s]):
+            least = min(least, table.value[ideal, s, i])
         for k in range(left.shape[1]):
             if left[s, k] > 0:
                 t = s + stride[k]
                 target = max(target, spec.capacity[t])
-                if not spec.idle:
-                    continue
-                for i in range(len(gain)):
-                    gain[i, ideal, t] = min(gain[i, ideal, t], gain[i, ideal, s] - spec.reference[i])
-                if value[ideal, s] < value[ideal, t]:
-                    value[ideal, t] = value[ideal, s]
-                    table.origin[ideal, t], table.kind[ideal, t], table.copies[ideal, t] = ideal, k, 0
+                for i in range(table.used[ideal, s] if spec.idle else 0):
+                    keep(
+                        table, ideal, t, table.value[ideal, s, i], table.label[ideal, s, i], spec.whole,
+                        spec.close, ideal, i, k, 0,
+                    )  # fmt: skip
         worthy[count] = s
         count += 1
-    return count, target
+    return count, target, least
 
 
 @njit(cache=True, inline="always")
-def lower(least, start, ideal, time, fewest):  # type: ignore[no-untyped-def]
-    """Lower the least times of the stages outside an ideal by those that begin with a stage to another one.
-
-    `fewest` is the number of devices that the stage needs, not rounded.
-    """
-    copies = max(1, int(np.ceil(fewest - 1e-6)))
+def lower(least, start, ideal, time, copies):  # type: ignore[no-untyped-def]
+    """Lower the least times of the stages outside an ideal by those that begin with a stage to another."""
     for devices in range(copies, least.shape[1]):
         least[start, devices] = min(least[start, devices], time + least[ideal, devices - copies])
-
-
-@njit(cache=True)
-def extend(  # type: ignore[no-untyped-def]
-    costs, memory_model, states, spec, table, known, worthy, count, start, ideal, k,
-    forward, backward, into, out, load, sum_of, counted,
-):  # fmt: skip
-    """Add the stage between two ideals to every state of the first one, as far as the limit allows."""
-    in_row = costs.communication == SEQUENTIAL
-    whole = forward + backward + into + out
-    alone = whole if spec.returns else backward
-    busy = whole if in_row else forward + backward
-    turn = alone if not spec.turns else whole - into if in_row else forward + backward
-    for i in range(count):
-        s = worthy[i]
-        behind = table.value[start, s]
-        for r in range(1, states.left[s, k] + 1):
-            if load > spec.most * r:
-                continue
-            t, own, ahead = s + r * states.stride[k], -(-spec.samples // r), -(-states.behind[s] // r)
-            if spec.remaining[ideal] > spec.capacity[t]:
-                break
-            before = known.outside[ideal, spec.unused[t]]
-            if before == np.inf:
-                continue
-            held, versions = (
-                memory_model.in_flight[states.behind[s], r],
-                memory_model.versions[states.behind[s], r],
-            )
-            if not takes(sum_of, held, versions, memory_model.memory[k], 0.0, 0.0, 0.0, 0.0):
-                continue
-            exchange = (r - 1) * sum_of[WEIGHTS] / costs.bandwidth[k] if costs.added else 0.0
-            bound = own * load + (own - 1) * exchange
-            if counted:
-                bound = longest_path(
-                    spec.way, own, ahead, before, behind, load, busy, max(forward, backward), exchange
-                )
-                if spec.way == TURNS:
-                    for j in range(len(spec.reference)):
-                        gain, reference = known.gain[j, start, s], spec.reference[j]
-                        bound = max(bound, with_detours(own, ahead, before, busy, gain, reference))
-            if bound > spec.limit:
-                continue
-            total = behind
-            if counted:
-                total += alone if behind > 0 else turn
-            if total < table.value[ideal, t]:
-                table.value[ideal, t] = total
-                table.origin[ideal, t], table.kind[ideal, t], table.copies[ideal, t] = start, k, r
-            for j in range(len(spec.reference)):
-                gain = known.gain[j, start, s]
-                if counted:
-                    gain = max(2 * alone + gain, 2 * turn)
-                known.gain[j, ideal, t] = min(known.gain[j, ideal, t], gain - spec.reference[j])

@@ -15,7 +15,6 @@ from partitioner.base.compiled import njit
 from partitioner.workload.in_flight import HOLD_A_BATCH
 
 STREAM, PHASES, TURNS = range(3)  # which passes of a stage a path through later stages leaves out
-REFERENCES = (0.0, 0.95, 1.05, 1.15, 1.25, 1.35, 1.5)  # loads with known detours, by the load of equal stages
 
 
 class Way(NamedTuple):
@@ -58,22 +57,3 @@ def longest_path(way, count, ahead, before, behind, load, busy, longer, exchange
     found = before + count * load + (count - 1) * exchange
     left_out = count - 1 if way == PHASES else min(ahead, count - 1)
     return max(found, before + behind + count * busy - left_out * (busy - longer))
-
-
-@njit(cache=True, inline="always")
-def with_detours(count, ahead, before, busy, gain, reference):  # type: ignore[no-untyped-def]
-    """Return a lower bound by paths that turn twice at the best of the later stages, under 1F1B.
-
-    The first path leaves the row at one of the first samples, the second at the last one. If they turn
-    at stage e, they leave out a forward and a backward pass for each device from the next stage up to e.
-
-    Parameters
-    ----------
-    count, ahead, before, busy
-        As in :func:`longest_path`.
-    gain, reference
-        The largest sum over the stages up to e of twice their time for a sample less the reference load.
-    """
-    if count < ahead + 2:
-        return 0.0
-    return before + count * busy + gain - ahead * max(0.0, busy - reference)

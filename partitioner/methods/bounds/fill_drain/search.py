@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from partitioner.methods.bounds.fill_drain.arrays import MakespanSpec, MakespanTables
+from partitioner.methods.bounds.fill_drain.arrays import MakespanSpec, MakespanTable
 from partitioner.methods.bounds.fill_drain.kernel import sweep
-from partitioner.methods.bounds.fill_drain.paths import REFERENCES, STREAM, TURNS, WAYS
+from partitioner.methods.bounds.fill_drain.levels import DetailLevel, least_level, levels_of
+from partitioner.methods.bounds.fill_drain.outside import held_of, less_in_series
+from partitioner.methods.bounds.fill_drain.paths import STREAM, WAYS
 from partitioner.methods.bounds.fill_drain.spine import PassSpine, spine_of
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.lattice_limits import lattice_within
-from partitioner.methods.dp.pipeline.arrays import PipelineTable
+from partitioner.methods.dp.passes.growth import read_of_node
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
 from partitioner.methods.dp.pipeline.model import least_memory
 from partitioner.methods.dp.pipeline.solve import model_for
-from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables, new_table
+from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
+from partitioner.methods.dp.weights import remaining_weights
 from partitioner.methods.method import Part, Settings
-from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.arrays import Floats
+from partitioner.problem.nets import build_nets
 from partitioner.problem.pipeline import PipelineLimits
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 
 MOST_IDEALS = 300_000
 MOST_STEPS = 40_000_000
-SLICE = 2_000_000
+SLICE = 500_000
+MOST_CHAINS = 4  # of a table that are simulated
+COARSE = 2e-2  # of the value: the distance at which the search goes on to more paths
+SHARE = 0.25  # of the distance at the beginning: the same with more paths
+CLOSE = 1e-4  # of the limit: a difference between paths that is left out if tables have slots
 NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
 ROUNDING = 1e-9
 
@@ -65,69 +73,100 @@ class FillDrain:
     bound: float
     value: float
     steps: int = 0
+    ended: bool = field(default=False, init=False)
+    scarce: bool = field(default=False, init=False)
+    known: set[object] = field(default_factory=set, init=False)
 
     def narrow(self) -> Iterator[list[Part]]:
-        """Raise the bound towards the value; yield the pipelines found on the way.
+        """Raise the bound towards the value, with more and more paths; yield the pipelines found on the way.
 
         Yields
         ------
         list of Part
             The stages of a pipeline, first to last, whose makespan may be below the value.
         """
-        high = self.value
-        if high - self.bound <= NARROW * high:
+        outside = None if self._closed(self.value) else self._outside(self.value)
+        if outside is None:
             return
-        least = self._least_outside(high)
-        while least is not None and (high := min(high, self.value)) - self.bound > NARROW * self.value:
-            middle = (self.bound + high) / 2
-            table = self._filled(middle, least)
+        states, near = self.lattice.size * self.tables.space.count, COARSE * self.value
+        levels = list(levels_of(self.problem, self.spine, states, self.idle))
+        for level in levels:
+            self.scarce = level.slots == 1
+            yield from self._halved(level, outside, 0.0 if level is levels[-1] else near)
+            if self.ended or self._closed(self.value) or not self.scarce:
+                return
+            near = SHARE * (self.value - self.bound)
+
+    def _halved(self, level: DetailLevel, outside: Floats, near: float) -> Iterator[list[Part]]:
+        """Halve the distance between the bound and the least limit that a pipeline meets.
+
+        Yielded are pipelines that meet a limit and may be better than the best one. The search ends if bound
+        and limit are near and a finer level could tell more.
+        """
+        high = self.value
+        while not self._closed(high := min(high, self.value), near if self.scarce else 0.0):
+            limit = (self.bound + high) / 2
+            table = self._filled(limit, level, outside)
             if table is None:
                 return
-            last = table.value[-1]
-            if np.isinf(last).all():
-                self.bound = middle
+            self.scarce |= bool((table.used == level.slots).any())
+            if not table.used[-1].any():
+                self.bound = limit
             else:
-                high = middle
-                yield turned_stages(self._stages(table, int(last.argmin())), self.problem.n)
+                high = limit
+                yield from self._best(table, level)
 
-    def _least_outside(self, limit: float) -> Floats | None:
-        """Return the least time of a sample of the stages outside each ideal; None if the run must end."""
-        least = np.full((self.lattice.size, int(self.problem.count.sum()) + 1), np.inf)
-        least[-1] = 0.0
-        spec = self._spec(limit)
-        known = MakespanTables(np.empty((len(spec.reference), 1, 1)), least)
-        return least if self._swept(spec, new_table(1, 1), known, self.lattice.size - 2, -1) else None
+    def _best(self, table: MakespanTable, level: DetailLevel) -> Iterator[list[Part]]:
+        """Yield the pipelines of a table whose paths are shortest, unless they have been before."""
+        last = table.label[-1, :, :, level.whole] if level.labels else table.value[-1]
+        for place in np.argsort(last, axis=None)[:MOST_CHAINS].tolist():
+            if last.flat[place] < self.value:
+                stages = self._stages(table, *divmod(place, last.shape[1]))
+                key = tuple((part.kind, part.replicas, part.nodes.tobytes()) for part in stages)
+                if key not in self.known:
+                    self.known.add(key)
+                    yield turned_stages(stages, self.problem.n)
 
-    def _filled(self, limit: float, least: Floats) -> PipelineTable | None:
+    def _closed(self, high: float, near: float = 0.0) -> bool:
+        return high - self.bound <= max(near, NARROW * self.value)
+
+    def _outside(self, limit: float) -> Floats | None:
+        """Return the least times of the stages outside each ideal; None if the run must end."""
+        least = np.full((2, self.lattice.size, int(self.problem.count.sum()) + 1), np.inf)
+        least[:, -1] = 0.0
+        table = least_level().table(1, 1)
+        spec = self._spec(limit, least_level())
+        return least if self._swept(spec, table, least, self.lattice.size - 2, -1) else None
+
+    def _filled(self, limit: float, level: DetailLevel, outside: Floats) -> MakespanTable | None:
         """Return the table of the pipelines that nothing refutes at a limit; None if the run must end."""
-        spec, table = self._spec(limit), new_table(self.lattice.size, self.tables.space.count)
-        gain = np.full((len(spec.reference), *table.value.shape), np.inf)
-        table.value[0, 0], gain[:, 0, 0] = 0.0, -np.inf
-        return table if self._swept(spec, table, MakespanTables(gain, least), 0, 1) else None
+        table = level.table(self.lattice.size, self.tables.space.count)
+        return table if self._swept(self._spec(limit, level), table, outside, 0, 1) else None
 
     def _swept(
-        self, spec: MakespanSpec, table: PipelineTable, known: MakespanTables, first: int, step: int
+        self, spec: MakespanSpec, table: MakespanTable, outside: Floats, first: int, step: int
     ) -> bool:
         """Sweep the lattice from an ideal on; return False if the run must end before."""
         costs, last = self.tables.clipped(spec.most), self.lattice.size - 1
         while 0 <= first < last:
-            if self.settings.expired or self.steps > MOST_STEPS:
+            self.ended = self.settings.expired or self.steps > MOST_STEPS
+            if self.ended:
                 return False
             first, steps = sweep(
-                self.lattice, costs, self.tables.memory_model, self.tables.space.states, spec, table, known,
+                self.lattice, costs, self.tables.memory_model, self.tables.space.states, spec, table, outside,
                 first, step, SLICE,
             )  # fmt: skip
             self.steps += steps
         return True
 
-    def _spec(self, limit: float) -> MakespanSpec:
+    def _spec(self, limit: float, level: DetailLevel) -> MakespanSpec:
         """Return the arguments of the sweep for a limit."""
         tables, problem = self.tables, self.problem
-        most = limit * (1 + ROUNDING) / self.samples
+        way, most = _way(problem, self.spine), limit * (1 + ROUNDING) / self.samples
         capacity = tables.relaxation.capacity(most, tables.space.free, problem.memory)
-        memory = tables.memory_model
-        way, stages = _way(problem, self.spine), int(problem.count.sum())
-        detours = len(REFERENCES) if way == TURNS and problem.copies.max() == 1 else 1
+        in_series = less_in_series(tables.relaxation, tables.space.free, limit, self.samples)
+        alone = way != STREAM and problem.copies.max() == 1  # of streams the sweep knows more
+        capacity_on, memory = capacity - (in_series if alone else 0.0), tables.memory_model
         forward, backward = (np.where(problem.allowed, problem.time[:, w], np.inf) for w in (0, 1))
         return MakespanSpec(
             way=way,
@@ -139,10 +178,19 @@ class FillDrain:
             most=most,
             forward=forward,
             backward=backward,
-            spine=_held(self.lattice, self.spine.on[::-1]),
-            reference=np.array(REFERENCES[:detours]) * limit / (self.samples + stages - 1),
+            made=problem.nets.made,
+            read=read_of_node(problem),
+            before=self.spine.before[::-1].copy(),
+            after=self.spine.after[::-1].copy(),
+            spine=held_of(self.lattice, self.spine.on[::-1]),
+            rows=level.rows,
+            whole=level.whole,
+            close=CLOSE * limit if level.slots > 1 else 0.0,
             capacity=capacity + SLACK * (tables.relaxation.weight.sum() + capacity),
+            capacity_on=capacity_on + SLACK * (tables.relaxation.weight.sum() + capacity),
+            price=tables.space.free @ tables.relaxation.time_price,
             remaining=tables.remaining,
+            remaining_on=remaining_weights(self.lattice, tables.relaxation.weight * self.spine.on[::-1]),
             above=tables.above,
             unused=tables.space.free.sum(axis=1),
             widest=np.where(problem.count > 0, problem.copies, 0),
@@ -150,15 +198,16 @@ class FillDrain:
             least_versions=float(memory.versions[:, 1:].min()),
         )
 
-    def _stages(self, table: PipelineTable, state: int) -> list[Part]:
-        """Return the stages of the turned problem that lead to all ideals and a state."""
+    def _stages(self, table: MakespanTable, state: int, slot: int) -> list[Part]:
+        """Return the stages of the turned problem that lead to all ideals, a state and a slot."""
         stages, ideal = [], self.lattice.size - 1
         while ideal:
-            kind, copies = int(table.kind[ideal, state]), int(table.copies[ideal, state])
-            before = int(table.origin[ideal, state])
+            place = ideal, state, slot
+            kind, copies, before = (int(part[place]) for part in (table.kind, table.copies, table.origin))
             if copies:
                 stages.append(Part(kind, self.lattice.difference(ideal, before), copies))
-            ideal, state = before, state - self.tables.space.step(kind, max(copies, 1))
+            ideal, slot = before, int(table.slot[place])
+            state -= self.tables.space.step(kind, max(copies, 1))
         return stages[::-1]
 
 
@@ -171,7 +220,7 @@ def _way(problem: PipelineProblem, spine: PassSpine) -> int:
 
 
 def fill_drain(
-    graph: Graph, problem: PipelineProblem, settings: Settings, value: float, idle: bool
+    graph: Graph, problem: PipelineProblem, apart: PipelineProblem, settings: Settings, value: float
 ) -> FillDrain | None:
     """Return the search for a bound; None if the ideals are too many or nothing is known of the schedule.
 
@@ -181,19 +230,24 @@ def fill_drain(
         The graph that the problem is a contraction of.
     problem
         A problem with a schedule and a number of microbatches.
+    apart
+        The same problem, or the one in which no nodes that cost nothing have been merged.
     settings
         Say when the run must end.
     value
         The least makespan that is known.
-    idle
-        Whether supernodes that cost nothing have been merged.
     """
     if problem.pipeline.schedule not in WAYS or problem.pipeline.microbatches is None:
         return None
     spine = spine_of(graph, problem)
     if spine is None:
         return None
+    idle = apart is not problem
+    if idle:
+        exact = spine_of(graph, apart)
+        spine = spine._replace(together=exact is not None and exact.together)
     free = without_levels(problem.relaxed())
+    free = replace(free, nets=build_nets(graph, free.member, free.n, "passes"))
     free = turned(replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None))
     relaxation = relax(replace(free, relaxed_size=least_memory(free)))
     lattice = lattice_within(free, settings, model_for(free), MOST_IDEALS)
@@ -203,11 +257,3 @@ def fill_drain(
     samples = free.pipeline.microbatches or 1
     bound = samples * relaxation.bound
     return FillDrain(free, spine, lattice, tables, settings, samples, idle, bound, value)
-
-
-def _held(lattice: Lattice, on: Bools) -> Ints:
-    """Return how many of some supernodes each ideal holds, shape (I,)."""
-    held = np.zeros(lattice.size, dtype=np.int64)
-    for ideal in range(1, lattice.size):
-        held[ideal] = held[lattice.parent[ideal]] + on[lattice.added[ideal]]
-    return held

@@ -23,11 +23,20 @@ class PassSpine(NamedTuple):
     trains, returns
         Whether there is a backward pass, and whether it runs through the stages from the last to the first.
         It does not in graphs whose backward part is written in the direction of the forward part.
+    together
+        Whether no stage's backward pass waits for more stages than its forward pass does, if it does not
+        return.
+    before, after
+        Shape (n,): for a supernode that is none of them, the least time that a sample takes at those before
+        it and at those behind it: both passes if the backward pass returns, else forward and backward pass.
     """
 
     on: Bools
     trains: bool
     returns: bool
+    together: bool
+    before: Floats
+    after: Floats
 
 
 def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
@@ -43,16 +52,24 @@ def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
     member, n, trains = problem.member, problem.n, bool(graph.backward.any())
     ends, within = member[graph.edges], graph.backward[graph.edges]
     less = _closure(n, ends[~within.any(axis=1)])
-    counted, returns = np.bincount(member[~graph.backward], minlength=n) > 0, True
+    counted, returns, together = np.bincount(member[~graph.backward], minlength=n) > 0, True, False
     if trains:
         backward = ends[within.all(axis=1)]
         backward = backward[backward[:, 0] != backward[:, 1]]
         returns = _within(problem, backward[:, ::-1])
         if not returns and not _within(problem, backward):
             return None
+        later = ends[within[:, 1] & (ends[:, 0] != ends[:, 1])]
+        together = not returns and bool(less[later[:, 0], later[:, 1]].all())
         less &= _closure(n, backward[:, ::-1] if returns else backward)
         counted &= np.bincount(member[graph.backward], minlength=n) > 0
-    return PassSpine(_heaviest(_work(problem), counted, less), trains, returns)
+    on = _heaviest(_work(problem), counted, less)
+    shortest = np.where(problem.allowed[:, None], problem.time, np.inf)[problem.count > 0].min(axis=0)
+    shortest = np.where(on & np.isfinite(shortest), shortest, 0.0)
+    both = shortest.sum(axis=0)
+    before = np.where(on, 0.0, (both if returns else shortest[0]) @ less)
+    after = np.where(on, 0.0, less @ (both if returns else shortest[1]))
+    return PassSpine(on, trains, returns, together, before, after)
 
 
 def _within(problem: PipelineProblem, pairs: Ints) -> bool:
