@@ -129,10 +129,10 @@ def _held_by_turns(splits: Splits, devices: Devices, stages: list[Stage], schedu
     own, cache = memory_of_stages(splits, stages, schedule, None), splits.total(splits.graph.cache)
     limit = np.array([devices.kinds[stage.kind].memory for stage in stages], dtype=np.float64)
     copies = np.array([len(stage.devices) for stage in stages])
-    held, fits = np.full(len(own), -1, dtype=np.int64), np.ones(len(own), dtype=bool)
-    for samples in itertools.count():
+    held, fits, samples = np.full(len(own), -1, dtype=np.int64), np.ones(len(own), dtype=bool), 0
+    while fits.any():
         kept = np.array([len(range(0, samples, r)) for r in copies])
         fits &= (own + kept * cache <= limit * TOLERANCE).all(axis=1)
-        if not fits.any():
-            return held
         held[fits] = samples
+        samples += 1
+    return held
