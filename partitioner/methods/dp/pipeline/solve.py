@@ -24,7 +24,13 @@ from partitioner.methods.dp.pipeline.levels.tables import LevelsTables, group_by
 from partitioner.methods.dp.pipeline.loads import least_value, pipeline_value
 from partitioner.methods.dp.pipeline.model import behind_matters, least_memory
 from partitioner.methods.dp.pipeline.sparse.search import SparseBracket, ThoroughSparseBracket
-from partitioner.methods.dp.pipeline.sparse.tables import SparseTables, has_many_states, ideal_bytes, is_large
+from partitioner.methods.dp.pipeline.sparse.tables import (
+    SparseTables,
+    can_do_without,
+    has_many_states,
+    ideal_bytes,
+    is_large,
+)
 from partitioner.methods.dp.pipeline.states import state_bytes
 from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
@@ -138,7 +144,7 @@ def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: 
 
 
 def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Settings) -> Settings:
-    """Return the settings with a pipeline of small largest load as incumbent, if it is better than theirs."""
+    """Return the settings with a pipeline of small largest load as incumbent, unless theirs is better."""
     largest = replace(problem, measure=Measure.LARGEST_LOAD)
     if not is_large(largest):
         return settings
@@ -195,9 +201,9 @@ def bound_without_levels(linear: LinearSearch[PipelineProblem], lattice: Lattice
 def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     """Return the best pipeline of the lattice of all ideals, with the best linear one as incumbent."""
     problem, settings = linear.problem, linear.settings
-    model = linear.model
-    if is_large(problem):
-        model = linear.model = replace(model, bracket=ThoroughSparseBracket)
+    model, skipped = linear.model, len(problem.pipeline.link) > 0 and not is_exact(problem, lattice)
+    if is_large(problem) or (skipped and can_do_without(problem)):
+        model = linear.model = replace(model, tables=SparseTables, bracket=ThoroughSparseBracket)
     tables = model.tables(problem, linear.relaxation, lattice)
     low = linear.bound
     if len(problem.pipeline.slowdown):
@@ -207,7 +213,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     bracket.narrow(from_top=far and low == linear.bound)
     stages, value = bracket.stages or linear.stages, bracket.value
     bound, infeasible = bracket.bound, bracket.complete and stages is None
-    if len(problem.pipeline.link) and not is_exact(problem, lattice):
+    if skipped:
         stages, value, bound = bracket_below(linear, lattice, stages, value)
         infeasible = infeasible and (problem.lossless or bool(np.isinf(bound)))
     elif not problem.lossless:

@@ -1,8 +1,9 @@
 """The arrays of the search: the stages within a threshold, prices, and the pipelines that end with one.
 
-There are I ideals, K kinds, each of which is in one of G groups, and R stages. In a *mask* each group is one
-bit. The devices in use are counted by kind, and the stages if their number is fixed; the counts are packed in
-W words, so that one subtraction compares all counts of a word.
+There are I ideals, K kinds, each of which is in one of G groups, and R stages. A stage of few supernodes, at
+most `window`, counts as one in a group of its own, so that there are 2 G groups unless the window is 0. In a
+*mask* each of these is one bit. The devices in use are counted by kind, and the stages if their number is
+fixed; the counts are packed in W words, so that one subtraction compares all counts of a word.
 """
 
 from __future__ import annotations
@@ -18,6 +19,40 @@ from partitioner.problem.arrays import Floats, Ints
 Ints16 = NDArray[np.int16]
 
 
+class TensorEnds(NamedTuple):
+    """What is known of the other ends of a tensor that enters or leaves a stage.
+
+    Parameters
+    ----------
+    group
+        Shape (K,): the group of every kind.
+    real, window
+        G, the number of groups; and the most supernodes of a short stage.
+    link
+        Shape (G or 2 G, the same): the factor on the cost of a transfer between two groups.
+    unknown
+        Shape (G,): the factor between a group and a stage that is not known: the least one, which makes loads
+        lower bounds, or the largest one, which makes them upper bounds.
+    pin_start, pin
+        Rows over nets: the supernodes of each.
+    size
+        Shape (I,): the supernodes of each ideal.
+    below, above
+        Shape (n,): how many supernodes must be placed with each one or before it, and with it or after it.
+    """
+
+    group: Ints
+    real: int
+    window: int
+    link: Floats
+    unknown: Floats
+    pin_start: Ints
+    pin: Ints
+    size: Ints
+    below: Ints
+    above: Ints
+
+
 class StageList(NamedTuple):
     """The stages whose load may keep to a threshold; those that begin at one ideal follow one another.
 
@@ -25,8 +60,8 @@ class StageList(NamedTuple):
     ----------
     first
         Shape (I + 1,): the first stage that begins at an ideal.
-    to, kind, copies
-        Shape (R,): the ideal with the stage, its kind of device and how many devices it has.
+    to, kind, group, copies
+        Shape (R,): the ideal with the stage, its kind of device, its group and how many devices it has.
     behind
         Shape (R,): the most devices that may be behind the stage, by its memory.
     mask
@@ -37,6 +72,7 @@ class StageList(NamedTuple):
     first: Ints
     to: Ints32
     kind: Ints16
+    group: Ints16
     copies: Ints32
     behind: Ints32
     mask: Ints
@@ -52,8 +88,6 @@ class DeviceCounts(NamedTuple):
 
     Parameters
     ----------
-    group
-        Shape (K,): the group of each kind.
     word, shift
         Shape (K + 1,): where the count of each kind is, and the number of stages behind them.
     most, bits
@@ -65,7 +99,6 @@ class DeviceCounts(NamedTuple):
         Whether all these counts must be reached in the end; then fewer devices are not better.
     """
 
-    group: Ints
     word: Ints
     shift: Ints
     most: Ints
@@ -130,6 +163,7 @@ def empty_stages(ideals: int, groups: int, room: int) -> StageList:
         first=np.zeros(ideals + 1, np.int64),
         to=np.empty(room, np.int32),
         kind=np.empty(room, np.int16),
+        group=np.empty(room, np.int16),
         copies=np.empty(room, np.int32),
         behind=np.empty(room, np.int32),
         mask=np.empty((room, groups), np.int64),
@@ -157,12 +191,12 @@ def empty_pool(ideals: int, words: int, room: int, width: int) -> PartialPool:
     )
 
 
-def packed(most: Ints, group: Ints, exact: bool) -> DeviceCounts:
+def packed(most: Ints, exact: bool) -> DeviceCounts:
     """Return how counts up to `most` are packed in words of at most 60 bits.
 
     Examples
     --------
-    >>> packed(np.array([3, 3, 0]), np.array([0, 1]), False).shift.tolist()
+    >>> packed(np.array([3, 3, 0]), exact=False).shift.tolist()
     [0, 3, 6]
     """
     word, shift, ones = np.zeros((3, len(most)), np.int64)
@@ -175,4 +209,4 @@ def packed(most: Ints, group: Ints, exact: bool) -> DeviceCounts:
         word[i], shift[i], ones[i] = at, used, (1 << (bits - 1)) - 1
         guard[at] |= 1 << (used + bits - 1)
         used += bits
-    return DeviceCounts(group, word, shift, most, ones, np.array(guard, dtype=np.int64), exact)
+    return DeviceCounts(word, shift, most, ones, np.array(guard, dtype=np.int64), exact)

@@ -66,7 +66,7 @@ class SparseDecider:
         stages = self._listed(threshold)
         if stages is None:
             return SparseVerdict(None, False)
-        least = np.empty((self.tables.lattice.size, *self.tables.links.link.shape))
+        least = np.empty((self.tables.lattice.size, *self.tables.ends.link.shape))
         price, verdict = self._priced(stages, threshold, least)
         return verdict or self._searched(stages, price, least, width)
 
@@ -77,11 +77,11 @@ class SparseDecider:
         target = float(self.problem_count @ each - each[self.problem_count > 0].min())
         target += SLACK * (tables.relaxation.weight.sum() + target)
         costs = tables.clipped(threshold)
-        found, at = empty_stages(lattice.size, len(tables.links.link), FIRST_ROOM), 0
+        found, at = empty_stages(lattice.size, len(tables.ends.link), FIRST_ROOM), 0
         while at < lattice.size - 1:
             self._look()
             at, full = list_stages(
-                lattice, costs, tables.links, tables.memory_model, tables.stage_limits, tables.widest,
+                lattice, costs, tables.ends, tables.memory_model, tables.stage_limits, tables.widest,
                 threshold, target, tables.remaining, tables.above, found, at, lattice.size - 1, STEPS,
             )  # fmt: skip
             if full and len(found.to) >= MOST_STAGES:
@@ -103,11 +103,11 @@ class SparseDecider:
         Any prices give a proof if a pipeline needs more than all devices cost; the verdict is then that
         there is none. It is a pipeline if a cheapest one happens to use no device twice; else None.
         """
-        group, count = self.tables.links.group, self.problem_count
+        count = self.problem_count
         price, best, near = self._first_prices(threshold), None, -1.0
         for step in np.geomspace(FIRST_STEP, LAST_STEP, ROUNDS):
             self._look()
-            least_prices(stages, group, price, least)
+            least_prices(stages, price, least)
             need = float(least[0, 0].min()) / float(price @ count)
             if need > 1 + SLACK:
                 return price, SparseVerdict(None, True)
@@ -120,7 +120,7 @@ class SparseDecider:
             excess = np.divide(used, count, out=np.zeros(len(count)), where=count > 0) - 1
             price = price * np.exp(step * np.clip(excess, -1.0, STEEPEST))
         assert best is not None
-        least_prices(stages, group, best, least)
+        least_prices(stages, best, least)
         return best, None
 
     def _first_prices(self, threshold: float) -> Floats:
@@ -131,7 +131,7 @@ class SparseDecider:
 
     def _cheapest(self, stages: StageList, price: Floats, least: Floats) -> Ints:
         chosen = np.empty(self.tables.problem.n, np.int64)
-        return chosen[: follow_prices(stages, self.tables.links.group, price, least, chosen)]
+        return chosen[: follow_prices(stages, price, least, chosen)]
 
     def _used(self, stages: StageList, chosen: Ints) -> Floats:
         """Return how many devices of each kind stages use, shape (K,)."""
@@ -152,7 +152,7 @@ class SparseDecider:
         total = float(price @ self.problem_count)
         pool = empty_pool(ideals, len(tables.counts.guard), FIRST_ROOM, width)
         at, state = np.zeros(3, np.int64), -1
-        enter_root(pool, at, total, (1 << len(tables.links.link)) - 1)
+        enter_root(pool, at, total, (1 << len(tables.ends.link)) - 1)
         while state != DONE:
             self._look()
             state = extend(stages, tables.counts, price, least, total, pool, at, width, TRIED)

@@ -67,7 +67,7 @@ def extend(stages, counts, price, least, total, pool, at, width, budget):
                 continue
             for e in range(stages.first[ideal], stages.first[ideal + 1]):
                 k, to = stages.kind[e], stages.to[e]
-                here, copies = counts.group[k], stages.copies[e]
+                here, copies = stages.group[e], stages.copies[e]
                 if not (pool.mask[j] >> here) & 1 or pool.behind[j] > stages.behind[e]:
                     continue
                 have = (pool.used[j, counts.word[k]] >> counts.shift[k]) & counts.bits[k]

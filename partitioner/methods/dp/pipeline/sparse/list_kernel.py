@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.communication_kernel import growing_load, joint_load
 from partitioner.methods.dp.ideals import first_later_cover, mark
 from partitioner.methods.dp.kernel import relocate
-from partitioner.methods.dp.pipeline.groups.net_kernel import (
-    SUMS,
-    add_sure,
-    linked_load,
-    mark_nets,
-    sure_after,
-)
+from partitioner.methods.dp.pipeline.sparse.crossing_kernel import joint_transfers, list_crossing
 from partitioner.methods.dp.pipeline.stage_kernel import (
     INTO,
     LAYERS,
@@ -40,15 +34,17 @@ LOADS_A_STEP = 8  # a step takes about as long as this number of loads
 
 @njit(cache=True, nogil=True)
 def list_stages(  # type: ignore[no-untyped-def]
-    lattice, costs, links, memory_model, stage_limits, widest, threshold, target, remaining, above, found,
+    lattice, costs, ends, memory_model, stage_limits, widest, threshold, target, remaining, above, found,
     first, last, budget,
 ):  # fmt: skip
     """List the stages that begin at ideals `first`, `first` + 1, ... up to `last` - 1.
 
     Parameters
     ----------
-    lattice, costs, links, memory_model, stage_limits
-        See :mod:`partitioner.methods.dp.pipeline.arrays` and those of explicit groups.
+    lattice, costs, memory_model, stage_limits
+        See :mod:`partitioner.methods.dp.pipeline.arrays`.
+    ends
+        What is known of the other ends of tensors, see :mod:`partitioner.methods.dp.pipeline.sparse.arrays`.
     widest
         Shape (K,): the most devices that a stage may have.
     threshold, target
@@ -73,7 +69,7 @@ def list_stages(  # type: ignore[no-untyped-def]
     net_start, net_of, pins, source = costs.net_start, costs.net, costs.pins, costs.source
     enter, leave, weights = costs.enter, costs.leave, costs.weights
     bandwidth, follows = costs.bandwidth, costs.added
-    group, link, unknown, upper = links.group, links.link, links.unknown, links.upper
+    group, real = ends.group, ends.real
     sizes, parameters, activations = memory_model.size, memory_model.parameters, memory_model.activations
     workspaces, memory = memory_model.workspace, memory_model.memory
     in_flight, versions, staged = memory_model.in_flight, memory_model.versions, memory_model.staged
@@ -85,39 +81,39 @@ def list_stages(  # type: ignore[no-untyped-def]
     adjacent_start, adjacent, by_neighbours = (
         stage_limits.adjacent_start, stage_limits.adjacent, stage_limits.by_neighbours
     )  # fmt: skip
-    nodes, kinds, groups, most_behind = len(sizes), len(memory), len(link), len(in_flight) - 1
+    nodes, kinds, groups, most_behind = len(sizes), len(memory), len(ends.link), len(in_flight) - 1
     cursor = np.empty(nodes + 2, np.int64)
     end = np.empty(nodes + 2, np.int64)
     blocked = np.empty(nodes + 2, np.float64)
     compute = np.zeros((nodes + 2, kinds), np.float64)
     sums = np.zeros((nodes + 2, 8), np.float64)
     number = np.zeros((nodes + 2, 4), np.int64)
-    sure = np.zeros((nodes + 2, SUMS), np.float64)
     load = np.empty((groups, groups), np.float64)
-    near = np.zeros(len(pins), np.bool_)
+    moved = np.empty((real, groups, groups, 2), np.float64)  # in and out, by the group of the stage
+    known = np.empty(real, np.bool_)
+    crossing = np.empty((len(pins), 6), np.float64)
+    seen = np.zeros(len(pins), np.int64)
+    placed = np.zeros(nodes, np.bool_)
+    stage = np.empty(nodes + 2, np.int64)
     held = np.zeros(nodes, np.bool_)
     fits = np.empty(kinds, np.bool_)
     inside = np.zeros(len(pins), np.int64)
     before = np.zeros(len(pins), np.int64)
     layers = np.zeros(layer_of.max() + 1 if len(layer_of) else 0, np.int64)
-    covered = np.zeros(nodes, np.bool_)
     touching = np.zeros(nodes, np.int64)
-    place, steps = 0, 0
+    place, steps, stamp = 0, 0, 0
     for start in range(first, last):
         if steps > budget:
             return start, False
         count = found.first[start]
         relocate(parent, added, net_start, net_of, before, place, start)
         frontier = 0
+        mark(start, True, parent, added, placed)
         if by_neighbours:
             relocate(parent, added, adjacent_start, adjacent, touching, place, start)
-            mark(start, True, parent, added, covered)
             for v in range(nodes):
-                frontier += touching[v] > 0 and not covered[v]
-            mark(start, False, parent, added, covered)
+                frontier += touching[v] > 0 and not placed[v]
         place = start
-        below = links.one_below[start]
-        mark_nets(net_start, net_of, near, below, True)
         depth = 0
         cursor[0], end[0], blocked[0] = start_of[start], start_of[start + 1], 0.0
         while depth >= 0:
@@ -134,10 +130,8 @@ def list_stages(  # type: ignore[no-untyped-def]
             v, ideal = node[e], to[e]
             steps += 1
             held[v] = True
+            stage[depth] = v
             add_nets(net_start, net_of, pins, enter, leave, source, before, inside, v, sums, depth)
-            add_sure(
-                net_start, net_of, pins, source, enter, leave, inside, near, below, upper, v, sure, depth
-            )  # fmt: skip
             add_sums(sizes, parameters, activations, workspaces, weights, v, sums, depth)
             add_numbers(node_counts, pinned, touching, v, number, depth)
             add_layers(layer_start, layer_of, layers, v, by_layers, number, depth)
@@ -172,24 +166,29 @@ def list_stages(  # type: ignore[no-untyped-def]
                 and number_of[NODES] >= fewest_nodes
                 and number_of[LAYERS] >= fewest_layers
             ):
-                after = sure_after(
-                    net_start, net_of, pins, source, enter, leave, inside, held, near,
-                    links.one_above[ideal], upper,
+                stamp += 1
+                count_of_nets = list_crossing(
+                    net_start, net_of, pins, source, enter, leave, ends, inside, held, placed, seen, stamp,
+                    stage, depth + 1, start, ideal, crossing,
                 )  # fmt: skip
-                sure_before = (sure[depth + 1, 0], sure[depth + 1, 1])
+                known[:] = False
                 froms, goes = 1 if start == 0 else groups, 1 if ideal == last else groups
                 for k in range(kinds):
                     if not fits[k]:
                         continue
                     here = group[k]
-                    steps += froms * goes // LOADS_A_STEP
+                    if not known[here]:
+                        steps += froms * goes * count_of_nets // LOADS_A_STEP
+                        joint_transfers(crossing, count_of_nets, ends, here, froms, goes, moved[here])
+                        known[here] = True
                     for p in range(froms):
                         for q in range(goes):
-                            load[p, q] = linked_load(
-                                compute[depth + 1, k], sum_of[INTO], sum_of[LEAVING], sure_before, after,
-                                link[p, here], link[here, q], unknown[here], transfer_factor[k],
-                                communication,
-                            )  # fmt: skip
+                            load[p, q] = compute[depth + 1, k]
+                            if transfer_factor[k] > 0.0:
+                                load[p, q] = joint_load(
+                                    compute[depth + 1, k], transfer_factor[k] * moved[here, p, q, 0],
+                                    transfer_factor[k] * moved[here, p, q, 1], communication,
+                                )  # fmt: skip
                     for r in range(max(1, number_of[PINNED]), widest[k] + 1):
                         behind = -1
                         while behind < most_behind and takes(
@@ -210,12 +209,13 @@ def list_stages(  # type: ignore[no-untyped-def]
                         if some and behind >= 0:
                             found.to[count], found.kind[count] = ideal, k
                             found.copies[count], found.behind[count] = r, behind
+                            found.group[count] = here + real * (depth < ends.window)
                             count += 1
             blocked[depth + 1] = blocked[depth]
             blocked[depth] = passed
             depth += 1
             end[depth] = start_of[ideal + 1]
             cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
-        mark_nets(net_start, net_of, near, below, False)
+        mark(start, False, parent, added, placed)
         found.first[start + 1] = count
     return last, False

@@ -10,15 +10,15 @@ from partitioner.base.compiled import njit
 
 
 @njit(cache=True, nogil=True)
-def least_prices(stages, group, price, least):
+def least_prices(stages, price, least):
     """Write the least price of the devices that complete a pipeline.
 
     Parameters
     ----------
     stages
         The list of stages.
-    group, price
-        Shape (K,): the group of each kind, and the price of a device.
+    price
+        Shape (K,): the price of a device of each kind.
     least
         Shape (I, G, G): by ideal, group of the last stage and group of the next one; it is written. Infinity
         if no listed stages complete a pipeline.
@@ -31,7 +31,7 @@ def least_prices(stages, group, price, least):
         froms = 1 if start == 0 else groups
         for e in range(stages.first[start], stages.first[start + 1]):
             k, ideal = stages.kind[e], stages.to[e]
-            here, cost = group[k], stages.copies[e] * price[k]
+            here, cost = stages.group[e], stages.copies[e] * price[k]
             for p in range(froms):
                 best, bits, q = np.inf, stages.mask[e, p], 0
                 while bits:
@@ -44,7 +44,7 @@ def least_prices(stages, group, price, least):
 
 
 @njit(cache=True, nogil=True)
-def follow_prices(stages, group, price, least, chosen):
+def follow_prices(stages, price, least, chosen):
     """Write the stages of a cheapest pipeline to `chosen`; return how many there are."""
     last, groups = least.shape[0] - 1, least.shape[1]
     at, p, count = 0, 0, 0
@@ -57,7 +57,7 @@ def follow_prices(stages, group, price, least, chosen):
         found = -1
         for e in range(stages.first[at], stages.first[at + 1]):
             k, ideal = stages.kind[e], stages.to[e]
-            if group[k] != next_group or found >= 0:
+            if stages.group[e] != next_group or found >= 0:
                 continue
             best, bits, q = np.inf, stages.mask[e, p], 0
             while bits:

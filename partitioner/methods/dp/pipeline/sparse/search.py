@@ -13,6 +13,7 @@ from partitioner.methods.dp.search import UNLIMITED, Stopped
 from partitioner.methods.method import ROUNDING, Part, Settings, meets
 
 QUICK, WIDTHS = (60,), (60, 400, 2_500, 15_000)  # pipelines that each ideal keeps, in one round after another
+UNTIMED = 3  # rounds without a limit of time
 CLOSE = 1e-4  # of the value: brackets that are not halved again
 
 
@@ -108,4 +109,5 @@ class ThoroughSparseBracket(SparseBracket):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.widths = WIDTHS
+        timed = self.settings.deadline is not None and not self.settings.deterministic
+        self.widths = WIDTHS if timed else WIDTHS[:UNTIMED]

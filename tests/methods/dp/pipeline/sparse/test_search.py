@@ -66,7 +66,7 @@ def test_eight_servers_of_four_keep_a_limit(
 
 
 def test_counts_in_words_are_compared_by_one_subtraction() -> None:
-    counts = packed(np.array([4] * 20 + [0]), np.zeros(20, np.int64), exact=False)
+    counts = packed(np.array([4] * 20 + [0]), exact=False)
     assert counts.guard.tolist()[0].bit_count() == 15 and len(counts.guard) == 2
     assert counts.word.tolist() == [0] * 15 + [1] * 6
     one, other = 3 << int(counts.shift[1]), 2 << int(counts.shift[1])
