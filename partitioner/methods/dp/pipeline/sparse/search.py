@@ -47,6 +47,7 @@ class SparseBracket:
 
     def __post_init__(self) -> None:
         self.decider = SparseDecider(self.tables, self.settings)
+        self.least = self.value  # of all pipelines found, whatever the tables take their loads for
 
     @property
     def closed(self) -> bool:
@@ -89,10 +90,10 @@ class SparseBracket:
         if verdict.refuted:
             self._raise(threshold)
         if verdict.stages is not None:
-            upper = self.tables.upper
-            value = pipeline_value(self.tables.problem, verdict.stages) if upper else threshold
-            if value < self.value:
-                self.value, self.stages = value, verdict.stages
+            found = pipeline_value(self.tables.problem, verdict.stages)
+            if found < self.least:
+                self.least, self.stages = found, verdict.stages
+            self.value = min(self.value, found if self.tables.upper else threshold)
         self.settings.report_progress("thresholds", self.steps, 0, self.value, self.bound)
         return self.value < before
 

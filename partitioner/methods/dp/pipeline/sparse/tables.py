@@ -136,4 +136,5 @@ def _closures(problem: PipelineProblem, lattice: Lattice) -> tuple[Ints, Ints]:
     for v in range(n - 1, -1, -1):
         for w in problem.successors.row(v).tolist():
             after[v] |= after[w]
-    return tuple(np.array([each.bit_count() for each in sets], dtype=np.int64) for sets in (before, after))
+    counts = [np.array([each.bit_count() for each in sets], dtype=np.int64) for sets in (before, after)]
+    return counts[0], counts[1]
