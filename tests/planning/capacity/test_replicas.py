@@ -45,10 +45,12 @@ def compare_with_all_chains(seed: int, most_nodes: int = 5) -> str:
     assert plan.value <= best.samples <= plan.bound, (seed, plan.value, best)
     found = pt.evaluate(graph, None, plan)
     assert found.feasible and found.value == plan.value, seed
-    if plan.status != "optimal":  # tensors between groups pass over a stage
-        assert "groups" in features, seed
+    load, bound = plan.bottleneck.load, plan.statistics["time_bound"]
+    proven = plan.status == "optimal" and bound >= load * (1 - 1e-9)
+    assert proven or "groups" in features, seed  # where tensors between groups pass over a stage
+    if not proven:
         return "open"
-    assert plan.bottleneck.load == pytest.approx(best.time, rel=1e-9, abs=1e-12), (seed, best)
+    assert load == pytest.approx(best.time, rel=1e-9, abs=1e-12), (seed, best)
     return "shared" if plan.replicas else "alone"
 
 

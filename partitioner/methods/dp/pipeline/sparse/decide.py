@@ -38,7 +38,7 @@ class SparseDecider:
     tables
         The problem and the lattice.
     settings
-        Say when to end.
+        Say when to end, and after how many steps.
 
     Attributes
     ----------
@@ -192,5 +192,5 @@ class SparseDecider:
         return found
 
     def _look(self) -> None:
-        if self.settings.expired:
+        if self.settings.expired or self.tried > self.settings.step_limit:
             raise Stopped

@@ -11,6 +11,7 @@ import pytest
 
 import partitioner as pt
 from partitioner.base.clock import METER
+from partitioner.formats.devices import load_devices
 from partitioner.methods.dp.pipeline.sparse import tables
 from partitioner.methods.dp.pipeline.sparse.arrays import packed
 from tests.methods.dp.pipeline.groups.test_solve import COMBINATIONS, agree
@@ -63,6 +64,15 @@ def test_eight_servers_of_four_keep_a_limit(
     assert time.process_time() - began - (METER.seconds - compiled) < 3.0
     assert 0 < plan.bound <= plan.value
     assert pt.evaluate(workload.graph, None, plan).value == plan.value
+
+
+@pytest.mark.slow
+def test_a_decoder_on_three_servers_is_proven() -> None:
+    """Residual connections pass over two operators, and stages hold more than that."""
+    workload = pt.load(INSTANCES / "gpt3_6b7_parts_training.json")
+    devices = load_devices(INSTANCES / "devices" / "unlike_servers.json")
+    plan = pt.solve(workload.graph, devices, schedule="1f1b", microbatches=32, time_limit=60)
+    assert plan.status == "optimal" and plan.value == pytest.approx(85.5872, abs=1e-4)
 
 
 def test_counts_in_words_are_compared_by_one_subtraction() -> None:
