@@ -74,43 +74,22 @@ def workload_of(case: Case, options: argparse.Namespace) -> pt.Workload:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.json"
         path.write_text(json.dumps(case.config), encoding="utf-8")
-        read = [served(path, kind, options) for kind in kinds]
-    graph = joined(kinds, [one.graph for one in read])
-    memory = [one.devices.kinds[0].memory or 0.0 for one in read]
-    share = options.usable
+        read = served(path, kinds, options)
     found = [
-        pt.DeviceKind(kind, case.gpus.count(kind), memory=share * each)
-        for kind, each in zip(kinds, memory, strict=True)
+        replace(kind, count=case.gpus.count(kind.name), memory=options.usable * (kind.memory or 0.0))
+        for kind in read.devices.kinds
     ]
-    return pt.Workload(graph, pt.Devices(tuple(found)), case.title)
+    return pt.Workload(read.graph, pt.Devices(tuple(found)), case.title)
 
 
-def joined(kinds: Sequence[str], graphs: Sequence[pt.Graph]) -> pt.Graph:
-    """Return the graph with the times of several graphs of one model, each on its kind of GPU."""
-    first = graphs[0]
-    time = np.vstack([graph.time for graph in graphs])
-    nodes = []
-    for i, extra in enumerate(first.extras.nodes):
-        own = [graph.extras.nodes[i]["phases"] for graph in graphs]
-        phases = {
-            phase: {kind: one[phase]["accelerator"] for kind, one in zip(kinds, own, strict=True)}
-            for phase in extra["phases"]
-        }
-        nodes.append({**extra, "phases": phases})
-    top = {name: value for name, value in first.extras.top.items() if name != "device"}
-    extras = replace(first.extras, top=top, nodes=nodes)
-    allowed = np.ones(time.shape, dtype=bool)
-    return replace(first, kinds=tuple(kinds), time=time, allowed=allowed, extras=extras)
-
-
-def served(path: Path, device: str, options: argparse.Namespace) -> pt.Workload:
-    """Return the model as one kind of GPU serves it."""
+def served(path: Path, devices: list[str], options: argparse.Namespace) -> pt.Workload:
+    """Return the model as these kinds of GPU serve it."""
     return pt.load_config(
         path,
         sequence=options.sequence,
         generate=options.generate,
         batch=options.batch,
-        device=device,
+        device=devices,
         bandwidth=options.bandwidth,
         efficiency=options.efficiency,
         training=False,

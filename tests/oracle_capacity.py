@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner import Devices, Graph
+from partitioner.workload.constraints import NONE
 from tests.oracle import is_chain, is_contiguous
-from tests.oracle_pipelines import best_pipeline
+from tests.oracle_pipelines import atoms, best_pipeline, chains, layouts
+from tests.oracle_pipelines import values as stage_values
 from tests.oracle_placements import Placements, feasible_placements, values
+from tests.oracle_stages import Splits, Stage, memory_of_stages
 
 TOLERANCE = 1 + 1e-9
 Ints = NDArray[np.int64]
@@ -98,3 +101,38 @@ def with_cache(graph: Graph, devices: Devices, rng: np.random.Generator) -> tupl
     ]
     kinds = tuple(replace(kind, memory=each) for kind, each in zip(devices.kinds, memory, strict=True))
     return replace(graph, cache=cache), replace(devices, kinds=kinds)
+
+
+def best_shared_capacity(
+    graph: Graph, devices: Devices, replicas: int, schedule: str | None, longest: float = np.inf
+) -> Best | None:
+    """The best chain of stages of at most `replicas` devices each, which take the samples in turn.
+
+    Of n samples the first device of a stage on r devices keeps the 1st, the (r + 1)th and so on.
+    """
+    best, atom = Best(-1, np.inf), atoms(graph, NONE)
+    splits: dict[int, Splits] = {}
+    for stages in layouts(devices, replicas, int(atom.max()) + 1):
+        count = len(stages)
+        if count not in splits:
+            splits[count] = Splits(graph, chains(graph, atom, count, NONE), count)
+        time = stage_values(splits[count], devices, stages, NONE, schedule, None, "throughput")
+        held = _held_by_turns(splits[count], devices, stages, schedule)
+        kept = np.flatnonzero((time <= longest * TOLERANCE) & (time < np.inf) & (held >= 0))
+        for samples, spent in zip(held[kept].tolist(), time[kept].tolist(), strict=True):
+            best = max(best, Best(samples, spent), key=lambda one: (one.samples, -one.time))
+    return None if best.samples < 0 else best
+
+
+def _held_by_turns(splits: Splits, devices: Devices, stages: list[Stage], schedule: str | None) -> Ints:
+    """Shape (splits,): the most samples with which every device fits, -1 if it does not fit without any."""
+    own, cache = memory_of_stages(splits, stages, schedule, None), splits.total(splits.graph.cache)
+    limit = np.array([devices.kinds[stage.kind].memory for stage in stages], dtype=np.float64)
+    copies = np.array([len(stage.devices) for stage in stages])
+    held, fits, samples = np.full(len(own), -1, dtype=np.int64), np.ones(len(own), dtype=bool), 0
+    while fits.any():
+        kept = np.array([len(range(0, samples, r)) for r in copies])
+        fits &= (own + kept * cache <= limit * TOLERANCE).all(axis=1)
+        held[fits] = samples
+        samples += 1
+    return held

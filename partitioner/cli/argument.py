@@ -66,6 +66,18 @@ def names(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+def name_or_names(text: str) -> str | list[str]:
+    """Return a name, or the names that commas separate if there are several, as argparse's `type`.
+
+    Examples
+    --------
+    >>> name_or_names("H100"), name_or_names("RTX 4090, A100-40")
+    ('H100', ['RTX 4090', 'A100-40'])
+    """
+    found = names(text)
+    return found if len(found) > 1 else text
+
+
 def dimensions(text: str) -> dict[str, int]:
     """Return sizes by name from a text such as ``batch=8,sequence=128``, as argparse's `type`."""
     return _by_name(text, _decimal, "a size, such as batch=8")

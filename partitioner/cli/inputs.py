@@ -119,7 +119,7 @@ def _check_needed(options: argparse.Namespace, file_format: FileFormat, planned:
     if file_format is PIPEDREAM and options.bandwidth is None:
         raise OptionError(f"{name} needs --bandwidth, in bytes per second")
     named = options.devices or options.pool or options.accelerators is not None
-    if not (file_format.has_devices or planned or named):
+    if not (file_format.names_devices(options.device) or planned or named):
         raise OptionError(f"{name} needs --accelerators or --devices")
     if file_format is PIPEDREAM and options.cpus and options.cpu_factor is None:
         raise OptionError(f"{name} needs --cpu-factor for --cpus: it has no times of CPUs")

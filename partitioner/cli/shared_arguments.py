@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from partitioner.cli.argument import Argument, Section, dimensions, flag, pool, size, value, weights
+from partitioner.cli.argument import (
+    Argument,
+    Section,
+    dimensions,
+    flag,
+    name_or_names,
+    pool,
+    size,
+    value,
+    weights,
+)
 from partitioner.exports.writers import TARGETS
 from partitioner.workload.devices import COMMUNICATION_MODELS
 from partitioner.workload.extras import TIME_UNITS
@@ -54,8 +64,10 @@ PROFILE = Section(
         value(
             "--device",
             "estimate the times of a config's layers or of an ONNX model's nodes on this device, such as "
-            "H100; a config needs it (default: H100 for an ONNX model, none for a config)",
-            metavar="NAME",
+            "H100; a config needs it, and may have several, such as H100,A100-80, of which --pool gives the "
+            "numbers (default: H100 for an ONNX model, none for a config)",
+            type=name_or_names,
+            metavar="NAME,...",
         ),
         value(
             "--sequence",

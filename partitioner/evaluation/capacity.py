@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,9 +25,11 @@ ROUNDING = 1 + 1e-9  # of loads that are compared with a limit
 def evaluate_capacity(graph: Graph, devices: Devices, solution: Solution, terms: Terms) -> Evaluation:
     """Return the most samples in flight with which every device fits its memory.
 
-    Device d holds W_d without any sample (as :func:`evaluate_throughput` counts it), keeps c_d of every
-    sample, and has the memory M_d. Its capacity is the floor of (M_d - W_d) / c_d, at least 0; the value is
-    the least of these over the devices with c_d > 0, and infinity if none of these has a limit.
+    Device d holds W_d without any sample (as :func:`evaluate_throughput` counts it), keeps c_d of each of
+    its samples, and has the memory M_d. The r_d devices of its stage take the samples in turn:
+    one of them keeps the n / r_d of n samples in flight, rounded up. The capacity of d is r_d times the floor
+    of (M_d - W_d) / c_d, at least 0; the value is the least of these over the devices with c_d > 0, and
+    infinity if none of these has a limit.
 
     Raises
     ------
@@ -37,12 +40,14 @@ def evaluate_capacity(graph: Graph, devices: Devices, solution: Solution, terms:
     found = evaluate_throughput(holding(graph, 0), devices, solution, terms)
     loads = _with_capacities(found.loads, _cache_by_device(graph, solution, found.loads), devices)
     value = min(math.inf if one.capacity is None else one.capacity for one in loads if one.cache)
-    filled = value if math.isfinite(value) else 0
+    filled, copies = int(value) if math.isfinite(value) else 0, _copies(loads)
     return replace(
         found,
         objective="capacity",
         value=float(value),
-        loads=tuple(replace(one, memory=one.memory + filled * one.cache) for one in loads),
+        loads=tuple(
+            replace(one, memory=one.memory + -(-filled // copies[_stage(one)]) * one.cache) for one in loads
+        ),
         violations=found.violations + late_devices(loads, terms.max_time_per_sample),
     )
 
@@ -83,16 +88,28 @@ def late_devices(loads: Sequence[DeviceLoad], limit: float | None) -> tuple[str,
 
 
 def _cache_by_device(graph: Graph, solution: Solution, loads: Sequence[DeviceLoad]) -> Floats:
-    """Return the cache of a sample on every device, shape (devices,)."""
+    """Return the cache of each of its samples on every device, shape (devices,)."""
     position = {one.name: i for i, one in enumerate(loads)}
     home = [position[solution.placement[node]] for node in graph.ids]
-    return np.bincount(home, graph.cache, len(loads)).astype(np.float64)
+    own = np.bincount(home, graph.cache, len(loads)).astype(np.float64)
+    return np.asarray(own[[position[_stage(one)] for one in loads]])
 
 
 def _with_capacities(loads: Sequence[DeviceLoad], cache: Floats, devices: Devices) -> tuple[DeviceLoad, ...]:
     """Return the loads with the cache of a sample and the capacity of every device."""
-    limits = {kind.name: kind.memory_limit for kind in devices.kinds}
-    return tuple(
-        replace(one, cache=each, capacity=samples_that_fit(one.memory, each, limits[one.kind]))
-        for one, each in zip(loads, cache.tolist(), strict=True)
-    )
+    limits, copies = {kind.name: kind.memory_limit for kind in devices.kinds}, _copies(loads)
+    found = []
+    for one, each in zip(loads, cache.tolist(), strict=True):
+        fit = samples_that_fit(one.memory, each, limits[one.kind])
+        found.append(replace(one, cache=each, capacity=None if fit is None else copies[_stage(one)] * fit))
+    return tuple(found)
+
+
+def _stage(one: DeviceLoad) -> str:
+    """Return the name of the first device of the stage."""
+    return one.replica_of or one.name
+
+
+def _copies(loads: Sequence[DeviceLoad]) -> Counter[str]:
+    """Return how many devices each stage has, by the name of its first device."""
+    return Counter(map(_stage, loads))

@@ -50,6 +50,7 @@ def expressible(to: str, *, kind: str | None = None) -> Constraints:
         pin={} if kind is None else {"*": kind},
         whole=tuple(name for name, wanted in parts.items() if wanted),
         neighbours_only=edges if target.line else False,
+        own_memory=target.own_memory,
         one_kind=target.one_kind,
         no_replicas=True,
         in_order=target.traced,

@@ -94,15 +94,15 @@ def tied(workload: Workload, modules: Modules, found: Stages, target: Target) ->
             yield Flaw(f"parameter {name}", "", where, f"tied weights must be {what}")
 
 
-def kinds(workload: Workload, found: Stages) -> Iterator[Flaw]:
-    """Yield flaws for stages on a kind without memory of its own, and on another kind than the first."""
+def kinds(workload: Workload, found: Stages, one: bool) -> Iterator[Flaw]:
+    """Yield flaws for stages on a kind without memory of its own, with `one` also on a second kind."""
     kind_of = {name: workload.devices.kind_of(name) for name in found.ranks}
     kinds = {name: workload.devices.kinds[at[0]] for name, at in kind_of.items() if at is not None}
     first = found.ranks[0]
     for name, kind in kinds.items():
         if not kind.pays_communication:
             yield Flaw(f"device {name}", "", "", "has no memory of its own; stages must be on accelerators")
-        elif kind.name != kinds[first].name:
+        elif one and kind.name != kinds[first].name:
             rule = f"is of kind {kind.name}, {first} of kind {kinds[first].name}; all must be of one kind"
             yield Flaw(f"device {name}", "", "", rule)
 

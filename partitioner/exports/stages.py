@@ -76,7 +76,7 @@ def stages_of(workload: Workload, plan: AnySolution, target: Target) -> Stages:
             *(traced_flaws(placed, modules, found) if target.traced else ()),
             *wrong_ranks(found, target),
             *(() if may_tie else tied(workload, modules, found, target)),
-            *(kinds(workload, found) if target.one_kind else ()),
+            *(kinds(workload, found, target.one_kind) if target.own_memory or target.one_kind else ()),
             *without_stage(placed, found),
         ]
     )

@@ -25,6 +25,8 @@ class Target:
         ``"any"``: any stages.
     ties
         Whether stages may share parameters.
+    own_memory
+        Whether all stages must be on devices with a memory of their own.
     one_kind
         Whether all stages must be on one kind of device, which has its own memory.
     traced
@@ -45,6 +47,7 @@ class Target:
     line: bool = False
     ranks: str = ANY_RANKS
     ties: bool = False
+    own_memory: bool = False
     one_kind: bool = False
     traced: bool = False
     blocks: bool = False

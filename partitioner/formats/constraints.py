@@ -106,6 +106,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "use_all_devices": flag,
     "neighbours_only": _neighbours,
     "whole": texts,
+    "own_memory": flag,
     "one_kind": flag,
     "no_replicas": flag,
     "in_order": flag,

@@ -23,14 +23,29 @@ def changed(
     """Return the devices with other counts, memory of an accelerator, or model of communication.
 
     What is None stays as it is.
+
+    Raises
+    ------
+    OptionError
+        If no kind has the name that an option is for.
     """
     kinds = devices.kinds
+    _check_kinds(devices, accelerators=accelerators, memory=memory, cpus=cpus)
     for name, count in zip(COUNTS, (accelerators, cpus), strict=True):
         kinds = tuple(replace(k, count=count) if k.name == name and count is not None else k for k in kinds)
     if memory is not None:
         kinds = tuple(replace(k, memory=memory) if k.name == COUNTS[0] else k for k in kinds)
     model = devices.communication if communication is None else communication
     return replace(devices, kinds=kinds, communication=model)
+
+
+def _check_kinds(devices: Devices, **given: float | None) -> None:
+    known = [kind.name for kind in devices.kinds]
+    for option, value in given.items():
+        name = COUNTS[option == "cpus"]
+        if value is not None and name not in known:
+            rule = f"there is no kind {name!r}, only {', '.join(known)}: give the devices by kind (--pool)"
+            raise OptionError(f"{option} = {value:g}: {rule}")
 
 
 def pooled(devices: Devices, pool: Mapping[str, tuple[int, float | None]]) -> Devices:

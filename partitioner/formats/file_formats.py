@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,10 @@ class FileFormat:
     options: tuple[str, ...]
     read: Callable[..., tuple[Graph, Devices]]
     has_devices: bool = False
+
+    def names_devices(self, device: str | Sequence[str] | None) -> bool:
+        """Whether the file says how many devices there are, or the option names one of each kind."""
+        return self.has_devices or (device is not None and not isinstance(device, str))
 
 
 def recognised(path: str | os.PathLike[str]) -> tuple[FileFormat, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, one_of, shown
-from partitioner.estimation.named_devices import BYTES, dtype_name, named_device
+from partitioner.estimation.named_devices import BYTES, NamedDevice, dtype_name, named_device
 from partitioner.estimation.optimizer import optimizer_bytes_of
 from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.llm.config import Config
@@ -17,8 +17,8 @@ from partitioner.formats.llm.families import FAMILIES
 from partitioner.formats.llm.model import Setting, layers_of
 from partitioner.formats.llm.operators import TokenRun
 from partitioner.formats.llm.serving import DECODE, PREFILL, serving_graph
+from partitioner.formats.several_kinds import joined, one_of_each
 from partitioner.workload.devices import Devices
-from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Graph
 from partitioner.workload.layer_graph import time_per_byte
 from partitioner.workload.phases import weigh_phases
@@ -32,7 +32,7 @@ def config_graph(
     *,
     sequence: int | None = None,
     batch: int = 1,
-    device: str | None = None,
+    device: str | Sequence[str] | None = None,
     bandwidth: float | None = None,
     training: bool = True,
     dtype: str | None = None,
@@ -44,7 +44,7 @@ def config_graph(
     generate: int | None = None,
     phases: Mapping[str, float] | None = None,
 ) -> tuple[Graph, Devices]:
-    """Return the layer graph of a config, and one device of the kind named.
+    """Return the layer graph of a config, and one device of each kind named.
 
     :func:`partitioner.load_config` describes the options.
 
@@ -59,26 +59,57 @@ def config_graph(
     _check_counts(batch=batch, sequence=sequence, context=context)
     _check_generate(generate, training, phases)
     _check_flags(training=training, predictors=training if predictors is None else predictors)
-    figures = named_device(device)  # type: ignore[arg-type]
     kind = _dtype(content, source) if dtype is None else dtype_name(dtype)
     run = TokenRun(batch, sequence or 1, context)
     optimizer = optimizer_bytes_of(optimizer_bytes, BYTES[kind])
-    setting = Setting(run, figures, kind, efficiency, training, optimizer)
     if not (training if predictors is None else predictors):
         decoder = replace(decoder, predictors=())
-    if generate is None:
-        layers = layers_of(decoder, setting)
-        graph = Graph.chain(layers, bandwidth=bandwidth, training=training, microbatches=microbatches)
-    else:
-        time_per_byte(bandwidth)  # type: ignore[arg-type]
-        graph = serving_graph(decoder, setting, generate, bandwidth)  # type: ignore[arg-type]
-        graph = weigh_phases(graph, {PREFILL: 1, DECODE: generate} if phases is None else phases)
+    several, figures = isinstance(device, list | tuple), _figures(device)
+    runs = {name: Setting(run, each, kind, efficiency, training, optimizer) for name, each in figures.items()}
+    serving = None if generate is None else (generate, phases)
+    graphs = {
+        name: _on_one_kind(decoder, setting, bandwidth, microbatches, serving)
+        for name, setting in runs.items()
+    }
+    own = {name: one_accelerator(graph, figures[name].memory) for name, graph in graphs.items()}
+    graph = joined(graphs) if several else next(iter(graphs.values()))
+    known = [each.name for each in figures.values()]
     given = {"model": content["model_type"], "batch": batch, "sequence": sequence, "context": context}
-    given |= {"device": figures.name, "dtype": kind, "efficiency": efficiency}
+    given |= {"device": known if several else known[0], "dtype": kind, "efficiency": efficiency}
     given |= {} if generate is None else {"generate": generate}
-    extras = Extras({**graph.extras.top, **given}, graph.extras.nodes, graph.extras.edges)
-    graph = replace(graph, extras=extras)
-    return graph, one_accelerator(graph, figures.memory)
+    extras = replace(graph.extras, top={**graph.extras.top, **given})
+    devices = one_of_each(own) if several else next(iter(own.values()))
+    return replace(graph, extras=extras), devices
+
+
+def _on_one_kind(
+    decoder: Decoder,
+    setting: Setting,
+    bandwidth: float | None,
+    microbatches: int,
+    serving: tuple[int, Mapping[str, float] | None] | None,
+) -> Graph:
+    """Return the graph with times on one kind; `serving`: tokens to generate, and weights of phases."""
+    if serving is None:
+        layers = layers_of(decoder, setting)
+        return Graph.chain(layers, bandwidth=bandwidth, training=setting.training, microbatches=microbatches)
+    generate, phases = serving
+    time_per_byte(bandwidth)  # type: ignore[arg-type]
+    graph = serving_graph(decoder, setting, generate, bandwidth)  # type: ignore[arg-type]
+    return weigh_phases(graph, {PREFILL: 1, DECODE: generate} if phases is None else phases)
+
+
+def _figures(device: str | Sequence[str] | None) -> dict[str, NamedDevice]:
+    """Return the figures of the devices by the names given for them."""
+    if not isinstance(device, list | tuple):
+        found = named_device(device)  # type: ignore[arg-type]
+        return {found.name: found}
+    if not device:
+        raise OptionError("device = []: must name at least one device")
+    figures = {name: named_device(name) for name in device}
+    if len({each.name for each in figures.values()}) < len(device):
+        raise OptionError(f"device = {shown(list(device))}: must not name a device twice")
+    return figures
 
 
 def _check_counts(**counts: object) -> None:

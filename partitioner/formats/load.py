@@ -72,7 +72,8 @@ def assembled(
 ) -> Workload:
     """Return the workload of a file's content, of which the format is known; `sizes` change its devices."""
     _check_options(file_format.name, file_format.options, options)
-    if not (file_format.has_devices or devices or sizes["accelerators"] is not None):
+    named = file_format.names_devices(options.get("device"))
+    if not (named or devices or sizes["accelerators"] is not None):
         raise OptionError(f"accelerators = None: {file_format.name} needs accelerators or devices")
     graph, own = file_format.read(content, path_name(path), **options)
     return workload_of(path, graph, _devices(own, devices, sizes, communication))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import path_name
 from partitioner.formats.file_formats import CONFIG, recognised
 from partitioner.formats.load import assembled, checked_sizes
+from partitioner.workload.devices import Devices
 from partitioner.workload.workload import Workload
 
 
@@ -16,9 +17,9 @@ def load_config(
     path: str | os.PathLike[str],
     *,
     sequence: int,
-    device: str,
+    device: str | Sequence[str],
     bandwidth: float,
-    accelerators: int = 1,
+    accelerators: int | None = None,
     batch: int = 1,
     training: bool = True,
     dtype: str | None = None,
@@ -31,6 +32,7 @@ def load_config(
     generate: int | None = None,
     phases: Mapping[str, float] | None = None,
     communication: str | None = None,
+    devices: Devices | None = None,
 ) -> Workload:
     """Return the layers of a language model from its ``config.json``, as Hugging Face's libraries write it.
 
@@ -44,11 +46,13 @@ def load_config(
     sequence, batch
         Tokens that a sequence passes at once, and sequences of a sample.
     device
-        The name of the devices, such as ``"H100"``: see :data:`partitioner.estimation.DEVICES`.
+        The name of the devices, such as ``"H100"``: see :data:`partitioner.estimation.DEVICES`. A list of
+        names for unlike devices: the graph then has times on kinds of these names.
     bandwidth
         Bytes per second between a device and host memory.
     accelerators, memory
-        The number of devices, and the bytes of memory of each; None for those of the named device.
+        The number of devices, and the bytes of memory of each; None for one, and that of the named device.
+        Neither is given with several names.
     training
         Whether to add backward nodes, gradients and optimizer.
     dtype
@@ -71,6 +75,8 @@ def load_config(
         With `generate`: the weights of ``prefill`` and ``decode`` in the times; None: 1 and `generate`.
     communication
         The model of communication, see :class:`partitioner.Devices`.
+    devices
+        All devices; None for one of each device named, or as many as `accelerators` says.
 
     Raises
     ------
@@ -98,5 +104,7 @@ def load_config(
         "generate": generate,
         "phases": phases,
     }
-    sizes = checked_sizes(accelerators, memory, None)
-    return assembled(path, file_format, content, options, sizes, communication=communication)
+    sizes = checked_sizes(accelerators, memory, None, devices)
+    if devices is None and accelerators is None and isinstance(device, str):
+        sizes["accelerators"] = 1
+    return assembled(path, file_format, content, options, sizes, devices, communication)

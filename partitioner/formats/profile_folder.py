@@ -21,6 +21,7 @@ from partitioner.base.files import read_json
 from partitioner.formats.metis import metis_graph
 from partitioner.formats.pass_shares import BACKWARD_SHARE
 from partitioner.formats.sailor import sailor_graph
+from partitioner.formats.several_kinds import joined, one_of_each
 from partitioner.workload.devices import Devices
 from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Graph
@@ -160,14 +161,5 @@ def _joined(profiles: Mapping[str, Profile], source: str, size: int, degree: int
     if flaws:
         raise WorkloadError(flaws, source)
     extras = Extras({**first.extras.top, "batch": size, "degree": degree}, first.extras.nodes)
-    graph = replace(
-        first,
-        kinds=tuple(graphs),
-        time=np.concatenate([graph.time for graph in graphs.values()]),
-        allowed=np.concatenate([graph.allowed for graph in graphs.values()]),
-        size=np.max([graph.size for graph in graphs.values()], axis=0),
-        parts=np.max([graph.parts for graph in graphs.values()], axis=0),
-        extras=extras,
-    )
-    kinds = [replace(own.kinds[0], name=name, count=1) for name, (_, own) in profiles.items()]
-    return graph, Devices(tuple(kinds))
+    graph = replace(joined(graphs), extras=extras)
+    return graph, one_of_each({name: own for name, (_, own) in profiles.items()})

@@ -49,6 +49,8 @@ class Constraints:
         belong to it; ``"ends"``: what comes before the numbered layers of the model, and what comes after
         them; ``"ties"``: the nodes that hold a shared parameter; ``"layer_ties"``: the same for parameters
         that a numbered layer holds; ``"training_ties"``: as ``"ties"``, in graphs with backward nodes.
+    own_memory
+        Whether all nodes must be on devices with a memory of their own, which pay for transfers.
     one_kind
         Whether the devices in question must all be of one kind with a memory of its own. It does not choose
         the kind: `pin` must if there are several.
@@ -78,6 +80,7 @@ class Constraints:
     use_all_devices: bool = False
     neighbours_only: bool | str = False
     whole: Sequence[str] = ()
+    own_memory: bool = False
     one_kind: bool = False
     no_replicas: bool = False
     in_order: bool = False
@@ -105,7 +108,7 @@ class Constraints:
     def empty(self) -> bool:
         """Whether there are no constraints."""
         nodes = self.pin, self.forbid, self.together, self.whole
-        flags = self.one_kind, self.no_replicas, self.in_order
+        flags = self.own_memory, self.one_kind, self.no_replicas, self.in_order
         return not (any(nodes) or self.limited or any(flags))
 
     @property
@@ -142,6 +145,7 @@ def _shape_flaws(demands: Constraints) -> list[Flaw]:
         "use_all_devices": (isinstance(demands.use_all_devices, bool), "must be True or False"),
         "neighbours_only": (_is_neighbours(demands.neighbours_only), f"must be True, False, {EDGES}"),
         "whole": (_is_whole(demands.whole), f"must be a list of {', '.join(WHOLE)}"),
+        "own_memory": (isinstance(demands.own_memory, bool), "must be True or False"),
         "one_kind": (isinstance(demands.one_kind, bool), "must be True or False"),
         "no_replicas": (isinstance(demands.no_replicas, bool), "must be True or False"),
         "in_order": (isinstance(demands.in_order, bool), "must be True or False"),

@@ -59,6 +59,8 @@ def demands_of(graph: Graph, devices: Devices, constraints: Constraints) -> Dema
     """
     flaws: list[Flaw] = []
     may = np.ones((len(devices.kinds), len(graph)), dtype=bool)
+    if constraints.own_memory:
+        may[[not kind.pays_communication for kind in devices.kinds]] = False
     device = np.full(len(graph), -1, dtype=np.int64)
     for pattern, target in constraints.pin.items():
         nodes, kind, index = _meant(graph, "pin", pattern, flaws), *_target(devices, target)

@@ -14,10 +14,12 @@ import pytest
 import partitioner as pt
 from partitioner import (
     Constraints,
+    DeviceGroup,
     DeviceKind,
     Devices,
     ExportError,
     Graph,
+    GroupLink,
     InfeasibleError,
     OptionError,
     Plan,
@@ -220,6 +222,33 @@ def test_several_kinds_need_a_choice() -> None:
         solve(workload.graph, devices, constraints=expressible("megatron", kind="cpu"))
     plan = solve(workload.graph, devices, split="free", constraints=expressible("accelerate"), time_limit=5)
     assert takes(workload, plan, "accelerate")
+
+
+def test_vllm_takes_unlike_accelerators_but_no_cpus() -> None:
+    kinds = (
+        DeviceKind("gpu", 1),
+        DeviceKind("old", 1, times="gpu", time_factor=2.0),
+        DeviceKind("cpu", 2, times="gpu", time_factor=0.1, pays_communication=False),
+    )
+    workload = line(["embed", *(f"layers.{i}" for i in range(4)), "head"], Devices(kinds))
+    plan = solve(workload.graph, workload.devices, constraints=expressible("vllm"))
+    assert set(plan.placement.values()) == {"gpu0", "old0"} and plan.status == "optimal"
+    *notes, variable = str(export(workload, plan, "vllm")).splitlines()
+    assert variable == "VLLM_PP_LAYER_PARTITION=1,3" and all(line.startswith("# ") for line in notes)
+    assert notes[0] == "# run with --pipeline-parallel-size 2 --tensor-parallel-size 1"
+    assert notes[1:3] == ["# pipeline rank 0: old0, 1 layer", "# pipeline rank 1: gpu0, 3 layers"]
+    with pytest.raises(ExportError, match="device gpu0: is of kind gpu, old0 of kind old"):
+        export(workload, plan, "sglang")
+
+
+def test_vllm_is_told_the_hosts() -> None:
+    groups = (DeviceGroup("a", {"gpu": 1}), DeviceGroup("b", {"gpu": 1}, 1.0))
+    devices = Devices((DeviceKind("gpu", 2),), groups=groups, links=(GroupLink(2.0),))
+    workload = line(["embed", "layers.0", "layers.1", "head"], devices)
+    plan = solve(workload.graph, devices, constraints=expressible("vllm"))
+    text = str(export(workload, plan, "vllm"))
+    assert "# pipeline rank 0: gpu1 in b, 1 layer\n# pipeline rank 1: gpu0 in a, 1 layer\n" in text
+    assert "give hosts --node-rank in this order" in text
 
 
 def test_replicas_are_refused_by_the_constraints() -> None:

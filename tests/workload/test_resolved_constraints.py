@@ -84,6 +84,12 @@ def test_one_kind_is_chosen_by_pins(pin: dict[str, str], allowed: bool) -> None:
             demands_of(GRAPH, host, Constraints(pin=pin, one_kind=True))
 
 
+def test_a_memory_of_their_own_rules_out_hosts() -> None:
+    host = Devices((DeviceKind("gpu", 2), DeviceKind("cpu", 1, pays_communication=False)))
+    may = demands_of(GRAPH, host, Constraints(own_memory=True)).may
+    assert may[0].all() and not may[1].any()
+
+
 @pytest.mark.parametrize(
     ("constraints", "message"),
     [

@@ -9,15 +9,14 @@ from typing import Protocol
 from partitioner.base.errors import ContradictionError, InfeasibleError, NoPlanFound, WorkloadError
 from partitioner.evaluation.capacity import ROUNDING
 from partitioner.results.plan import Plan
-from partitioner.workload.cache import holding
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
 
 class Find(Protocol):
-    """A search for the plan of least time per sample on a graph that holds a number of samples."""
+    """A search for the plan of least time per sample that holds a number of samples."""
 
-    def __call__(self, graph: Graph, samples: int, loose: bool) -> Plan:
+    def __call__(self, samples: int, loose: bool) -> Plan:
         """Return a plan; with `loose` any plan is as good as the best one."""
         ...
 
@@ -56,7 +55,6 @@ class CapacitySearch:
         capacity_of: Callable[[Plan], int],
         expired: Callable[[], bool],
     ) -> None:
-        self.graph = graph
         self.find, self.capacity_of, self.expired = find, capacity_of, expired
         self.best: Plan | None = None
         self.samples, self.steps, self.limit = -1, 0, math.inf
@@ -76,7 +74,7 @@ class CapacitySearch:
         """
         self.steps += 1
         try:
-            plan = self.find(holding(self.graph, samples), samples, loose)
+            plan = self.find(samples, loose)
         except InfeasibleError as error:
             if samples <= self.samples:
                 words = f"a plan holds {self.samples} samples, and it is claimed that none holds {samples}"

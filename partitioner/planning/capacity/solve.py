@@ -37,11 +37,13 @@ from partitioner.planning.request import ANY_PLAN, plain
 from partitioner.planning.run import find_plan
 from partitioner.results.by_stage import stage_loads
 from partitioner.results.plan import Plan
+from partitioner.workload.cache import IN_TURN, holding, holding_in_turn
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
 
 LIMITS = ("max_time_per_sample", "max_slowdown")
+TAKE_TURNS = (None, "inference")  # schedules under which a stage may have replicas
 
 
 def solve_capacity(
@@ -92,7 +94,7 @@ def solve_capacity(
     search = CapacitySearch(
         graph,
         devices,
-        partial(_find, devices, objective.base, settings, given),
+        partial(_find, graph, devices, objective.base, settings, given),
         lambda plan: int(judged(plan).value),
         lambda: settings.expired,
     )
@@ -131,7 +133,7 @@ def _check(objective: Objective, graph: Graph, devices: Devices, options: Option
     WorkloadError
         If no node has a cache, or a kind of device has no memory limit.
     OptionError
-        If stages may have replicas, or both limits of the time are given.
+        If stages may have replicas under a schedule for training, or both limits of the time are given.
     """
     check_cache(graph)
     rule = f"must be given: objective {objective.name!r} counts the samples that fit it"
@@ -142,23 +144,25 @@ def _check(objective: Objective, graph: Graph, devices: Devices, options: Option
     ]
     if flaws:
         raise WorkloadError(flaws)
-    if options.regime.replicas > 1:
-        words = f"must be 1 for objective {objective.name!r}, whose stages have one device each"
-        raise OptionError(f"replicas = {options.regime.replicas}: {words}")
+    replicas, schedule = options.regime.replicas, options.regime.schedule
+    if replicas > 1 and schedule not in TAKE_TURNS:
+        words = f"must be 1 for objective {objective.name!r} under schedule {schedule!r}"
+        rule = "the samples of stages with replicas are counted without a schedule and under 'inference' only"
+        raise OptionError(f"replicas = {replicas}: {words}: {rule}")
     if all(options[name] is not None for name in LIMITS):
         raise OptionError(f"{' and '.join(LIMITS)} limit the same time: give one of them")
 
 
 def _find(
+    graph: Graph,
     devices: Devices,
     base: Objective,
     settings: Settings,
     given: dict[str, Any],
-    graph: Graph,
     samples: int,
     loose: bool,
 ) -> Plan:
-    """Return the plan of least time per sample for a graph that holds a number of samples.
+    """Return the plan of least time per sample that holds a number of samples.
 
     Of a limited time a search takes at most half of what is left.
     """
@@ -166,7 +170,12 @@ def _find(
     report, phase = settings.report, f"{samples:,} samples in flight"
     tell = None if report is None else lambda told: report(replace(told, phase=f"{phase}, {told.phase}"))
     gap = ANY_PLAN if loose else settings.gap
-    return find_plan(graph, devices, base, time_limit=seconds, gap=gap, on_progress=tell, **given)
+    if samples and given.get("replicas", 1) > 1:
+        held = holding_in_turn(graph, samples, scheduled=given.get("schedule") is not None)
+        given = {**given, "schedule": IN_TURN, "microbatches": samples}
+    else:
+        held = holding(graph, samples)
+    return find_plan(held, devices, base, time_limit=seconds, gap=gap, on_progress=tell, **given)
 
 
 def _searched(search: CapacitySearch, settings: Settings, options: Options) -> tuple[str, ...]:
@@ -227,7 +236,8 @@ def _evaluated(
         split=plan.split,
         max_time_per_sample=longest,
     )
-    return evaluated(objective, graph, devices, Solution(plan.placement, order=order or None), terms)
+    solution = Solution(plan.placement, order=order or None, replicas=plan.replicas)
+    return evaluated(objective, graph, devices, solution, terms)
 
 
 def _why_ended(settings: Settings, samples: int, most: int) -> str:

@@ -11,6 +11,7 @@ from partitioner.results.figures import amount, figure, gap_cell
 from partitioner.results.tables import WIDE, bar, columns, figure_table, fullness, render
 
 FIGURES = ("value", "gap", "bound", "seconds", "memory", "full")
+PER_SAMPLE = "per sample"  # the time of a sample, where the value is a number of samples
 PREFIX = {INFEASIBLE: "infeasible: ", CANNOT_RUN: "cannot run: "}
 
 
@@ -19,6 +20,7 @@ def compared_table(
     compared: Sequence[Compared],
     bounds: Mapping[str, float],
     contradictions: Sequence[str],
+    served: bool,
     width: int | None = None,
 ) -> str:
     """Return a line for each plan, then the reasons of methods without a plan, then contradictions.
@@ -33,17 +35,20 @@ def compared_table(
         For each split the best bound that any method proved for it or for a freer one.
     contradictions
         Bugs, in words.
+    served
+        Whether values are numbers of samples in flight, so that the time of a sample is shown, too.
     width
         The most columns, by default the terminal's.
     """
     wide = columns(width) >= WIDE
-    table = figure_table(wide, ("method", "split"), FIGURES)
+    titles = (FIGURES[0], PER_SAMPLE, *FIGURES[1:]) if served else FIGURES
+    table = figure_table(wide, ("method", "split"), titles)
     if wide:
         table.add_column("stopped", no_wrap=True)
         table.add_column("best value to its own", no_wrap=True)
     for one in compared:
         if one.plan is not None:
-            table.add_row(*map(Text, _cells(one, bounds[one.split], compared[0].value, wide)))
+            table.add_row(*map(Text, _cells(one, bounds[one.split], compared[0].value, served, wide)))
     without = [
         Text(f"{one.method}, {one.split}: {PREFIX.get(one.against, '') + one.reason}")
         for one in compared
@@ -54,12 +59,14 @@ def compared_table(
     return render([Text(head), *tables, *without, *bugs], width)
 
 
-def _cells(one: Compared, bound: float, best: float, wide: bool) -> list[str]:
+def _cells(one: Compared, bound: float, best: float, served: bool, wide: bool) -> list[str]:
     assert one.plan is not None and one.fullest is not None
+    timed = [figure(one.plan.bottleneck.load)] if served else []
     cells = [
-        *(one.method, one.split, figure(one.value), gap_cell(one.value, bound)),
+        *(one.method, one.split, figure(one.value), *timed, gap_cell(one.value, bound)),
         *(figure(bound), f"{one.seconds:.2f}"),
         *(amount(one.fullest.memory), fullness(one.fullest)),
     ]
-    share = best / one.value if one.value > 0 else 1.0
+    larger, smaller = max(best, one.value), min(best, one.value)
+    share = smaller / larger if larger > 0 else 1.0
     return [*cells, one.plan.stop_reason, bar(share)] if wide else cells

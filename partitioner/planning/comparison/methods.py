@@ -11,7 +11,6 @@ from typing import Any
 import networkx as nx
 
 from partitioner.base.argument_types import require_callable
-from partitioner.base.errors import OptionError
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.base.markup import html_table
 from partitioner.evaluation.shape import SHAPES
@@ -24,6 +23,8 @@ from partitioner.planning.option import Requested
 from partitioner.planning.option_effects import check_options, known_options
 from partitioner.planning.options import check_transfer_factors, check_values, read_options
 from partitioner.planning.verify import TOLERANCE
+from partitioner.results.figures import relative_gap
+from partitioner.results.serving import MAXIMISED
 from partitioner.results.tables import unit_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -68,9 +69,14 @@ class MethodComparison:
         """The method with the best plan; None if there is no plan."""
         return self.compared[0] if self.compared[0].plan is not None else None
 
+    @property
+    def maximised(self) -> bool:
+        """Whether larger values are better, so that bounds are upper bounds."""
+        return MAXIMISED.get(self.objective, False)
+
     def gap(self, one: Compared) -> float:
-        """The largest possible distance from the optimum of its split: (value - bound) / value."""
-        return (one.value - self.bounds[one.split]) / one.value if one.value > 0 else 0.0
+        """The largest possible distance from the optimum of its split, as :attr:`partitioner.Plan.gap`."""
+        return relative_gap(one.value, self.bounds[one.split]) if one.plan is not None else 0.0
 
     @property
     def contradictions(self) -> tuple[str, ...]:
@@ -79,14 +85,23 @@ class MethodComparison:
             f"{one.method}, {one.split} split: {one.reason}" for one in self.compared if one.against == BUG
         ]
         for one in self.compared:
-            if one.plan is not None and self.bounds[one.split] > one.value * (1 + TOLERANCE) + 1e-300:
+            if one.plan is not None and self._is_beyond(one.value, self.bounds[one.split]):
                 bound = f"a bound of {self.bounds[one.split]!r} for {one.split} splits"
-                words.append(f"{one.method} found {one.value!r}, below {bound}")
+                where = "above" if self.maximised else "below"
+                words.append(f"{one.method} found {one.value!r}, {where} {bound}")
         return tuple(words)
+
+    def _is_beyond(self, value: float, bound: float) -> bool:
+        """Whether a value is better than a bound allows, by more than rounding."""
+        if self.maximised:
+            return value > bound
+        return bound > value * (1 + TOLERANCE) + 1e-300
 
     def summary(self, width: int | None = None) -> str:
         """Return a text table of at most `width` columns, by default the terminal's."""
-        return compared_table(self._head(), self.compared, self.bounds, self.contradictions, width)
+        return compared_table(
+            self._head(), self.compared, self.bounds, self.contradictions, self.maximised, width
+        )
 
     def _head(self) -> str:
         """Return the lines above the table: the best plan, and what the gap means."""
@@ -94,11 +109,14 @@ class MethodComparison:
         if best is None:
             return f"{self.objective}: no method found a plan"
         limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s each"
+        bound, share = "bound", "how many times the bound"
+        if self.maximised:
+            bound, share = "upper bound", "which share of the bound"
         return (
             f"{self.objective}: {best.value:.6g}{unit_of(self.objective)} "
             f"by {best.method} ({best.split} split){limit}\n"
-            "gap: to the bound, the best that any method proved for the split or a freer one; above 10 % "
-            "how many times the bound the value is"
+            f"gap: to the {bound}, the best that any method proved for the split or a freer one; above 10 % "
+            f"{share} the value is"
         )
 
     def to_json(self) -> str:
@@ -118,6 +136,7 @@ class MethodComparison:
             "bound": self.bounds[one.split],
             "gap": self.gap(one),
             "own_bound": one.plan.bound,
+            **({"time_per_sample": one.plan.bottleneck.load} if self.maximised else {}),
             "stop_reason": one.plan.stop_reason,
             "backend": one.plan.backend,
             "fullest_device": fullest.name,
@@ -183,9 +202,6 @@ def compare_methods(
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     Workload(graph, devices)
     wanted = objective_of(objective, options=method_options)
-    if wanted.base is not None:
-        words = f"has no methods of its own to compare; its plans are made by those of {wanted.known_as}"
-        raise OptionError(f"objective = {wanted.name!r}: {words}")
     require_callable(on_progress=on_progress)
     check_values(backend=backend)
     interruption = Interruption(stop)
@@ -213,8 +229,9 @@ def compare_methods(
     cut = any(_interrupted(one) for one in found) and not interruption.asked
     if cut and all(one.plan is None for one in found):
         raise KeyboardInterrupt
-    bounds = _bounds(found, nested=not method_options.get("contiguous_backward"))
-    ranked = sorted(found, key=lambda one: (one.plan is None, float(f"{one.value:.12g}")))
+    upper = MAXIMISED.get(objective, False)
+    bounds = _bounds(found, upper, nested=not method_options.get("contiguous_backward"))
+    ranked = sorted(found, key=lambda one: _rank(one, upper))
     return MethodComparison(objective, time_limit, seed, tuple(ranked), bounds)
 
 
@@ -222,13 +239,21 @@ def _interrupted(one: Compared) -> bool:
     return one.against == NOT_RUN or (one.plan is not None and one.plan.stop_reason == "interrupted")
 
 
-def _bounds(found: Sequence[Compared], nested: bool) -> dict[str, float]:
+def _bounds(found: Sequence[Compared], upper: bool, nested: bool) -> dict[str, float]:
     """Return the best bound of each split; with `nested`, every chain counts as convex."""
     best: dict[str, float] = {}
     for split in sorted({one.split for one in found}, key=SHAPES.index):
         freer = SHAPES[SHAPES.index(split) :] if nested else (split, SHAPES[-1])
-        best[split] = max((one.plan.bound for one in found if one.plan and one.split in freer), default=0.0)
+        plans = [one.plan for one in found if one.plan and one.split in freer]
+        best[split] = (min if upper else max)((plan.bound for plan in plans), default=0.0)
     return best
+
+
+def _rank(one: Compared, upper: bool) -> tuple[bool, float, float]:
+    """Return what orders methods: those with a plan by value; with `upper` the largest one, then by time."""
+    if one.plan is None or not upper:
+        return one.plan is None, float(f"{one.value:.12g}"), 0.0
+    return False, -one.value, float(f"{one.plan.bottleneck.load:.12g}")
 
 
 def _teller(what: str, found: Sequence[Compared], report: Report | None) -> Report | None:

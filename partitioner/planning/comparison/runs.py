@@ -126,9 +126,9 @@ def backends_of(methods: Sequence[str], backend: str) -> dict[str, str]:
 def _splits(info: MethodInfo, objective: Objective, split: str | None, named: bool) -> tuple[str, ...]:
     """Return the splits on which to run a method; none if it cannot do what is asked and was not named."""
     asked = split or (objective.splits[0] if len(objective.splits) == 1 else None)
-    able = info.splits_for(objective.name)
+    able = info.splits_for(objective.known_as)
     known = [shape for shape in SHAPES if shape in able and asked in (None, shape)]
-    if objective.name not in info.objectives or not known:
+    if objective.known_as not in info.objectives or not known:
         return (split_for(objective, split),) if named else ()
     if is_ordered(known[0]):
         return (known[0],)

@@ -108,9 +108,7 @@ class Ranking:
         regime = self.options.regime
         assert regime.microbatches is not None
         bound = 0.0
-        if (
-            not self.devices.levels and not self.expired and not self.chooses
-        ):  # quick, and good where memory is plenty
+        if not (self.devices.levels or self.expired or self.chooses):  # quick, good where memory is plenty
             fewer = {name: given[name] for name in given if name not in ("schedule", "replicas")}
             with suppress(InfeasibleError, NoPlanFound):
                 self.take(find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(fewer)))
@@ -130,12 +128,15 @@ class Ranking:
         """
         from partitioner.methods.bounds.fill_drain.search import fill_drain  # loads numba
 
+        if self.best is None or self.expired or self.chooses:
+            return 0.0
         exact = request.problem(apart=True)
         for apart in (True, False):
             problem = exact if apart else request.problem()
-            if self.best is None or self.expired or self.chooses or not isinstance(problem, PipelineProblem):
+            if self.expired or not (
+                isinstance(problem, PipelineProblem) and isinstance(exact, PipelineProblem)
+            ):
                 break
-            assert isinstance(exact, PipelineProblem)
             search = fill_drain(request.fitted, problem, exact, self.settings, self.best.makespan)
             if search is not None:
                 for stages in search.narrow():

@@ -101,6 +101,7 @@ def _others() -> list[SmallCall]:
         *(_solve(*with_alternatives(), "throughput", {"method": method}) for method in CHOOSING),
         _solve(*with_alternatives(), "batch", {"microbatches": 2}),
         _follow_nothing,
+        _extend_nothing,
     ]
 
 
@@ -110,3 +111,16 @@ def _follow_nothing() -> None:
 
     no_ways = np.zeros((1, 2), dtype=np.int64)
     follow(np.zeros(2, dtype=np.int64), no_ways, np.zeros((1, 2)), np.empty(0), 1.0, np.zeros(1))
+
+
+def _extend_nothing() -> None:
+    """Compile the kernels of the search over sets of devices that run only where prices find no pipeline."""
+    from partitioner.methods.dp.pipeline.sparse.arrays import empty_pool, empty_stages, packed
+    from partitioner.methods.dp.pipeline.sparse.extend_kernel import extend
+    from partitioner.methods.dp.pipeline.sparse.pool_kernel import enter_root, refill
+
+    stages, counts = empty_stages(2, 1, 1), packed(np.ones(2, np.int64), exact=False)
+    pool, at, ones = empty_pool(2, 1, 1, 1), np.zeros(3, np.int64), np.ones((2, 1, 1))
+    enter_root(pool, at, 1.0, 1)
+    extend(stages, counts, np.ones(1), ones, 1.0, pool, at, 1, 1)
+    refill(pool.grown(), 1)

@@ -101,3 +101,49 @@ def test_commands_serve_a_config(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_options_that_mean_nothing_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         served(tmp_path, **options)
+
+
+def test_unlike_devices_have_times_of_their_own(tmp_path: Path) -> None:
+    """The times on each kind, in each phase too, are those of the config on that device alone."""
+    names = ["RTX4090", "A100-80"]
+    both = served(tmp_path, device=names, accelerators=None)
+    assert both.graph.kinds == tuple(names)
+    assert [(kind.name, kind.count, kind.memory) for kind in both.devices.kinds] == [
+        ("RTX4090", 1, 24e9),
+        ("A100-80", 1, 80e9),
+    ]
+    for row, name in enumerate(names):
+        alone = served(tmp_path, device=name).graph
+        assert both.graph.time[row].tolist() == alone.time[0].tolist()
+        assert (both.graph.cache == alone.cache).all() and (both.graph.cost == alone.cost).all()
+    again = pt.weigh_phases(both.graph, {"decode": 1})
+    assert (again.time < both.graph.time).all()
+    devices = pt.Devices((pt.DeviceKind("RTX4090", 3, 20e9),))
+    assert served(tmp_path, device=names, accelerators=None, devices=devices).devices == devices
+
+
+def test_a_pool_of_unlike_devices_is_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(write(tmp_path, LLAMA, "config.json"))
+    words = ["--inference", "--sequence", "2048", "--generate", "256", "--batch", "8", "--bandwidth", "25e9"]
+    words += ["--device", "RTX 4090,A100-40", "--pool", "RTX 4090=2:21.6GB,A100-40=1:36GB"]
+    plan = str(tmp_path / "plan.json")
+    assert main(["solve", path, *words, "--objective", "capacity", "--output", plan]) == 0
+    out = capsys.readouterr().out
+    assert "RTX 4090:0" in out and "A100-40:0" in out and "optimal" in out.splitlines()[0]
+    assert main(["export", path, plan, *words[:-2], "--to", "vllm"]) == 0
+    assert "VLLM_PP_LAYER_PARTITION=" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "accelerators = 4: there is no kind 'accelerator', only H100, B200"),
+        ({"accelerators": None, "memory": 1e9}, "memory = 1e\\+09: there is no kind 'accelerator'"),
+        ({"device": []}, "device = \\[\\]: must name at least one device"),
+        ({"device": ["H100", "h100"]}, "must not name a device twice"),
+        ({"device": ["H100", "RTX2080"]}, "device = 'RTX2080': must be one of"),
+    ],
+)
+def test_wrong_pools_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        served(tmp_path, **{"device": ["H100", "B200"], **options})

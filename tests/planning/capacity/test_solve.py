@@ -187,7 +187,6 @@ REFUSED: tuple[tuple[dict[str, Any], type[Exception], str], ...] = (
         OptionError,
         "max_time_per_sample and max_slowdown limit the same time: give one of them",
     ),
-    ({"replicas": 2}, OptionError, "replicas = 2: must be 1 for objective 'capacity'"),
     ({"microbatches": 2}, OptionError, "microbatches = 2 has no effect with method dp, objective 'capacity'"),
     (
         {"max_time_per_sample": 6.0},
@@ -212,8 +211,6 @@ def test_a_workload_that_nothing_limits_is_refused() -> None:
         pt.solve(replace(graph, cache=np.zeros(4)), devices, "capacity")
     with pytest.raises(WorkloadError, match="device kind accelerator: memory = None: must be given"):
         pt.solve(graph, Devices.accelerated(2), "capacity")
-    with pytest.raises(OptionError, match="has no methods of its own to compare"):
-        pt.compare_methods(graph, devices, "capacity")
 
 
 def test_other_objectives_note_that_they_do_not_count_the_cache() -> None:

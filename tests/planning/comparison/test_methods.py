@@ -322,3 +322,25 @@ def test_the_fullest_device_is_the_one_nearest_to_its_limit() -> None:
     (free,) = compare_methods(graph, Devices((DeviceKind("gpu", 1),)), methods=["dp"]).compared
     assert free.fullest is not None and free.fullest.memory == 12.0
     assert math.isfinite(free.value)
+
+
+def test_the_most_samples_come_first_and_bounds_are_upper_ones() -> None:
+    graph = Graph.from_arrays(
+        {"gpu": [3.0, 1.0, 2.0, 4.0]},
+        [(0, 1), (1, 2), (2, 3)],
+        cost=0.5,
+        size=2.0,
+        cache=[1.0, 1.0, 1.0, 0.0],
+    )
+    devices = Devices((DeviceKind("gpu", 2, memory=12.0),))
+    names = ["single_device", "dp", "dpl", "local_search"]
+    found = compare_methods(graph, devices, "capacity", methods=names, time_limit=5, seed=1)
+    assert found.best is not None and found.best.value == 4.0 and not found.contradictions
+    values = [one.value for one in found.compared if one.plan is not None]
+    assert values == sorted(values, reverse=True) and found.compared[-1].method == "single_device"
+    assert found.bounds["chain"] == 4.0 == solve(graph, devices, "capacity").value
+    assert found.gap(found.compared[-1]) == (4.0 - found.compared[-1].value) / 4.0
+    text = found.summary(80)
+    assert text.startswith("capacity: 4 samples in flight by dp") and "per sample" in text
+    rows = json.loads(found.to_json())["methods"]
+    assert rows[0]["time_per_sample"] == 6.5

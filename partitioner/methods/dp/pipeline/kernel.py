@@ -41,6 +41,8 @@ from partitioner.methods.dp.pipeline.stage_kernel import (
     takes,
 )
 
+STATES_A_STEP = 32  # a step takes about as long as this number of states
+
 
 @njit(cache=True, nogil=True)
 def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first, last, budget):  # type: ignore[no-untyped-def]
@@ -53,7 +55,7 @@ def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first
     first, last
         The ideal to start with, and the one before which to end.
     budget
-        Return after the ideal at which this many steps have been walked.
+        Return after the ideal at which this many steps have been walked; many states count as further steps.
 
     Returns
     -------
@@ -111,6 +113,7 @@ def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first
             capacity, memory_model.least_in_flight, memory_model.least_versions,
             reached, worthy, least, widest, lightest,
         )  # fmt: skip
+        steps += len(capacity) // STATES_A_STEP
         if count == 0:
             continue
         relocate(parent, added, net_start, net_of, before, place, start)
@@ -178,6 +181,7 @@ def sweep(lattice, costs, memory_model, stage_limits, states, spec, table, first
                 for k in range(kinds):
                     if load[k] == np.inf:
                         continue
+                    steps += count // STATES_A_STEP
                     fewest = max(1, number_of[PINNED])
                     for r in range(fewest, widest[k] + 1):
                         loads[r] = spread(load[k], sum_of[WEIGHTS], r, bandwidth[k], follows)

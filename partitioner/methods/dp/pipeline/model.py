@@ -6,8 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline.arrays import MemoryModel, StageCosts, StageLimits
-from partitioner.methods.dp.pipeline.states import StateSpace
+from partitioner.methods.dp.pipeline.arrays import DeviceStates, MemoryModel, StageCosts, StageLimits
 from partitioner.methods.dp.table import growth_of
 from partitioner.problem.arrays import Floats
 from partitioner.problem.pipeline import UNLIMITED, Pipeline
@@ -36,9 +35,9 @@ def costs_of(problem: PipelineProblem) -> StageCosts:
     )
 
 
-def memory_model_of(problem: PipelineProblem, space: StateSpace, behind: int = 0) -> MemoryModel:
+def memory_model_of(problem: PipelineProblem, states: DeviceStates, behind: int = 0) -> MemoryModel:
     """Return the memory that stages take, with `behind` further devices behind all of them."""
-    pipeline, states = problem.pipeline, space.states
+    pipeline = problem.pipeline
     most = int(states.left.max(initial=0))
     samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
     scheduled = float(pipeline.schedule is not None)

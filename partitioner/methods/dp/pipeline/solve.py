@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice_limits import lattice_within, too_many
@@ -22,6 +23,14 @@ from partitioner.methods.dp.pipeline.levels.notes import among, gap_notes
 from partitioner.methods.dp.pipeline.levels.tables import LevelsTables, group_bytes
 from partitioner.methods.dp.pipeline.loads import least_value, pipeline_value
 from partitioner.methods.dp.pipeline.model import behind_matters, least_memory
+from partitioner.methods.dp.pipeline.sparse.search import SparseBracket, ThoroughSparseBracket
+from partitioner.methods.dp.pipeline.sparse.tables import (
+    SparseTables,
+    can_do_without,
+    has_many_states,
+    ideal_bytes,
+    is_large,
+)
 from partitioner.methods.dp.pipeline.states import state_bytes
 from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
@@ -54,14 +63,21 @@ def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
 
     The problem on the fastest links comes first; its bound holds for pipelines on any devices.
     """
+    flat, split = on_fastest_links(problem), by_group(problem)
+    many = has_many_states(split.problem)
+    bound = least_value(flat, relax(flat)) if many else _least_on(flat, settings)
+    if np.isinf(bound):
+        return no_split(problem)
+    found = _coarse_first(split.problem, replace(settings, incumbent=None), known=bound)
+    return among_groups(split.joined(found), problem.pipeline.replicas, bound)
+
+
+def _least_on(flat: PipelineProblem, settings: Settings) -> float:
+    """Return a lower bound on the pipelines of a problem, found in a part of the time; infinity if none."""
     left = settings.seconds_left
     early = settings if left is None else settings.within(FLAT_SHARE * left)
-    flat = solve_pipeline(on_fastest_links(problem), replace(early, incumbent=None))
-    if flat.infeasible:
-        return no_split(problem)
-    split = by_group(problem)
-    found = _coarse_first(split.problem, replace(settings, incumbent=None), known=flat.bound)
-    return among_groups(split.joined(found), problem.pipeline.replicas, flat.bound)
+    found = solve_pipeline(flat, replace(early, incumbent=None))
+    return np.inf if found.infeasible else found.bound
 
 
 def _coarse_first(
@@ -113,6 +129,8 @@ def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: 
     relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
     if np.isinf(relaxation.bound):
         return no_split(problem)
+    if problem.measure is Measure.BATCH and has_many_states(problem):
+        settings = _with_start(problem, relaxation, settings)
     linear = best_linear(problem, relaxation, _with_orders(problem, settings), model)
     if linear.closed or settings.expired:
         return _from_orders(linear)
@@ -123,6 +141,19 @@ def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: 
             ChainImprovement(linear).run_on()
         return _from_orders(linear, note)
     return _search(linear, lattice)
+
+
+def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Settings) -> Settings:
+    """Return the settings with a pipeline of small largest load as incumbent, unless theirs is better."""
+    largest = replace(problem, measure=Measure.LARGEST_LOAD)
+    if not is_large(largest):
+        return settings
+    left = settings.seconds_left
+    early = settings if left is None else settings.within(FLAT_SHARE * left)
+    found = best_linear(largest, relaxation, replace(early, incumbent=None), model_for(largest)).stages
+    starts = [stages for stages in (settings.incumbent, found) if stages is not None]
+    best = min(starts, key=lambda stages: pipeline_value(problem, stages), default=None)
+    return replace(settings, incumbent=best)
 
 
 def _from_orders(linear: LinearSearch[PipelineProblem], note: str = "") -> Outcome:
@@ -141,13 +172,20 @@ def _with_orders(problem: PipelineProblem, settings: Settings) -> Settings:
 def model_for(problem: PipelineProblem, known: float = 0.0) -> ChainModel[PipelineProblem]:
     """Return the cost model and search of pipelines for the problem's measure, levels and groups."""
     levels, groups = len(problem.pipeline.slowdown) > 0, len(problem.pipeline.link) > 0
+    least = partial(_least_value, known)
+    if is_large(problem):
+        return ChainModel(SparseTables, SparseBracket, pipeline_value, least, ideal_bytes)
     return ChainModel(
         tables=LevelsTables if levels else GroupTables if groups else PipelineTables,
         bracket=BatchBracket if problem.measure is Measure.BATCH else Bracket,
         value=pipeline_value,
-        bound=lambda asked, relaxation: max(known, least_value(asked, relaxation)),
+        bound=least,
         state_bytes=group_bytes if levels else group_state_bytes if groups else state_bytes,
     )
+
+
+def _least_value(known: float, problem: PipelineProblem, relaxation: Relaxation) -> float:
+    return max(known, least_value(problem, relaxation))
 
 
 def bound_without_levels(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> float:
@@ -162,7 +200,10 @@ def bound_without_levels(linear: LinearSearch[PipelineProblem], lattice: Lattice
 
 def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     """Return the best pipeline of the lattice of all ideals, with the best linear one as incumbent."""
-    problem, model, settings = linear.problem, linear.model, linear.settings
+    problem, settings = linear.problem, linear.settings
+    model, skipped = linear.model, len(problem.pipeline.link) > 0 and not is_exact(problem, lattice)
+    if is_large(problem) or (skipped and can_do_without(problem)):
+        model = linear.model = replace(model, tables=SparseTables, bracket=ThoroughSparseBracket)
     tables = model.tables(problem, linear.relaxation, lattice)
     low = linear.bound
     if len(problem.pipeline.slowdown):
@@ -172,7 +213,7 @@ def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
     bracket.narrow(from_top=far and low == linear.bound)
     stages, value = bracket.stages or linear.stages, bracket.value
     bound, infeasible = bracket.bound, bracket.complete and stages is None
-    if len(problem.pipeline.link) and not is_exact(problem, lattice):
+    if skipped:
         stages, value, bound = bracket_below(linear, lattice, stages, value)
         infeasible = infeasible and (problem.lossless or bool(np.isinf(bound)))
     elif not problem.lossless:

@@ -10,6 +10,7 @@ from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 
 BYTES_PER_STATE = 17
+HEAVY = 50_000  # states above which ideals take long
 
 
 class StateSpace:
@@ -73,5 +74,17 @@ def state_count(problem: Problem) -> int:
 
 
 def state_bytes(problem: Problem) -> int:
-    """Return the bytes that the table takes for each ideal."""
-    return BYTES_PER_STATE * state_count(problem)
+    """Return the bytes that the table takes for each ideal, times :func:`heaviness`."""
+    count = state_count(problem)
+    return BYTES_PER_STATE * count * heaviness(count)
+
+
+def heaviness(states: int) -> int:
+    """Return a weight in the memory budget for many states, so that no ideal takes long; 1 if they are few.
+
+    Examples
+    --------
+    >>> heaviness(50_000), heaviness(390_625)
+    (1, 61)
+    """
+    return max(1, states**2 // HEAVY**2)

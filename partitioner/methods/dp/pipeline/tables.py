@@ -35,7 +35,7 @@ class PipelineTables:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.space = StateSpace(problem)
         self.costs = costs_of(problem)
-        self.memory_model = memory_model_of(problem, self.space)
+        self.memory_model = memory_model_of(problem, self.space.states)
         self.stage_limits = stage_limits_of(problem)
         self.growth = stage_growth(problem)
         self.easiest = easiest_followers(lattice, self.growth)
@@ -54,15 +54,8 @@ class PipelineTables:
         return PipelineFilling(self, self.spec(threshold, limit, 0.0, summed=True))
 
     def clipped(self, threshold: float) -> StageCosts:
-        """Return the costs for a threshold, with those that are too large for any stage clipped.
-
-        A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
-        subtracted again.
-        """
-        transfer_factor = self.problem.transfer_factor[self.problem.pays]
-        most = 2 * threshold * (self.problem.copies.max() / transfer_factor.min(initial=1.0))
-        costs = self.costs
-        return costs._replace(enter=np.minimum(costs.enter, most), leave=np.minimum(costs.leave, most))
+        """Return the costs for a threshold, as :func:`clipped` does."""
+        return clipped(self.problem, self.costs, threshold)
 
     def spec(self, threshold: float, limit: float, floor: float, summed: bool) -> PipelineSearchSpec:
         """Return the arguments of the sweep for these limits."""
@@ -80,6 +73,17 @@ class PipelineTables:
             easiest=self.easiest,
             open=self.open,
         )
+
+
+def clipped(problem: PipelineProblem, costs: StageCosts, threshold: float) -> StageCosts:
+    """Return the costs for a threshold, with those that are too large for any stage clipped.
+
+    A very large cost, such as one that stands for "never", would leave a rounding error behind when it is
+    subtracted again.
+    """
+    transfer_factor = problem.transfer_factor[problem.pays]
+    most = 2 * threshold * (problem.copies.max() / transfer_factor.min(initial=1.0))
+    return costs._replace(enter=np.minimum(costs.enter, most), leave=np.minimum(costs.leave, most))
 
 
 class PipelineFilling:

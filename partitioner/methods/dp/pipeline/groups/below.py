@@ -10,6 +10,7 @@ from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.pipeline.groups.tables import LowerGroupTables
 from partitioner.methods.dp.pipeline.loads import pipeline_value
+from partitioner.methods.dp.pipeline.sparse.tables import LowerSparseTables, can_do_without
 from partitioner.methods.method import Part
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PipelineProblem
@@ -34,7 +35,8 @@ def bracket_below(
     problem = linear.problem
     if problem.measure is Measure.BATCH:
         return stages, value, linear.bound
-    tables = LowerGroupTables(problem.relaxed(), linear.relaxation, lattice)
+    lower = LowerSparseTables if can_do_without(problem) else LowerGroupTables
+    tables = lower(problem.relaxed(), linear.relaxation, lattice)
     below = linear.model.bracket(tables, linear.settings, linear.bound, value)
     below.narrow(from_top=np.isfinite(value))
     if below.stages is not None and problem.lossless:

@@ -21,7 +21,7 @@ from partitioner.methods.dp.pipeline.groups.net_kernel import (
     mark_nets,
     sure_after,
 )
-from partitioner.methods.dp.pipeline.kernel import list_states
+from partitioner.methods.dp.pipeline.kernel import STATES_A_STEP, list_states
 from partitioner.methods.dp.pipeline.stage_kernel import (
     INTO,
     LAYERS,
@@ -41,8 +41,6 @@ from partitioner.methods.dp.pipeline.stage_kernel import (
     spread,
     takes,
 )
-
-STATES_A_STEP = 32  # a step takes about as long as this number of states
 
 
 @njit(cache=True, nogil=True)

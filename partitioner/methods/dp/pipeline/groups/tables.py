@@ -11,7 +11,7 @@ from partitioner.methods.dp.pipeline.groups.arrays import LinkCosts, LinkedTable
 from partitioner.methods.dp.pipeline.groups.kernel import sweep_groups
 from partitioner.methods.dp.pipeline.groups.net_kernel import only_neighbours
 from partitioner.methods.dp.pipeline.loads import pipeline_value
-from partitioner.methods.dp.pipeline.states import state_count
+from partitioner.methods.dp.pipeline.states import heaviness, state_count
 from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats
@@ -142,8 +142,9 @@ def unknown_factors(problem: PipelineProblem) -> tuple[Floats, Floats]:
 
 
 def group_state_bytes(problem: PipelineProblem) -> int:
-    """Return the bytes that a table takes for each ideal, times :data:`WEIGHT`."""
-    return WEIGHT * BYTES_PER_STATE * state_count(problem) * len(problem.pipeline.link) ** 2
+    """Return the bytes that a table takes for each ideal, times :data:`WEIGHT` and :func:`heaviness`."""
+    count = state_count(problem) * len(problem.pipeline.link) ** 2
+    return WEIGHT * BYTES_PER_STATE * count * heaviness(count)
 
 
 def is_exact(problem: PipelineProblem, lattice: Lattice) -> bool:

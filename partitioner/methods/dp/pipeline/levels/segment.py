@@ -102,7 +102,7 @@ class Segments:
         by the next call.
         """
         if behind not in self._memory_models:
-            self._memory_models[behind] = memory_model_of(self.small, self.space, behind)
+            self._memory_models[behind] = memory_model_of(self.small, self.space.states, behind)
         self.table.value[low : high + 1] = np.inf
         self.table.value[low, 0] = start
         free = self.space.free + groups * self.layout.size

@@ -47,7 +47,7 @@ def spread(
         if pipeline.schedule is not None:
             found = samples_in_flight(pipeline.schedule, behind, each, pipeline.microbatches)
             samples[:, each], versions[:, each] = found
-    base = memory_model_of(problem, space)
+    base = memory_model_of(problem, space.states)
     shape = states.left.shape
     return base._replace(
         memory=np.minimum(base.memory, MOST_MEMORY),
