@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +22,9 @@ from partitioner.problem.variants import PipelineProblem
 from partitioner.schedule import simulate
 from partitioner.schedule.simulation import INPUT_SHARE
 
-if TYPE_CHECKING:
-    from partitioner.methods.bounds.several_stages.bound import PathBounds
-
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
-LINE, LOADS, PATHS = 0.25, 0.3, 0.5  # parts of the remaining time for steps of the search
+LINE, LOADS, PATHS = 0.2, 0.2, 0.6  # parts of the remaining time for steps of the search
 WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replicas")
 Start = tuple[float, StageBorders]
 
@@ -46,7 +42,7 @@ class VirtualRanking(Ranking):
         self._even(runs, counts[:MOST_COUNTS], starts)
         self._from_line(runs, counts[0], runs.chunks, other, starts)
         bound = self._least_load(runs, given, starts)
-        bound = max(bound, self._by_paths(runs, counts, starts))
+        bound = max(bound, self._by_paths(runs, counts, bound, starts))
         if not self._proven(bound):
             self._from_line(runs, counts[0] * runs.chunks, 1, other, starts)
             self._move_borders(runs, starts)
@@ -68,36 +64,25 @@ class VirtualRanking(Ranking):
                 return runs.microbatches * plan.bound
         return 0.0
 
-    def _by_paths(self, runs: StageRuns, counts: list[int], starts: list[Start]) -> float:
-        """Return a lower bound by paths through the schedule; keep the best of the pipelines on the way."""
+    def _by_paths(self, runs: StageRuns, counts: list[int], known: float, starts: list[Start]) -> float:
+        """Return a lower bound by paths, at least a known one; simulate the best pipelines on the way."""
         from partitioner.methods.bounds.several_stages.bound import PathBounds  # loads numba
 
-        bound, found = np.inf, list[tuple[float, StageBorders]]()
+        bound, found = np.inf, list[Start]()
         settings = self.settings.within(self.settings.clock.left * PATHS)
         problem = replace(runs.problem, nets=runs.estimates.nets)
         paths = PathBounds(self.graph, problem, runs.estimates.kind, INPUT_SHARE, settings)
         for count in counts:
-            low = runs.microbatches * float(runs.work.sum()) / count
+            low = max(known, runs.microbatches * float(runs.work.sum()) / count)
             if self.best is not None and low < self.best.makespan and not self.expired:
-                bounds = list(self._path_bounds(runs, paths, count, found))
-                low = max(low, min(bounds, default=0.0))
+                for cuts in paths.narrow(count, low, self.best.makespan):
+                    borders = StageBorders.of(paths.stage(cuts))
+                    found.append((runs.estimates.makespan(borders.stage), borders))
+                low = paths.bound
             bound = min(bound, low)
         for _, borders in sorted(found, key=lambda one: one[0])[:MOST_STARTS]:
             self._offer(runs, borders, starts)
         return bound
-
-    def _path_bounds(
-        self, runs: StageRuns, paths: PathBounds, count: int, found: list[tuple[float, StageBorders]]
-    ) -> Iterator[float]:
-        """Yield bounds, the least of which holds on a number of devices; add pipelines to those found."""
-        assert self.best is not None
-        least = self.best.makespan
-        for search in paths.searches(count, least):
-            for cuts in search.narrow():
-                borders = StageBorders.of(paths.stage(cuts))
-                found.append((runs.estimates.makespan(borders.stage), borders))
-            least = min(least, search.bound)
-            yield search.bound
 
     def start_from(self, start: AnySolution) -> None:
         """Use no warm start: the note of the plan says so."""

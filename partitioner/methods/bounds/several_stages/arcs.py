@@ -60,7 +60,7 @@ class StageArcs:
     def least(self, path: Floats, open_: Bools) -> tuple[float, Ints | None]:
         """Return the least length of a weighted path, and the borders with it; None if there are none."""
         costs = self.costs(path, open_)
-        rest = self._rest(costs)
+        rest = self.rest(costs)
         if not np.isfinite(rest[0][0]):
             return np.inf, None
         borders = [0]
@@ -71,14 +71,22 @@ class StageArcs:
     def through(self, path: Floats, open_: Bools) -> Floats:
         """Return the least length of a weighted path with every stage, shape (stages, m, m)."""
         costs = self.costs(path, open_)
-        rest, to = self._rest(costs), [_unit(len(open_[0]), 0)]
-        for cost in costs:
-            to.append((to[-1][:, None] + cost).min(axis=0))
+        rest, to = self.rest(costs), self.before(costs)
         return np.stack([to[s][:, None] + cost + rest[s + 1][None, :] for s, cost in enumerate(costs)])
 
-    def _rest(self, costs: list[Floats]) -> list[Floats]:
-        """Return the least cost of all stages from each one on, by the cut at which it begins."""
-        found = [_unit(len(costs[0]), -1)]
+    def before(self, costs: list[Floats]) -> list[Floats]:
+        """Return the least cost of all stages before each one, and of all, by the cut at which they end."""
+        found = [_unit(len(costs[0]), 0)]
+        for cost in costs:
+            found.append((found[-1][:, None] + cost).min(axis=0))
+        return found
+
+    def rest(self, costs: list[Floats], last: int = -1) -> list[Floats]:
+        """Return the least cost of all stages from each one on, and of none, by the cut where they begin.
+
+        The last stage ends at cut `last`, by default where there are no more supernodes.
+        """
+        found = [_unit(len(costs[0]), last)]
         for cost in reversed(costs):
             found.append((cost + found[-1][None, :]).min(axis=1))
         return found[::-1]
@@ -126,4 +134,18 @@ def _transfers(model: VirtualModel) -> Floats:
     held, sent, pins, cost = costs.nets(which)
     found = np.zeros((2, len(member), len(member)))
     cut_transfers(costs.cuts.nested, held, early, sent, pins, cost, nets.made[which], found)
+    return found
+
+
+def joint_nets(model: VirtualModel) -> list[tuple[Ints, Ints, Ints, Floats]]:
+    """Return for each device the nets that are not in the times of its stages; none if they cost no time.
+
+    Each has the arrays of :meth:`partitioner.methods.virtual_stages.model.CutCosts.nets`.
+    """
+    sequential = model.costs.problem.communication == SEQUENTIAL
+    every, none = np.full_like(model.shared, sequential), np.zeros_like(model.shared)
+    shared = model.costs.nets(model.shared if sequential else none)
+    found = [shared] * model.devices
+    if model.schedule.vee:
+        found[-1] = model.costs.nets(every)
     return found

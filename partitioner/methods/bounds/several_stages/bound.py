@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from partitioner.methods.bounds.fill_drain.spine import spine_of
-from partitioner.methods.bounds.several_stages.arcs import stage_arcs
+from partitioner.methods.bounds.several_stages.arcs import joint_nets, stage_arcs
 from partitioner.methods.bounds.several_stages.search import PathBound
 from partitioner.methods.method import Settings
 from partitioner.methods.virtual_stages.cuts import cuts_of
@@ -43,19 +43,39 @@ class PathBounds:
         self.problem, self.settings, self.input_share = problem, settings, input_share
         self.costs = CutCosts(problem, kind, cuts_of(problem, settings))
         self.spine = spine_of(graph, problem)
+        self.bound = 0.0
 
     def stage(self, borders: Ints) -> Ints:
         """Return the stage of every supernode, shape (n,), by the cuts at the borders of stages."""
         inside = self.costs.cuts.member[borders[1:-1]]
         return np.asarray((~inside).sum(axis=0))
 
-    def searches(self, devices: int, value: float) -> Iterator[PathBound]:
-        """Yield searches for bounds below a makespan; the least of these bounds holds for all pipelines.
+    def narrow(self, devices: int, bound: float, value: float) -> Iterator[Ints]:
+        """Raise `bound`, a lower bound for pipelines on some devices, towards a makespan.
 
-        The first search is for pipelines whose stages all wait for one another, each of the others for
-        those in which certain stages do not. There is none where nothing is known: the cuts or passes are
-        too many, or the backward pass has no single direction.
+        It holds for pipelines whose stages all wait for one another, and for those in which some do not: each
+        choice of these stages has a bound of its own, of which the least counts. It stays as it is where
+        nothing is known: the cuts or passes are too many, or the backward pass has no single direction.
+
+        Yields
+        ------
+        array of int
+            Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
         """
+        self.bound, limit = bound, value
+        searches = list(self._searches(devices, bound, value))
+        for search in searches:
+            yield from search.begin(limit)
+            limit = min(limit, search.bound)
+        while searches and not self.settings.expired:
+            search = min(searches, key=lambda each: each.bound)
+            if search.closed:
+                break
+            yield from search.halve()
+        self.bound = min((search.bound for search in searches), default=bound)
+
+    def _searches(self, devices: int, bound: float, value: float) -> Iterator[PathBound]:
+        """Yield a search for each choice of the stages that do not wait; the first one is that of none."""
         schedule, chunks = schedule_of(self.problem)
         batch, spine, costs = self.problem.pipeline.microbatches or 1, self.spine, self.costs
         many = 3 * batch * devices * chunks > MOST_PASSES
@@ -63,13 +83,14 @@ class PathBounds:
             return
         model = VirtualModel(costs, schedule, devices, chunks)
         arcs = stage_arcs(model, self.input_share, pass_graph(schedule, devices, chunks, batch).halves)
+        nets, bound = joint_nets(model), min(bound, value)
         held = costs.cuts.member @ spine.on.astype(np.int64)
         waiting = costs.allowed & (held[None, :] > held[:, None])
         idle = costs.allowed & ~waiting
         for apart in _choices(waiting, idle, model.stages):
             graph = pass_graph(schedule, devices, chunks, batch, apart)
-            open_ = np.stack([idle if stage in apart else waiting for stage in range(model.stages)])
-            yield PathBound(graph, arcs, model.ranks, open_, self.settings, 0.0, value)
+            shared = waiting, idle, apart, nets, self.settings
+            yield PathBound(graph, arcs, model.ranks, *shared, bound, value)
 
 
 def _choices(waiting: Bools, idle: Bools, stages: int) -> Iterator[frozenset[int]]:
