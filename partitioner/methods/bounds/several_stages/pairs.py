@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from partitioner.problem.arrays import Bools, Floats, Ints
 MOST_STEPS = 60_000_000  # of one walk
 MOST_CUTS = 320
 Pair = tuple[int, int]
+Table = TypeVar("Table", Bools, Floats)
 JointNets = tuple[Ints, Ints, Ints, Floats]
 
 
@@ -64,7 +66,7 @@ class PairWalk:
     def _other(self, rank: int) -> int:
         return 2 * self.devices - 1 - rank if self.vee else self.devices + rank
 
-    def _turned(self, each: Bools | Floats) -> Bools | Floats:
+    def _turned(self, each: Table) -> Table:
         """Return the arcs as the second stages of devices are walked."""
         return np.ascontiguousarray(each.T) if self.vee else each
 
