@@ -9,6 +9,7 @@ import numpy as np
 
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
+from partitioner.methods.virtual_stages.rules import only_kind
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
 from partitioner.planning.pipeline_makespan.stage_estimates import StageEstimates
@@ -31,14 +32,18 @@ class StageRuns:
         The workload and the settings of the pipeline, whose schedule has several stages on a device.
     problem
         The contracted graph.
+
+    Raises
+    ------
+    OptionError
+        If the devices are of several kinds, or nodes are pinned to devices.
     """
 
     def __init__(self, graph: Graph, devices: Devices, regime: Regime, problem: PipelineProblem) -> None:
         self.graph, self.devices, self.regime, self.problem = graph, devices, regime, problem
         self.schedule = VIRTUAL[str(regime.schedule)]
         self.chunks = self.schedule.chunks_for(regime.virtual_stages)
-        present = [kind for kind in devices.kinds if kind.count]
-        self.kind = next((kind for kind in present if kind.pays_communication), present[0])
+        self.kind = devices.kinds[only_kind(problem)]
 
     @property
     def microbatches(self) -> int:

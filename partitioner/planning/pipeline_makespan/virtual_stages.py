@@ -40,11 +40,13 @@ class VirtualRanking(Ranking):
         counts, starts = runs.counts(), list[Start]()
         other = {name: given[name] for name in given if name not in WITHOUT}
         self._even(runs, counts[:MOST_COUNTS], starts)
-        self._from_line(runs, counts[0], runs.chunks, other, starts)
+        for count in counts[:1]:
+            self._from_line(runs, count, runs.chunks, other, starts)
         bound = self._least_load(runs, given, starts)
         bound = max(bound, self._by_paths(runs, counts, bound, starts))
         if not self._proven(bound):
-            self._from_line(runs, counts[0] * runs.chunks, 1, other, starts)
+            for count in counts[:1]:
+                self._from_line(runs, count * runs.chunks, 1, other, starts)
             self._move_borders(runs, starts)
         return bound
 

@@ -18,6 +18,7 @@ from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 
 MOST_PASSES = 150_000
+MOST_HALVED = 60  # distances of a bound and the makespan, for a number of devices
 
 
 class PathBounds:
@@ -67,9 +68,9 @@ class PathBounds:
         for search in searches:
             yield from search.begin(limit)
             limit = min(limit, search.bound)
-        while searches and not self.settings.expired:
+        for _ in range(MOST_HALVED if searches else 0):
             search = min(searches, key=lambda each: each.bound)
-            if search.closed:
+            if search.closed or self.settings.expired:
                 break
             yield from search.halve()
         self.bound = min((search.bound for search in searches), default=bound)

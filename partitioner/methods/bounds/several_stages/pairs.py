@@ -17,7 +17,7 @@ from partitioner.methods.bounds.several_stages.pair_kernel import cheapest_sums,
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Bools, Floats, Ints
 
-MOST_STEPS = 60_000_000  # of one walk
+MOST_STEPS = 30_000_000  # of all walks with a limit
 MOST_CUTS = 320
 Pair = tuple[int, int]
 Table = TypeVar("Table", Bools, Floats)
@@ -87,7 +87,7 @@ class PairWalk:
 
         The length is infinite, and there are no borders, if no stages keep to the limit.
         """
-        self.steps, best, borders = 0, np.inf, None
+        best, borders = np.inf, None
         costs = self.arcs.costs(path, self.open_)
         for start, togo in self._vee(costs) if self.vee else self._rounds(costs):
             value, parents = self._walk(path, costs, start, togo, min(self.limit, best))
