@@ -18,6 +18,7 @@ from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 
 MOST_PASSES = 150_000
+MOST_CHOICES = 1000  # of the stages that do not wait
 MOST_HALVED = 60  # distances of a bound and the makespan, for a number of devices
 
 
@@ -56,18 +57,20 @@ class PathBounds:
 
         It holds for pipelines whose stages all wait for one another, and for those in which some do not: each
         choice of these stages has a bound of its own, of which the least counts. It stays as it is where
-        nothing is known: the cuts or passes are too many, or the backward pass has no single direction.
+        nothing is known: cuts, passes or choices are too many, or the backward pass has no single direction.
 
         Yields
         ------
         array of int
             Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
         """
-        self.bound, limit = bound, value
-        searches = list(self._searches(devices, bound, value))
-        for search in searches:
+        self.bound, limit, searches = bound, value, list[PathBound]()
+        for search in self._searches(devices, bound, value):
             yield from search.begin(limit)
             limit = min(limit, search.bound)
+            searches.append(search)
+            if self.settings.expired:
+                return
         for _ in range(MOST_HALVED if searches else 0):
             search = min(searches, key=lambda each: each.bound)
             if search.closed or self.settings.expired:
@@ -94,18 +97,20 @@ class PathBounds:
             yield PathBound(graph, arcs, model.ranks, *shared, bound, value)
 
 
-def _choices(waiting: Bools, idle: Bools, stages: int) -> Iterator[frozenset[int]]:
-    """Yield the sets of stages that can be idle ones while all others are waiting ones, the empty set first.
+def _choices(waiting: Bools, idle: Bools, stages: int) -> list[frozenset[int]]:
+    """Return the sets of stages that can be idle ones while all others are waiting ones, the empty set first.
 
-    `waiting` and `idle` have shape (m, m).
+    There is none if they are too many. `waiting` and `idle` have shape (m, m).
     """
     found: list[tuple[frozenset[int], Bools]] = [(frozenset(), np.eye(len(idle), dtype=bool)[0])]
     for stage in range(stages):
         steps = [(apart, _after(at, waiting)) for apart, at in found]
         steps += [(apart | {stage}, _after(at, idle)) for apart, at in found]
         found = [(apart, at) for apart, at in steps if at.any()]
+        if len(found) > MOST_CHOICES:
+            return []
     possible = [apart for apart, at in found if at[-1]]
-    yield from sorted(possible, key=lambda apart: (len(apart), *sorted(apart)))
+    return sorted(possible, key=lambda apart: (len(apart), *sorted(apart)))
 
 
 def _after(at: Bools, arcs: Bools) -> Bools:
