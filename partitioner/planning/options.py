@@ -92,7 +92,7 @@ def read_options(
     }
     check_values(**values)
     _check_batch(objective, values["schedule"], values["microbatches"])
-    _check_virtual_stages(values["schedule"], values["virtual_stages"])
+    _check_virtual_stages(values["schedule"], values["virtual_stages"], values["replicas"])
     if values["replicas"] > 1 and values["constraints"].no_replicas:
         raise OptionError(f"replicas = {values['replicas']}: must be 1, the constraints say no_replicas")
     return Options(values)
@@ -167,10 +167,12 @@ def _check_batch(objective: Objective, schedule: str | None, microbatches: int |
         raise OptionError(f"{words} needs microbatches, the number of samples in a batch")
 
 
-def _check_virtual_stages(schedule: str | None, virtual_stages: int | None) -> None:
-    """Refuse a number of stages of each device that the schedule does not have."""
+def _check_virtual_stages(schedule: str | None, virtual_stages: int | None, replicas: int) -> None:
+    """Refuse a number of stages of each device that the schedule does not have, and replicas of these."""
     if schedule in VIRTUAL:
         VIRTUAL[schedule].chunks_for(virtual_stages)
+        if replicas > 1:
+            raise OptionError(f"replicas = {replicas}: must be 1 for schedule {schedule!r}")
     elif virtual_stages not in (None, 1):
         names = ", ".join(VIRTUAL)
         raise OptionError(

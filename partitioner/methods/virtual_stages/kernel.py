@@ -97,6 +97,21 @@ def with_nets(first_terms, last_terms, nets, a, c, b, d):
 
     `nets` has the arrays of :func:`transfers` for those nets: `held`, `sent`, `pins` and `cost`.
     """
+    into, out = joint_transfers(nets, a, c, b, d)
+    load = 0.0
+    for t in range(len(first_terms)):
+        term = first_terms[t, a, c] + last_terms[t, b, d]
+        if len(first_terms) == 1 or (len(first_terms) == 2 and t == 1):
+            term += into + out
+        elif t > 0:
+            term += into if t == 1 else out
+        load = max(load, term)
+    return load
+
+
+@njit(cache=True, nogil=True)
+def joint_transfers(nets, a, c, b, d):
+    """Return the transfers in and out of a device with two stages, see :func:`with_nets`."""
     held, sent, pins, cost = nets
     into, out = 0.0, 0.0
     for e in range(len(cost)):
@@ -107,15 +122,7 @@ def with_nets(first_terms, last_terms, nets, a, c, b, d):
             out += cost[e]
         else:
             into += cost[e]
-    load = 0.0
-    for t in range(len(first_terms)):
-        term = first_terms[t, a, c] + last_terms[t, b, d]
-        if len(first_terms) == 1 or (len(first_terms) == 2 and t == 1):
-            term += into + out
-        elif t > 0:
-            term += into if t == 1 else out
-        load = max(load, term)
-    return load
+    return into, out
 
 
 @njit(cache=True, nogil=True)

@@ -17,6 +17,7 @@ from partitioner.methods.virtual_stages.model import VirtualModel
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 ROUNDING = 1e-12
+LEAST = 1e-150  # of sums of loads by whose square others are divided
 DIGITS = 11  # of loads that count as equal
 MOST_PRODUCTS = 4_000_000  # extensions made at once
 
@@ -179,7 +180,7 @@ def _memory_keys(model: VirtualModel, plans: Partial, stage: int, ranks: Ints) -
 def _promising(plans: Partial, width: int) -> Partial:
     """Return at most `width` plans: for each last cut those of the least and most even loads."""
     total, square = plans.loads[:, 0].sum(axis=1), (plans.loads[:, 0] ** 2).sum(axis=1)
-    score = total * (1 + square / np.maximum(total, 1e-300) ** 2)
+    score = total * (1 + square / np.maximum(total, LEAST) ** 2)
     order = np.lexsort((score, plans.borders[:, -1]))
     at = plans.borders[order, -1]
     start = np.concatenate(([0], np.flatnonzero(np.diff(at)) + 1))

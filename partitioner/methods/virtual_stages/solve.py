@@ -8,6 +8,7 @@ from partitioner.base.errors import InfeasibleError, OptionError
 from partitioner.methods.method import Outcome, Settings, meets, no_split, out_of_time
 from partitioner.methods.virtual_stages.cuts import cuts_of
 from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, schedule_of
+from partitioner.methods.virtual_stages.rules import only_kind
 from partitioner.methods.virtual_stages.search import Best, search
 from partitioner.problem.variants import ChainProblem, PipelineProblem
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
@@ -29,7 +30,7 @@ def solve_virtual_stages(problem: ChainProblem, settings: Settings) -> Outcome:
     """
     if not isinstance(problem, PipelineProblem) or problem.pipeline.schedule not in VIRTUAL:
         raise OptionError(f"method virtual_stages needs a schedule among {', '.join(VIRTUAL)}")
-    kind = _kind(problem)
+    kind = only_kind(problem)
     if not problem.allowed[kind].all():
         return no_split(problem)
     schedule, chunks = schedule_of(problem)
@@ -55,26 +56,6 @@ def solve_virtual_stages(problem: ChainProblem, settings: Settings) -> Outcome:
         notes=notes,
         statistics={"cuts": len(costs.cuts), "plans": best.plans, "devices": best.model.devices},
     )
-
-
-def _kind(problem: PipelineProblem) -> int:
-    """Return the only kind of the devices that pay for transfers, or else of all devices.
-
-    Raises
-    ------
-    OptionError
-        If there are several.
-    """
-    present = problem.count > 0
-    kinds = np.flatnonzero(present & problem.pays)
-    kinds = kinds if len(kinds) else np.flatnonzero(present)
-    if len(kinds) != 1:
-        words = f"schedule = {problem.pipeline.schedule!r}: needs devices of one kind"
-        raise OptionError(f"{words}, there are {len(kinds)} kinds with devices")
-    if len(problem.pipeline.pinned.items):
-        rule = "does not support nodes that are pinned to a device"
-        raise OptionError(f"schedule = {problem.pipeline.schedule!r}: {rule}")
-    return int(kinds[0])
 
 
 def _counts(problem: PipelineProblem, kind: int) -> list[int]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
+from partitioner.methods.virtual_stages.rules import only_kind
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
+from partitioner.planning.pipeline_makespan.stage_estimates import StageEstimates
 from partitioner.problem.arrays import Floats, Ints
-from partitioner.problem.problem import Problem
-from partitioner.schedule.kinds.registry import kind_of
-from partitioner.schedule.passes import split_backward
-from partitioner.schedule.reading import read_passes
-from partitioner.schedule.running import run_table
-from partitioner.schedule.simulation import INPUT_SHARE, table_for
-from partitioner.schedule.table import Table
+from partitioner.problem.variants import PipelineProblem
+from partitioner.workload.constraints import NONE
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.modules import modules_of
@@ -34,20 +32,27 @@ class StageRuns:
         The workload and the settings of the pipeline, whose schedule has several stages on a device.
     problem
         The contracted graph.
+
+    Raises
+    ------
+    OptionError
+        If the devices are of several kinds, or nodes are pinned to devices.
     """
 
-    def __init__(self, graph: Graph, devices: Devices, regime: Regime, problem: Problem) -> None:
+    def __init__(self, graph: Graph, devices: Devices, regime: Regime, problem: PipelineProblem) -> None:
         self.graph, self.devices, self.regime, self.problem = graph, devices, regime, problem
         self.schedule = VIRTUAL[str(regime.schedule)]
         self.chunks = self.schedule.chunks_for(regime.virtual_stages)
-        present = [kind for kind in devices.kinds if kind.count]
-        self.kind = next((kind for kind in present if kind.pays_communication), present[0])
-        self.tables: dict[int, Table] = {}
-        self.runs = 0
+        self.kind = devices.kinds[only_kind(problem)]
+
+    @property
+    def microbatches(self) -> int:
+        """How many microbatches there are."""
+        return self.regime.microbatches or 1
 
     def counts(self) -> list[int]:
         """Return the numbers of devices that the schedule runs the microbatches on, largest first."""
-        rule, batch = self.schedule.rule, self.regime.microbatches or 1
+        rule, batch = self.schedule.rule, self.microbatches
         counts = range(min(self.kind.count, self.problem.n // self.chunks), 0, -1)
         return [count for count in counts if not rule(count, batch)]
 
@@ -82,17 +87,17 @@ class StageRuns:
         stage_of = dict(zip(self.graph.ids, where, strict=True))
         return Solution({node: order[i] for node, i in stage_of.items()}, order=order, stage_of=stage_of)
 
-    def makespan(self, borders: StageBorders) -> float:
-        """Return the simulated makespan."""
-        self.runs += 1
-        kind = kind_of(self.regime.schedule)
-        passes = read_passes(self.graph, self.devices, self.solution(borders))
-        passes = split_backward(passes, INPUT_SHARE) if kind.halves else passes
-        if borders.stages not in self.tables:
-            self.tables[borders.stages] = table_for(kind, passes, self.regime.microbatches)
-        table, devices = self.tables[borders.stages], self.devices
-        _, end = run_table(table, passes, devices.communication, devices.synchronisation)
-        return float(end.max())
+    @cached_property
+    def estimates(self) -> StageEstimates:
+        """The estimates of makespans."""
+        kind = self.devices.kinds.index(self.kind)
+        given = self.schedule, self.chunks, self.microbatches
+        return StageEstimates(self.graph, self.problem, kind, *given)
+
+    def obeys(self, borders: StageBorders) -> bool:
+        """Whether stages obey the rules of the call."""
+        limited = self.kind.memory is not None or self.regime.constraints != NONE
+        return not limited or self.evaluated(self.solution(borders)).feasible
 
     def evaluated(self, solution: Solution) -> Evaluation:
         """Return the evaluation of a solution under the rules of the call."""

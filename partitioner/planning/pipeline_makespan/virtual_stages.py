@@ -9,20 +9,22 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound
-from partitioner.evaluation.result import Evaluation
-from partitioner.evaluation.solution import AnySolution, Solution
+from partitioner.evaluation.solution import AnySolution
+from partitioner.methods.method import meets
 from partitioner.planning.objectives import THROUGHPUT
+from partitioner.planning.pipeline_makespan.border_descent import BorderDescent
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking, Simulated
 from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
 from partitioner.planning.pipeline_makespan.stage_runs import StageRuns
 from partitioner.planning.request import Request
 from partitioner.planning.run import find_plan
+from partitioner.problem.variants import PipelineProblem
+from partitioner.schedule import simulate
+from partitioner.schedule.simulation import INPUT_SHARE
 
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
-MOST_RUNS = 2000  # simulations of moved borders
-SHAKES = 10  # times that borders are moved at random
-SHAKEN = 3  # borders that are moved at random to leave a local optimum
+LINE, LOADS, PATHS = 0.2, 0.2, 0.6  # parts of the remaining time for steps of the search
 WITHOUT = ("schedule", "virtual_stages", "microbatches", "constraints", "replicas")
 Start = tuple[float, StageBorders]
 
@@ -31,29 +33,57 @@ class VirtualRanking(Ranking):
     """The search where devices have several stages: even stages, and moves of the borders between stages."""
 
     def search(self, request: Request, given: dict[str, Any]) -> float:
-        """Simulate even stages, the plan of least load, and neighbours of the best; return a lower bound.
-
-        A device whose load is l is busy for l a sample, so all microbatches take their number times the
-        least largest load that a plan can have.
-        """
-        regime, bound = self.options.regime, 0.0
-        assert regime.microbatches is not None
-        runs = StageRuns(self.graph, self.devices, regime, request.problem())
-        counts, starts = runs.counts()[:MOST_COUNTS], list[Start]()
+        """Simulate usual stages, plans of least load, and neighbours of the best; return a lower bound."""
+        problem = request.problem()
+        assert isinstance(problem, PipelineProblem)
+        runs = StageRuns(self.graph, self.devices, self.options.regime, problem)
+        counts, starts = runs.counts(), list[Start]()
         other = {name: given[name] for name in given if name not in WITHOUT}
-        self._even(runs, counts, starts)
+        self._even(runs, counts[:MOST_COUNTS], starts)
         for count in counts[:1]:
             self._from_line(runs, count, runs.chunks, other, starts)
-        with suppress(NoPlanFound):
-            if not self.expired:
-                plan = find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(given))
+        bound = self._least_load(runs, given, starts)
+        bound = max(bound, self._by_paths(runs, counts, bound, starts))
+        if not self._proven(bound):
+            for count in counts[:1]:
+                self._from_line(runs, count * runs.chunks, 1, other, starts)
+            self._move_borders(runs, starts)
+        return bound
+
+    def _proven(self, bound: float) -> bool:
+        """Whether the best plan is within the gap of a bound."""
+        return self.best is not None and meets(bound, self.best.makespan, self.settings.gap)
+
+    def _least_load(self, runs: StageRuns, given: dict[str, Any], starts: list[Start]) -> float:
+        """Simulate the plan of the least load; return the number of microbatches times the bound on its load.
+
+        A device whose load is l is busy for l a sample.
+        """
+        if not self.expired:
+            with suppress(NoPlanFound):
+                plan = find_plan(self.graph, self.devices, THROUGHPUT, **self._within(given, LOADS))
                 self._offer(runs, StageBorders.of(runs.stage_of(plan.record)), starts)
-                bound = regime.microbatches * plan.bound
+                return runs.microbatches * plan.bound
+        return 0.0
+
+    def _by_paths(self, runs: StageRuns, counts: list[int], known: float, starts: list[Start]) -> float:
+        """Return a lower bound by paths, at least a known one; simulate the best pipelines on the way."""
+        from partitioner.methods.bounds.several_stages.bound import PathBounds  # loads numba
+
+        bound, found = np.inf, list[Start]()
+        settings = self.settings.within(self.settings.clock.left * PATHS)
+        problem = replace(runs.problem, nets=runs.estimates.nets)
+        paths = PathBounds(self.graph, problem, runs.estimates.kind, INPUT_SHARE, settings)
         for count in counts:
-            self._from_line(runs, count * runs.chunks, 1, other, starts)
-        for count in counts[1:]:
-            self._from_line(runs, count, runs.chunks, other, starts)
-        self._move_borders(runs, sorted(starts, key=lambda start: start[0])[:MOST_STARTS])
+            low = max(known, runs.microbatches * float(runs.work.sum()) / count)
+            if self.best is not None and low < self.best.makespan and not self.expired:
+                for cuts in paths.narrow(count, low, self.best.makespan):
+                    borders = StageBorders.of(paths.stage(cuts))
+                    found.append((runs.estimates.makespan(borders.stage), borders))
+                low = paths.bound
+            bound = min(bound, low)
+        for _, borders in sorted(found, key=lambda one: one[0])[:MOST_STARTS]:
+            self._offer(runs, borders, starts)
         return bound
 
     def start_from(self, start: AnySolution) -> None:
@@ -74,7 +104,7 @@ class VirtualRanking(Ranking):
             return
         wide = replace(self.devices, kinds=(replace(runs.kind, count=devices, memory=None),))
         with suppress(InfeasibleError, NoPlanFound):
-            plan = find_plan(self.graph, wide, THROUGHPUT, **self._timed(given))
+            plan = find_plan(self.graph, wide, THROUGHPUT, **self._within(given, LINE))
             found = StageBorders.of(runs.stage_of(plan.record)).cut_again(runs.work, pieces)
             if found.stages == devices * pieces:
                 self._offer(runs, found, starts)
@@ -82,48 +112,29 @@ class VirtualRanking(Ranking):
     def _offer(self, runs: StageRuns, borders: StageBorders, starts: list[Start]) -> None:
         """Simulate stages; if they obey the rules, keep them as a start, and as the best if they are."""
         self.statistics["candidates"] += 1
-        solution = runs.solution(borders)
+        solution, regime = runs.solution(borders), self.options.regime
         evaluation = runs.evaluated(solution)
-        if evaluation.feasible:
-            starts.append((runs.makespan(borders), borders))
-            self._keep(solution, evaluation, starts[-1][0])
+        if not evaluation.feasible:
+            return
+        timeline = simulate(self.graph, self.devices, solution, regime.schedule, regime.microbatches)
+        starts.append((timeline.makespan, borders))
+        if self.best is None or timeline.makespan < self.best.makespan * (1 - TOLERANCE):
+            self.statistics["improvements"] += self.best is not None
+            order, makespan = tuple(solution.order or ()), timeline.makespan
+            self.best = Simulated(solution.placement, order, {}, makespan, evaluation, solution.stage_of)
 
     def _move_borders(self, runs: StageRuns, starts: list[Start]) -> None:
-        """Move borders as long as the makespan falls: of the best starts, then after random moves."""
-        runs.runs, best = 0, None
+        """Simulate stages whose borders no move improves, from the best starts and at random."""
         rng = np.random.default_rng(self.options["seed"])
-        for start in starts:
-            found = self._descent(runs, start)
-            best = found if best is None or found[0] < best[0] else best
-        for _ in range(SHAKES if best is not None else 0):
-            if best is None or runs.runs >= MOST_RUNS or self.expired:
-                return
-            other = best[1].shaken(rng, SHAKEN)
-            found = self._descent(runs, (runs.makespan(other), other))
-            if found[0] < best[0] and runs.evaluated(runs.solution(found[1])).feasible:
-                best = found
+        search = BorderDescent(runs.estimates, runs.obeys, lambda: self.expired, rng)
+        first = [borders for _, borders in sorted(starts, key=lambda start: start[0])[:MOST_STARTS]]
+        for borders in search.local_optima(first):
+            self._offer(runs, borders, starts)
+        self.statistics["moves"] += search.moves
 
-    def _descent(self, runs: StageRuns, start: Start) -> Start:
-        """Return the stages after moves of neighbouring borders, as long as one lowers the makespan."""
-        (value, borders), going = start, True
-        while going:
-            going = False
-            for move in borders.moves():
-                if runs.runs >= MOST_RUNS or self.expired:
-                    return value, borders
-                moved = borders.moved(*move)
-                self.statistics["moves"] += 1
-                if moved is None or (found := runs.makespan(moved)) >= value * (1 - TOLERANCE):
-                    continue
-                evaluation = runs.evaluated(solution := runs.solution(moved))
-                if evaluation.feasible:
-                    value, borders, going = found, moved, True
-                    self.statistics["improvements"] += 1
-                    self._keep(solution, evaluation, value)
-        return value, borders
-
-    def _keep(self, solution: Solution, evaluation: Evaluation, makespan: float) -> None:
-        """Keep a solution that obeys all rules as the best if it is better than the best so far."""
-        if self.best is None or makespan < self.best.makespan * (1 - TOLERANCE):
-            order = tuple(solution.order or ())
-            self.best = Simulated(solution.placement, order, {}, makespan, evaluation, solution.stage_of)
+    def _within(self, given: dict[str, Any], share: float) -> dict[str, Any]:
+        """Return the options of a call that may take a part of the remaining time."""
+        given = given | {"fallback": self.best is None}
+        if self.settings.deadline is None:
+            return given
+        return given | {"time_limit": max(1e-3, self.settings.clock.left * share)}

@@ -60,6 +60,7 @@ SHORT: tuple[Asked, ...] = (
     ("gpipe", {"split": "convex", "method": "local_search"}),
     ("batch", {"microbatches": 2, "replicas": 2, "schedule": "1f1b"}),
     ("throughput", {"schedule": "interleaved_1f1b", "microbatches": 4}),
+    (OPERATORS, {"schedule": "interleaved_1f1b", "microbatches": 4}),
     ("latency", {"method": "max_load"}),
     ("latency", {"method": "heft"}),
 )

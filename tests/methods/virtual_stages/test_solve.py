@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from partitioner import (
+    Constraints,
     DeviceKind,
     Devices,
     Graph,
@@ -123,7 +124,7 @@ def test_devices_that_do_not_pay_are_left_out() -> None:
             {"schedule": "1f1b", "virtual_stages": 2},
             "virtual_stages = 2: must be None unless",
         ),
-        ({"schedule": "zbv", "microbatches": 4, "replicas": 2}, "replicas mean nothing"),
+        ({"schedule": "zbv", "microbatches": 4, "replicas": 2}, "replicas = 2: must be 1 for schedule 'zbv'"),
         ({"schedule": "zbv", "microbatches": 4, "method": "dp"}, "mean nothing to method dp"),
         ({"schedule": "dualpipev", "microbatches": 1}, "microbatches = 1: must be at least 2 for 1 devices"),
         (
@@ -137,6 +138,17 @@ def test_what_does_not_go_is_refused(options: dict[str, Any], words: str) -> Non
     with pytest.raises(PartitionerError, match=words) as caught:
         solve(line(), GPUS, **options)
     assert isinstance(caught.value, OptionError | InfeasibleError)
+
+
+@pytest.mark.parametrize("objective", ["throughput", "makespan"])
+def test_unlike_kinds_and_pinned_nodes_are_refused(objective: str) -> None:
+    """Also if there is no time to search."""
+    graph = Graph.from_arrays({"a": [1.0] * 4, "b": [2.0] * 4}, [(0, 1), (1, 2), (2, 3)])
+    given: dict[str, Any] = {"schedule": "zbv", "microbatches": 4, "time_limit": 1e-3}
+    with pytest.raises(OptionError, match="'zbv': needs devices of one kind, there are 2 kinds"):
+        solve(graph, Devices((DeviceKind("a", 2), DeviceKind("b", 1))), objective, **given)
+    with pytest.raises(OptionError, match="'zbv': does not support nodes that are pinned to a device"):
+        solve(line(), GPUS, objective, **given, constraints=Constraints(pin={0: "gpu1"}))
 
 
 def test_the_evaluator_names_broken_rules() -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from partitioner import Constraints, DeviceKind, Devices, Graph, Solution, solve
+from partitioner import Constraints, DeviceKind, Devices, Graph, OptionError, Solution, solve
+from partitioner.methods.registry import METHODS
+from partitioner.planning.objectives import SIMULATED, THROUGHPUT
+from partitioner.planning.options import read_options
 from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
+from partitioner.planning.pipeline_makespan.stage_runs import StageRuns
+from partitioner.planning.request import Request
+from partitioner.problem.variants import PipelineProblem
 from partitioner.schedule import simulate
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from partitioner.workload.workload import Workload
 from tests.oracle_pipelines import atoms
 from tests.oracle_virtual_stages import chains
 from tests.random_virtual_stages import random_training
@@ -43,6 +51,29 @@ def test_the_bound_is_true_and_the_plan_near_the_best(name: str, seed: int) -> N
     assert plan.bound <= best * (1 + 1e-9) and plan.value >= best * (1 - 1e-9)
     assert plan.value <= 1.05 * best
     assert simulate(graph, GPUS, plan).makespan == plan.value
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+def test_estimates_are_the_simulated_makespans_of_paths(name: str) -> None:
+    """Where every stage waits for its neighbours alone, and transfers occupy the devices."""
+    graph = random_training(np.random.default_rng(1), 8, path=True, memory=False)
+    while not graph.backward.any():
+        graph = random_training(np.random.default_rng(2), 8, path=True, memory=False)
+    options = read_options(SIMULATED, None, 0.0, 0, None, {"schedule": name, "microbatches": 6})
+    request = Request(Workload(graph, GPUS), THROUGHPUT, "chain", METHODS["virtual_stages"], options)
+    problem = request.problem()
+    assert isinstance(problem, PipelineProblem)
+    runs = StageRuns(graph, GPUS, options.regime, problem)
+    borders = StageBorders.even(runs.work, 2 * runs.chunks)
+    expected = simulate(graph, GPUS, runs.solution(borders), name, 6).makespan
+    assert math.isclose(runs.estimates.makespan(borders.stage), expected, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"schedule": "dualpipev", "microbatches": 1}])
+def test_batches_that_the_schedule_does_not_run_are_refused(options: dict[str, Any]) -> None:
+    graph = random_training(np.random.default_rng(1), 8, path=True, memory=False)
+    with pytest.raises(OptionError, match="microbatches = 1: must be at least 2 for 1 devices"):
+        solve(graph, GPUS, "makespan", **options)
 
 
 def test_borders_move_and_stages_are_cut_again() -> None:

@@ -1,0 +1,120 @@
+"""The passes of a batch where devices have several stages, and what each of them waits for."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.workload.directions import WEIGHT
+from partitioner.workload.virtual_stages.schedules import VirtualSchedule
+
+FORWARDS, INPUTS, WEIGHTS = range(3)  # whole backward passes count as those of the inputs
+KINDS = np.array([FORWARDS, INPUTS, INPUTS, WEIGHTS])  # by direction
+NONE = -1
+NOBODY: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class PassGraph:
+    """`n` passes, each of which comes after those that it waits for; each array has shape (n,).
+
+    Parameters
+    ----------
+    stages
+        How many stages there are.
+    halves
+        Whether the backward passes are in halves.
+    stage, direction
+        The stage of every pass; 0 for a forward pass, 1 for a backward pass or its first half, else 2.
+    before
+        The pass before it on its device; -1 if there is none.
+    sender
+        The pass on another device that it waits for if every stage waits for the one before it, forward, and
+        for the one after it, backward; -1 if there is none.
+    """
+
+    stages: int
+    halves: bool
+    stage: Ints
+    direction: Ints
+    before: Ints
+    sender: Ints
+
+    def lengths(self, forward: Floats, backward: Floats, input_share: float) -> Floats:
+        """Return the length of the passes of every stage, shape (stages, 3), of their processing times.
+
+        `forward` and `backward` have shape (stages,); `input_share` is the fraction of a backward pass that
+        its first half takes, if it is in halves.
+        """
+        share = input_share if self.halves else 1.0
+        return np.stack((forward, backward * share, backward * (1 - share)), axis=1)
+
+
+def pass_graph(
+    schedule: VirtualSchedule, devices: int, chunks: int, microbatches: int, apart: frozenset[int] = NOBODY
+) -> PassGraph:
+    """Return the passes of a batch under a schedule; no stages wait for those `apart`, nor these for any.
+
+    Examples
+    --------
+    >>> from partitioner.workload.virtual_stages.schedules import VIRTUAL
+    >>> found = pass_graph(VIRTUAL["interleaved_1f1b"], 2, 2, 2)
+    >>> found.stage.tolist()
+    [0, 0, 2, 2, 1, 1, 3, 3, 3, 3, 1, 1, 2, 2, 0, 0]
+    >>> found.sender.tolist()
+    [-1, -1, 4, 5, 0, 1, 2, 3, -1, -1, 12, 13, 8, 9, 10, 11]
+    """
+    rows, halves = _rows(schedule, devices, chunks, microbatches)
+    ranks = schedule.ranks(devices, chunks)
+    waits = [stage not in apart for stage in range(len(ranks))]
+    place = np.full((3, len(ranks), microbatches), NONE)
+    waiting: dict[tuple[int, int, int], int] = {}
+    at, ready = [0] * devices, deque(range(devices))
+    found: list[tuple[int, int, int, int]] = []
+    while ready:
+        rank = ready.popleft()
+        for direction, stage, sample in rows[rank][at[rank] :]:
+            key = _sender(direction, stage, sample, ranks, waits)
+            if key is not None and place[key] == NONE:
+                waiting[key] = rank
+                break
+            before = NONE if at[rank] == 0 else int(place[rows[rank][at[rank] - 1]])
+            place[direction, stage, sample] = len(found)
+            found.append((stage, direction, before, NONE if key is None else int(place[key])))
+            at[rank] += 1
+            if (direction, stage, sample) in waiting:
+                ready.append(waiting.pop((direction, stage, sample)))
+    columns = np.array(found, dtype=np.int64).reshape(-1, 4).T
+    return PassGraph(len(ranks), halves, *(np.ascontiguousarray(column) for column in columns))
+
+
+def _rows(
+    schedule: VirtualSchedule, devices: int, chunks: int, microbatches: int
+) -> tuple[list[list[tuple[int, int, int]]], bool]:
+    """Return direction, stage and microbatch of the passes of every device, and whether there are halves."""
+    found, halves = [], False
+    for rank in range(devices):
+        row = schedule.row(rank, devices, chunks, microbatches)
+        own = np.array(schedule.stages_of(rank, devices, chunks))[row.chunk]
+        halves = halves or bool((row.direction == WEIGHT).any())
+        kind = KINDS[row.direction]
+        found.append(list(zip(kind.tolist(), own.tolist(), row.microbatch.tolist(), strict=True)))
+    return found, halves
+
+
+def _sender(
+    direction: int, stage: int, sample: int, ranks: tuple[int, ...], waits: list[bool]
+) -> tuple[int, int, int] | None:
+    """Return the pass on another device that a pass waits for; None if there is none."""
+    step = {FORWARDS: -1, INPUTS: 1}.get(direction, 0)
+    if not step or not waits[stage]:
+        return None
+    other = stage + step
+    while 0 <= other < len(ranks) and not waits[other]:
+        other += step
+    if not 0 <= other < len(ranks) or ranks[other] == ranks[stage]:
+        return None
+    return direction, other, sample
