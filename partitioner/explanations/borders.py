@@ -1,0 +1,132 @@
+"""What moving nodes off the bottleneck would change, and what refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from partitioner.evaluation.result import Evaluation
+from partitioner.explanations.bottleneck import Bottleneck
+from partitioner.explanations.memory import largest_excess
+from partitioner.explanations.question import PlanQuestion
+from partitioner.explanations.units import units_of
+from partitioner.workload.devices import MEMORY_TOLERANCE
+from partitioner.workload.graph import Ints, NodeId
+
+MOST_UNITS = 12  # that are moved together to a neighbour
+MOST_DEVICES = 8  # that nodes are moved to where there are no neighbours
+BETTER, MEMORY, RULE, SLOWER = "better", "memory", "rule", "slower"
+RANKS = (BETTER, MEMORY, RULE, SLOWER)
+
+
+@dataclass(frozen=True)
+class BorderMove:
+    """Nodes of the bottleneck that could be on another device.
+
+    Parameters
+    ----------
+    device, stage
+        The device that would receive them, and the number from 1 of its stage; 0 if the split has none.
+    nodes, names
+        The nodes; those of a colour class move together.
+    value
+        The value of the plan after the move, whether it may be made or not.
+    verdict
+        ``"better"``: the move may be made and lowers the value; ``"memory"``: the value would be lower, but a
+        device would hold too much; ``"rule"``: it would be lower, but another rule would be broken;
+        ``"slower"``: the value would not be lower.
+    slowest, load
+        The device with the largest load after the move, and that load.
+    fullest, held, limit
+        For verdict ``"memory"`` the device, what it would hold, and its memory; else empty and 0.
+    broken
+        For verdict ``"rule"`` the rule that would be broken; else empty.
+    """
+
+    device: str
+    stage: int
+    nodes: tuple[NodeId, ...]
+    names: tuple[str, ...]
+    value: float
+    verdict: str
+    slowest: str
+    load: float
+    fullest: str = ""
+    held: float = 0.0
+    limit: float = 0.0
+    broken: str = ""
+
+    @property
+    def excess(self) -> float:
+        """By how much the fullest device would exceed its memory."""
+        return self.held - self.limit
+
+
+def moves_of(
+    question: PlanQuestion, evaluation: Evaluation, bottleneck: Bottleneck
+) -> tuple[BorderMove, ...]:
+    """Return for each neighbour of the bottleneck the move that says most about the value.
+
+    In a pipeline the first nodes of the stage can move to the stage before, the last ones to the stage after,
+    in one topological order; up to 12 groups of nodes at once are tried. Otherwise each of the slowest nodes
+    can move to each of the least loaded devices in use. A move that may be made and helps comes first, then
+    one that memory refuses, then one that another rule refuses, then the one with the least value.
+    """
+    if question.simulated or len(bottleneck.stages) > 1:
+        return ()
+    found: dict[str, list[BorderMove]] = {}
+    for device, nodes in _candidates(question, evaluation, bottleneck):
+        found.setdefault(device, []).append(_judged(question, evaluation, device, nodes))
+    best = [min(moves, key=lambda move: (RANKS.index(move.verdict), move.value)) for moves in found.values()]
+    if question.order(evaluation) or not best:
+        return tuple(best)
+    return (min(best, key=lambda move: (RANKS.index(move.verdict), move.value)),)
+
+
+def _candidates(
+    question: PlanQuestion, evaluation: Evaluation, bottleneck: Bottleneck
+) -> Iterator[tuple[str, Ints]]:
+    """Yield devices with the nodes that they could receive, never all nodes of the bottleneck."""
+    order = question.order(evaluation)
+    units = units_of(question.graph, question.on(bottleneck.device))
+    if order:
+        place, count = order.index(bottleneck.device), min(MOST_UNITS, len(units) - 1)
+        for size in range(1, count + 1):
+            if place:
+                yield order[place - 1], np.concatenate(units[:size])
+            if place + 1 < len(order):
+                yield order[place + 1], np.concatenate(units[-size:])
+        return
+    slowest = {question.graph.position[one.node] for one in bottleneck.nodes}
+    used = [load for load in evaluation.loads if load.nodes and load.name != bottleneck.device]
+    for load in sorted(used, key=lambda load: load.load)[:MOST_DEVICES]:
+        yield from ((load.name, unit) for unit in units if len(units) > 1 and slowest & set(unit.tolist()))
+
+
+def _judged(question: PlanQuestion, evaluation: Evaluation, device: str, nodes: Ints) -> BorderMove:
+    """Return a move with its value, and what refuses it."""
+    graph, old = question.graph, evaluation.value
+    ids = tuple(graph.ids[i] for i in nodes.tolist())
+    moved = question.evaluation({**question.plan.placement, **dict.fromkeys(ids, device)})
+    slowest, order = moved.bottleneck, question.order(evaluation)
+    excess = largest_excess(moved.loads, question.devices)
+    verdict = SLOWER
+    if moved.value < old * (1 - MEMORY_TOLERANCE):
+        verdict = MEMORY if excess else RULE if moved.violations else BETTER
+    worst = excess if verdict == MEMORY else None
+    return BorderMove(
+        device=device,
+        stage=order.index(device) + 1 if device in order else 0,
+        nodes=ids,
+        names=tuple(graph.names[i] for i in nodes.tolist()),
+        value=moved.value,
+        verdict=verdict,
+        slowest=slowest.name,
+        load=slowest.load,
+        fullest=worst.device if worst else "",
+        held=worst.held if worst else 0.0,
+        limit=worst.limit if worst else 0.0,
+        broken=moved.violations[0] if verdict == RULE else "",
+    )
