@@ -11,6 +11,7 @@ from partitioner.base.errors import (
 )
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
+from partitioner.explanations.difference import PlanDifference, diff
 from partitioner.explanations.explain import explain
 from partitioner.explanations.explanation import Explanation
 from partitioner.exports.expressible import expressible
@@ -80,6 +81,7 @@ __all__ = [
     "Placer",
     "Placing",
     "Plan",
+    "PlanDifference",
     "Progress",
     "Recommendation",
     "Solution",
@@ -92,6 +94,7 @@ __all__ = [
     "compare_methods",
     "compare_schedules",
     "data_parallel",
+    "diff",
     "evaluate",
     "explain",
     "export",

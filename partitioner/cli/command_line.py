@@ -13,6 +13,8 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerErr
 from partitioner.base.files import check_writable
 from partitioner.cli.arguments import Command, command_parser
 from partitioner.cli.compare import compare_all
+from partitioner.cli.diff import diff_plans
+from partitioner.cli.explain import explain_plan
 from partitioner.cli.export import export_plan
 from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
 from partitioner.cli.methods import list_methods
@@ -21,6 +23,7 @@ from partitioner.cli.profile import measure_model
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.recommend import recommend_pipelines
 from partitioner.cli.simulate import simulate_plan
+from partitioner.cli.sizing import find_fewest, find_least_memory
 from partitioner.cli.solve_arguments import solve_options
 from partitioner.cli.verify import verify_plan
 from partitioner.cli.warm_up import compile_all
@@ -143,6 +146,10 @@ COMMANDS: dict[str, Command] = {
     "simulate": simulate_plan,
     "compare": compare_all,
     "recommend": recommend_pipelines,
+    "explain": explain_plan,
+    "diff": diff_plans,
+    "fewest-devices": find_fewest,
+    "least-memory": find_least_memory,
     "plot": run_plot,
     "export": export_plan,
     "methods": list_methods,

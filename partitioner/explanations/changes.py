@@ -14,6 +14,7 @@ from partitioner.workload.in_flight import SCHEDULES
 
 MORE_MEMORY = 1.1
 FASTER = 2.0
+NOTHING = "nothing would change"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Change:
     options
         The options of :func:`partitioner.solve` that are changed.
     against
-        Why there is nothing to change; empty if there is.
+        That nothing would change, and why, as a clause; empty if the change can be tried.
     """
 
     name: str
@@ -73,7 +74,7 @@ def _unlimited_memory(question: PlanQuestion, kind: DeviceKind) -> Iterator[Chan
 def _memory(question: PlanQuestion, name: str, words: str, factor: float | None) -> Change:
     devices = question.devices
     if all(kind.memory is None for kind in devices.kinds if kind.count):
-        return Change(name, words, against="no device has a memory limit")
+        return Change(name, words, against=f"{NOTHING}: no device has a memory limit")
     kinds = tuple(
         kind
         if kind.memory is None
@@ -88,7 +89,7 @@ def _faster_links(question: PlanQuestion, kind: DeviceKind) -> Iterator[Change]:
     devices, graph = question.devices, question.graph
     exchanged = any(each.bandwidth is not None for each in devices.kinds)
     if not graph.cost.any() and not exchanged and not graph.alternatives:
-        yield Change(name, words, against="no transfer takes any time")
+        yield Change(name, words, against=f"{NOTHING}: no transfer takes any time")
     elif "transfer_factor" in question.asked.terms:
         kinds = tuple(
             replace(
@@ -106,22 +107,23 @@ def _faster_links(question: PlanQuestion, kind: DeviceKind) -> Iterator[Change]:
 def _one_more_replica(question: PlanQuestion, kind: DeviceKind) -> Iterator[Change]:
     most = question.options.get("replicas", 1) + 1
     name, words = "one_more_replica", f"up to {most} devices for each stage"
+    if question.graph.backward.any() and kind.bandwidth is None:
+        words += " (the exchange of weights is not counted, no bandwidth is given)"
     constraints = question.options.get("constraints")
     against = ""
     if "replicas" not in question.asked.terms:
-        against = f"objective {question.asked.name} has no replicas"
+        against = f"{NOTHING}: objective {question.asked.name} has no replicas"
     elif constraints is not None and constraints.no_replicas:
-        against = "the constraints say no_replicas"
+        against = f"{NOTHING}: the constraints say no_replicas"
     elif all(each.count < most for each in question.devices.kinds):
-        against = f"no kind has {most} devices"
+        against = f"{NOTHING}: no kind has {most} devices"
     yield Change(name, words, options={"replicas": most}, against=against)
 
 
 def _other_schedule(question: PlanQuestion, kind: DeviceKind) -> Iterator[Change]:
     name, used = "other_schedule", question.options.get("schedule")
     if used is None:
-        against = "the plan is made for no schedule"
-        yield Change(name, "another schedule", against=against)
+        yield Change(name, "another schedule", against=f"{NOTHING}: the plan is made for no schedule")
         return
     training = bool(question.graph.backward.any())
     for other in SCHEDULES:

@@ -97,7 +97,7 @@ class Explanation:
         """Return the explanation as sentences, in lines of at most `width` columns."""
         parts: list[RenderableType] = []
         for title, texts in self.sections().items():
-            parts += [Text(title), *(Padding(Text(text), (0, 0, 0, 2)) for text in texts)]
+            parts += [Text(title), *(Padding(Text(text), (0, 0, 0, 2)) for text in texts), ""]
         return render(parts, width)
 
     def to_json(self) -> str:

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from partitioner.explanations.borders import BETTER, MEMORY, RULE, BorderMove
+from partitioner.explanations.borders import BETTER, MEMORY, RANKS, RULE, SLOWER, BorderMove
 from partitioner.explanations.memory import NEARLY, MemoryUse
 from partitioner.explanations.what_ifs import UNLIMITED, WhatIf
 from partitioner.explanations.wording import SAME, Wording, changed, memory, nodes, share
 from partitioner.results.figures import nearness
+
+VERDICTS = {
+    BETTER: "The plan can be improved: a node of the bottleneck can move to another device.",
+    MEMORY: "The memory of another device bounds the value: a better border is refused.",
+    RULE: "A rule bounds the value: a better border is refused.",
+    SLOWER: "The balance of the devices bounds the value: no move that was tried lowers it.",
+}
 
 
 def move_sentences(words: Wording, value: float, groups: int, moves: Sequence[BorderMove]) -> list[str]:
     """Return what moving nodes off the bottleneck would change, and what refuses it."""
     if groups == 1:
         return ["The nodes of the bottleneck must stay together, so that its load cannot be divided."]
-    return [_move(words, value, move) for move in moves]
+    return [*_verdict(moves), *(_move(words, value, move) for move in moves)]
+
+
+def _verdict(moves: Sequence[BorderMove]) -> list[str]:
+    """Return what the moves say together: the first of their verdicts by weight."""
+    found = {move.verdict for move in moves}
+    return [VERDICTS[name] for name in RANKS if name in found][:1]
 
 
 def _move(words: Wording, value: float, move: BorderMove) -> str:
@@ -60,14 +73,14 @@ def _without_limit(words: Wording, one: WhatIf, excess: MemoryUse | None) -> lis
 
 
 def change_sentences(words: Wording, what_ifs: Sequence[WhatIf]) -> list[str]:
-    """Return what each change of the question buys, with its proof."""
-    return [_change(words, one) for one in what_ifs]
+    """Return what each change of the question buys, with its proof; the section on memory has one of them."""
+    return [_change(words, one) for one in what_ifs if one.name != UNLIMITED or one.value is None]
 
 
 def _change(words: Wording, one: WhatIf) -> str:
     lead = f"With {one.words}" if one.name else "If it is solved again as it is,"
     if one.value is None or one.bound is None or one.change is None:
-        return f"{lead}: {one.against}."
+        return f"{lead} {one.against}."
     proven = one.bound >= one.value * (1 - 1e-12)
     near = f"no plan takes less than {words.value(one.bound)}: it is {nearness(one.value, one.bound)}"
     proof = "that is optimal" if proven else near

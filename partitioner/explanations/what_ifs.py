@@ -42,7 +42,7 @@ class WhatIf:
     plan
         The plan; None without one.
     against
-        Why there is none: there is nothing to change, no plan, or none was found; else empty.
+        Why there is none, as a clause: nothing would change, there is no plan, or none was found; else empty.
     """
 
     name: str

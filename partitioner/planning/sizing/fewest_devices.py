@@ -70,7 +70,7 @@ class FewestDevices:
         one = "" if self.count == 1 else "s"
         proof = "fewer are proven not to suffice" if self.proven else f"at least {self.bound} are needed"
         head = f"{self.count} device{one} of kind {self.kind} suffice{'s' if not one else ''}{limit}; {proof}"
-        sizes = [f"{trial.size:.0f} devices" for trial in self.trials]
+        sizes = [f"{trial.size:.0f} device{'s' if trial.size != 1 else ''}" for trial in self.trials]
         return found_lines(head, sizes, self.trials, self.plan, width)
 
     def to_json(self) -> str:
