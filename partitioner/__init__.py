@@ -11,7 +11,8 @@ from partitioner.base.errors import (
 )
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
-from partitioner.explanations.difference import PlanDifference, diff
+from partitioner.explanations.conflicts.conflict import Conflict, conflicting_demands
+from partitioner.explanations.differences.difference import PlanDifference, diff
 from partitioner.explanations.explain import explain
 from partitioner.explanations.explanation import Explanation
 from partitioner.exports.expressible import expressible
@@ -58,6 +59,7 @@ __all__ = [
     "BackendUnavailable",
     "Certificate",
     "Comparison",
+    "Conflict",
     "Constraints",
     "ContradictionError",
     "DeviceGroup",
@@ -93,6 +95,7 @@ __all__ = [
     "certify",
     "compare_methods",
     "compare_schedules",
+    "conflicting_demands",
     "data_parallel",
     "diff",
     "evaluate",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from partitioner import __version__
 from partitioner.cli.argument import Section, add_sections, flag, value
+from partitioner.cli.conflict import conflict_sections
 from partitioner.cli.diff import DIFF
 from partitioner.cli.explain import EXPLAIN
 from partitioner.cli.export import EXPORT
@@ -128,6 +129,9 @@ def _commands() -> dict[str, _Words]:
             "say why a plan takes as long as it does, and what would change that", "WORKLOAD PLAN", EXPLAIN
         ),
         "diff": _Words("say what two plans of a workload differ in", "WORKLOAD PLAN PLAN", DIFF),
+        "conflict": _Words(
+            "find the smallest set of demands that rules out every plan", "WORKLOAD", conflict_sections()
+        ),
         "fewest-devices": _Words(
             "find the fewest devices for a time per sample", "WORKLOAD", sizing_sections()
         ),

@@ -13,6 +13,7 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerErr
 from partitioner.base.files import check_writable
 from partitioner.cli.arguments import Command, command_parser
 from partitioner.cli.compare import compare_all
+from partitioner.cli.conflict import find_conflict
 from partitioner.cli.diff import diff_plans
 from partitioner.cli.explain import explain_plan
 from partitioner.cli.export import export_plan
@@ -148,6 +149,7 @@ COMMANDS: dict[str, Command] = {
     "recommend": recommend_pipelines,
     "explain": explain_plan,
     "diff": diff_plans,
+    "conflict": find_conflict,
     "fewest-devices": find_fewest,
     "least-memory": find_least_memory,
     "plot": run_plot,

@@ -8,8 +8,8 @@ from partitioner.cli.argument import Section, flag, names, value
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
-from partitioner.explanations.changes import CHANGES
 from partitioner.explanations.explain import TIME_LIMIT, explain
+from partitioner.explanations.what_ifs.changes import CHANGES
 from partitioner.formats.plan_record import load_record, resolved
 
 EXPLAIN = (

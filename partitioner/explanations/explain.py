@@ -15,12 +15,12 @@ from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution
 from partitioner.explanations.borders import moves_of
 from partitioner.explanations.bottleneck import bottlenecks_of
-from partitioner.explanations.changes import AGAIN, CHANGES, changes_of
 from partitioner.explanations.critical_path import critical_path_of
 from partitioner.explanations.explanation import Explanation
 from partitioner.explanations.memory import MemoryUse, largest_excess, memory_of
 from partitioner.explanations.question import PlanQuestion, question_of
-from partitioner.explanations.what_ifs import UNLIMITED, WhatIf, WhatIfs
+from partitioner.explanations.what_ifs.answers import UNLIMITED, WhatIf, WhatIfs
+from partitioner.explanations.what_ifs.changes import AGAIN, CHANGES, changes_of
 from partitioner.methods.method import Progress
 from partitioner.planning.options import check_values
 from partitioner.workload.devices import Devices

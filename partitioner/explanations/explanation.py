@@ -15,7 +15,7 @@ from partitioner.explanations.critical_path import CriticalPath
 from partitioner.explanations.limits import change_sentences, memory_sentences, move_sentences
 from partitioner.explanations.memory import MemoryUse
 from partitioner.explanations.sentences import load_sentences, path_sentences, value_sentences
-from partitioner.explanations.what_ifs import WhatIf
+from partitioner.explanations.what_ifs.answers import WhatIf
 from partitioner.explanations.wording import Wording
 from partitioner.results.tables import render
 

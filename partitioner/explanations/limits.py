@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from partitioner.explanations.borders import BETTER, MEMORY, RANKS, RULE, SLOWER, BorderMove
 from partitioner.explanations.memory import NEARLY, MemoryUse
-from partitioner.explanations.what_ifs import UNLIMITED, WhatIf
+from partitioner.explanations.what_ifs.answers import UNLIMITED, WhatIf
 from partitioner.explanations.wording import SAME, Wording, changed, memory, nodes, share
 from partitioner.results.figures import nearness
 

@@ -22,8 +22,8 @@ def matched(
 
     Examples
     --------
-    >>> pool = Devices.accelerated(2)
-    >>> matched({0: "accelerator0", 1: "accelerator1"}, {0: "accelerator1", 1: "accelerator1"}, pool, pool)
+    >>> pool = Devices.accelerated(2, cpus=1)
+    >>> matched({0: "accelerator0", 1: "cpu0"}, {0: "accelerator1", 1: "accelerator1"}, pool, pool)
     {'accelerator1': 'accelerator0'}
     """
     if any((each.levels or each.groups) for each in (devices, others)):

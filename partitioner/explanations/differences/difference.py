@@ -10,9 +10,9 @@ import networkx as nx
 
 from partitioner.base.errors import OptionError
 from partitioner.evaluation.solution import AnySolution
-from partitioner.explanations.difference_table import difference_lines, difference_table
-from partitioner.explanations.matching import matched
-from partitioner.explanations.moved import DeviceChange, MovedNodes, changed_devices, moved_nodes
+from partitioner.explanations.differences.difference_table import difference_lines, difference_table
+from partitioner.explanations.differences.matching import matched
+from partitioner.explanations.differences.moved import DeviceChange, MovedNodes, changed_devices, moved_nodes
 from partitioner.explanations.question import question_of
 from partitioner.explanations.wording import Wording
 from partitioner.workload.devices import Devices

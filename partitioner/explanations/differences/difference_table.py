@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from partitioner.explanations.moved import DeviceChange, MovedNodes
+from partitioner.explanations.differences.moved import DeviceChange, MovedNodes
 from partitioner.explanations.wording import Wording, changed, listed
 from partitioner.results.figures import amount, figure
 from partitioner.results.names import joined_within, ranges

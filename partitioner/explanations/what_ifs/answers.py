@@ -10,8 +10,8 @@ from typing import Any
 from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, PartitionerError, WorkloadError
 from partitioner.base.interruption import Interruption
-from partitioner.explanations.changes import Change
 from partitioner.explanations.question import PlanQuestion
+from partitioner.explanations.what_ifs.changes import Change
 from partitioner.methods.method import Progress
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
