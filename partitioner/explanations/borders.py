@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.evaluation.result import Evaluation
-from partitioner.explanations.bottleneck import Bottleneck
+from partitioner.explanations.bottleneck import Bottleneck, slowest
 from partitioner.explanations.memory import largest_excess
 from partitioner.explanations.question import PlanQuestion
 from partitioner.explanations.units import units_of
@@ -99,10 +99,10 @@ def _candidates(
             if place + 1 < len(order):
                 yield order[place + 1], np.concatenate(units[-size:])
         return
-    slowest = {question.graph.position[one.node] for one in bottleneck.nodes}
+    costly = {question.graph.position[one.node] for one in bottleneck.nodes}
     used = [load for load in evaluation.loads if load.nodes and load.name != bottleneck.device]
     for load in sorted(used, key=lambda load: load.load)[:MOST_DEVICES]:
-        yield from ((load.name, unit) for unit in units if len(units) > 1 and slowest & set(unit.tolist()))
+        yield from ((load.name, unit) for unit in units if len(units) > 1 and costly & set(unit.tolist()))
 
 
 def _judged(question: PlanQuestion, evaluation: Evaluation, device: str, nodes: Ints) -> BorderMove:
@@ -110,7 +110,7 @@ def _judged(question: PlanQuestion, evaluation: Evaluation, device: str, nodes: 
     graph, old = question.graph, evaluation.value
     ids = tuple(graph.ids[i] for i in nodes.tolist())
     moved = question.evaluation({**question.plan.placement, **dict.fromkeys(ids, device)})
-    slowest, order = moved.bottleneck, question.order(evaluation)
+    busiest, order = slowest(moved), question.order(evaluation)
     excess = largest_excess(moved.loads, question.devices)
     verdict = SLOWER
     if moved.value < old * (1 - MEMORY_TOLERANCE):
@@ -123,8 +123,8 @@ def _judged(question: PlanQuestion, evaluation: Evaluation, device: str, nodes: 
         names=tuple(graph.names[i] for i in nodes.tolist()),
         value=moved.value,
         verdict=verdict,
-        slowest=slowest.name,
-        load=slowest.load,
+        slowest=busiest.name,
+        load=busiest.load,
         fullest=worst.device if worst else "",
         held=worst.held if worst else 0.0,
         limit=worst.limit if worst else 0.0,

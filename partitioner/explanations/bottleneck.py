@@ -77,7 +77,7 @@ class Bottleneck:
 def bottlenecks_of(question: PlanQuestion, evaluation: Evaluation) -> tuple[Bottleneck, ...]:
     """Return the bottleneck; one for each pass if the value adds up the largest loads of both passes."""
     if question.asked.measure is not Measure.LARGEST_LOAD_BY_PASS:
-        return (_described(question, evaluation, evaluation.bottleneck, ""),)
+        return (_described(question, evaluation, slowest(evaluation), ""),)
     model = question.devices.communication
     largest = [
         max((_of_pass(model, load, number) for load in evaluation.loads), key=lambda load: load.load)
@@ -88,6 +88,11 @@ def bottlenecks_of(question: PlanQuestion, evaluation: Evaluation) -> tuple[Bott
         for load, part in zip(largest, PASSES, strict=True)
         if load.load
     )
+
+
+def slowest(evaluation: Evaluation) -> DeviceLoad:
+    """Return the device in use with the largest load."""
+    return max((load for load in evaluation.loads if load.nodes), key=lambda load: load.load)
 
 
 def _of_pass(communication: str, load: DeviceLoad, number: int) -> DeviceLoad:

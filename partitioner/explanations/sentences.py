@@ -37,7 +37,8 @@ def value_sentences(
         near = nearness(value, bound)
         found.append(f"No {split} split takes less than {words.value(bound)}: the plan is {near}.")
     if violations:
-        found.append(f"The plan breaks {len(violations)} rules and cannot be used as it is.")
+        rules = "1 rule" if len(violations) == 1 else f"{len(violations)} rules"
+        found.append(f"The plan breaks {rules} and cannot be used as it is.")
     return found + [f"Broken rule: {rule}." for rule in violations[:SHOWN_RULES]]
 
 

@@ -93,7 +93,8 @@ def conflicting_demands(
     """Find the smallest set of demands that rules out every plan of a question.
 
     Demands are the memory and the number of the devices of each kind, every constraint, the schedule, and
-    that layers stay together. The split, classes of nodes and the kinds that nodes may run on are taken as
+    that layers stay together. Without the number of devices of a kind, a plan need not use all devices. The
+    split, classes of nodes and the kinds that nodes may run on are taken as
     given. The links between devices and the time limit rule out no plan.
 
     Parameters

@@ -30,7 +30,7 @@ def difference_lines(
     second = f"the second one {words.value(after)}{_by(before, after)}"
     found = [f"The first plan takes {words.value(before)}, {second}."]
     for number, broken in zip(("first", "second"), violations, strict=True):
-        found += [f"The {number} plan breaks {broken} rules."] if broken else []
+        found += [f"The {number} plan breaks {broken} rule{'s' if broken > 1 else ''}."] if broken else []
     count = sum(len(each.nodes) for each in moved)
     return [*found, f"{count} of {node_count} nodes are on another device." if count else "No node moved."]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from partitioner.evaluation.result import Evaluation
+from partitioner.explanations.bottleneck import slowest
 from partitioner.explanations.question import PlanQuestion
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Graph
@@ -145,7 +146,7 @@ CHANGES: Mapping[str, Callable[[PlanQuestion, DeviceKind], Iterator[Change]]] = 
 def changes_of(question: PlanQuestion, evaluation: Evaluation, names: tuple[str, ...]) -> list[Change]:
     """Return the changes of these names; a device that is added is of the bottleneck's kind."""
     kinds = {kind.name: kind for kind in question.devices.kinds}
-    bottleneck = kinds[evaluation.bottleneck.kind]
+    bottleneck = kinds[slowest(evaluation).kind]
     return [
         change for name, make in CHANGES.items() if name in names for change in make(question, bottleneck)
     ]

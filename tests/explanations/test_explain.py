@@ -1,0 +1,35 @@
+"""Every number in every sentence of an explanation is that of a recomputation, and of a separate solve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import partitioner as pt
+from tests.explanations.checked import check_explanation
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+NAMES = sorted(path.stem for path in INSTANCES.glob("*.json") if path.stem != "index")
+
+
+def checked(name: str) -> pt.Explanation:
+    """The explanation of an instance's best plan, after a comparison of all its numbers."""
+    workload = pt.load(INSTANCES / f"{name}.json")
+    graph, devices = workload.graph, workload.devices
+    plan = pt.solve(graph, devices)
+    found = pt.explain(graph, devices, plan, time_limit=None)
+    assert check_explanation(graph, devices, plan, found) > 20
+    return found
+
+
+@pytest.mark.parametrize("name", ["gnmt_training", "gpt3_6b7_training"])
+def test_sentences_of_two_instances(name: str) -> None:
+    found = checked(name)
+    assert (found.excess is not None) == (name == "gpt3_6b7_training")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_sentences_of_every_instance(name: str) -> None:
+    checked(name)
