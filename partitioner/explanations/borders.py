@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.shape import SHAPES
 from partitioner.explanations.bottleneck import Bottleneck, slowest
 from partitioner.explanations.memory import largest_excess
 from partitioner.explanations.question import PlanQuestion
@@ -27,6 +28,8 @@ class BorderMove:
 
     Parameters
     ----------
+    source
+        The bottleneck.
     device, stage
         The device that would receive them, and the number from 1 of its stage; 0 if the split has none.
     nodes, names
@@ -45,6 +48,7 @@ class BorderMove:
         For verdict ``"rule"`` the rule that would be broken; else empty.
     """
 
+    source: str
     device: str
     stage: int
     nodes: tuple[NodeId, ...]
@@ -78,7 +82,7 @@ def moves_of(
         return ()
     found: dict[str, list[BorderMove]] = {}
     for device, nodes in _candidates(question, evaluation, bottleneck):
-        found.setdefault(device, []).append(_judged(question, evaluation, device, nodes))
+        found.setdefault(device, []).append(_judged(question, evaluation, bottleneck.device, device, nodes))
     best = [min(moves, key=lambda move: (RANKS.index(move.verdict), move.value)) for moves in found.values()]
     if question.order(evaluation) or not best:
         return tuple(best)
@@ -105,28 +109,38 @@ def _candidates(
         yield from ((load.name, unit) for unit in units if len(units) > 1 and costly & set(unit.tolist()))
 
 
-def _judged(question: PlanQuestion, evaluation: Evaluation, device: str, nodes: Ints) -> BorderMove:
+def _judged(
+    question: PlanQuestion, evaluation: Evaluation, source: str, device: str, nodes: Ints
+) -> BorderMove:
     """Return a move with its value, and what refuses it."""
-    graph, old = question.graph, evaluation.value
+    graph, order = question.graph, question.order(evaluation)
     ids = tuple(graph.ids[i] for i in nodes.tolist())
     moved = question.evaluation({**question.plan.placement, **dict.fromkeys(ids, device)})
-    busiest, order = slowest(moved), question.order(evaluation)
-    excess = largest_excess(moved.loads, question.devices)
-    verdict = SLOWER
-    if moved.value < old * (1 - MEMORY_TOLERANCE):
-        verdict = MEMORY if excess else RULE if moved.violations else BETTER
-    worst = excess if verdict == MEMORY else None
+    lower = moved.value < evaluation.value * (1 - MEMORY_TOLERANCE)
+    excess = largest_excess(moved.loads, question.devices) if lower else None
+    broken = _broken(question, evaluation, moved) if lower and excess is None else ""
+    busiest = slowest(moved)
     return BorderMove(
+        source=source,
         device=device,
         stage=order.index(device) + 1 if device in order else 0,
         nodes=ids,
         names=tuple(graph.names[i] for i in nodes.tolist()),
         value=moved.value,
-        verdict=verdict,
+        verdict=SLOWER if not lower else MEMORY if excess else RULE if broken else BETTER,
         slowest=busiest.name,
         load=busiest.load,
-        fullest=worst.device if worst else "",
-        held=worst.held if worst else 0.0,
-        limit=worst.limit if worst else 0.0,
-        broken=moved.violations[0] if verdict == RULE else "",
+        fullest=excess.device if excess else "",
+        held=excess.held if excess else 0.0,
+        limit=excess.limit if excess else 0.0,
+        broken=broken,
     )
+
+
+def _broken(question: PlanQuestion, evaluation: Evaluation, moved: Evaluation) -> str:
+    """Return a rule that a moved placement breaks, the shape of its split included; empty without one."""
+    if moved.violations:
+        return moved.violations[0]
+    had = max(SHAPES.index(question.split(evaluation)), SHAPES.index(evaluation.shape.name))
+    torn = SHAPES.index(moved.shape.name) > had
+    return f"the split is {moved.shape.name}, not {SHAPES[had]}" if torn else ""

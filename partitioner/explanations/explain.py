@@ -133,7 +133,7 @@ def _explanation(
         communication=question.devices.communication,
         bottlenecks=found,
         path=None if schedule is None else critical_path_of(schedule),
-        moves=tuple(move for one in found for move in moves_of(question, evaluation, one)),
+        moves=tuple(dict.fromkeys(move for one in found for move in moves_of(question, evaluation, one))),
         memory=memory_of(evaluation),
         excess=_excess(question, answers),
         what_ifs=answers,

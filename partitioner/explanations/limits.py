@@ -14,7 +14,7 @@ VERDICTS = {
     BETTER: "The plan can be improved: a node of the bottleneck can move to another device.",
     MEMORY: "The memory of another device bounds the value: a better border is refused.",
     RULE: "A rule bounds the value: a better border is refused.",
-    SLOWER: "The balance of the devices bounds the value: no move that was tried lowers it.",
+    SLOWER: "No move of nodes off the bottleneck that was tried lowers the value.",
 }
 
 
@@ -33,7 +33,8 @@ def _verdict(moves: Sequence[BorderMove]) -> list[str]:
 
 def _move(words: Wording, value: float, move: BorderMove) -> str:
     where = f"stage {move.stage} ({move.device})" if move.stage else move.device
-    lead = f"With {nodes(move.names)} of it on {where} instead the plan would take {words.value(move.value)}"
+    lead = f"With {nodes(move.names)} moved from {move.source} to {where}"
+    lead += f" the plan would take {words.value(move.value)}"
     lower = f"{lead}, {changed(move.value / value - 1 if value else 0.0)}"
     if move.verdict == BETTER:
         return f"{lower}: such a move improves the plan."

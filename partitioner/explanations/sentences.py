@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from partitioner.base.errors import shown
 from partitioner.explanations.bottleneck import Bottleneck
 from partitioner.explanations.critical_path import CriticalPath, PathEntry
 from partitioner.explanations.tensors import TensorTime
-from partitioner.explanations.wording import Wording, listed, nodes, share
+from partitioner.explanations.wording import Wording, listed, nodes, quoted, share
 from partitioner.results.figures import nearness
 
 SHOWN_RULES = 5
@@ -82,7 +81,7 @@ def _s(one: Bottleneck) -> str:
 def _slowest_nodes(words: Wording, one: Bottleneck) -> list[str]:
     if not one.nodes or not one.compute:
         return []
-    texts = [f"{shown(node.name, 40)} ({words.time(node.time)})" for node in one.nodes]
+    texts = [f"{quoted(node.name)} ({words.time(node.time)})" for node in one.nodes]
     together = share(sum(node.time for node in one.nodes), one.compute)
     if one.node_count == 1:
         return [f"Its only node is {texts[0]}."]
@@ -105,7 +104,7 @@ def _slowest_tensors(words: Wording, one: Bottleneck) -> list[str]:
 
 def _tensor(words: Wording, tensor: TensorTime) -> str:
     ends = f"{tensor.direction} {listed(tensor.devices)}"
-    return f"that of {shown(tensor.name, 40)} {ends} ({words.time(tensor.time)})"
+    return f"that of {quoted(tensor.name)} {ends} ({words.time(tensor.time)})"
 
 
 def path_sentences(words: Wording, path: CriticalPath) -> list[str]:

@@ -10,6 +10,7 @@ from partitioner.results.names import ranges
 from partitioner.results.tables import unit_of
 
 MOST_NAMES = 4
+MOST_LETTERS = 40
 SAME = 5e-4  # smaller changes are shown as 0.0 %
 
 
@@ -88,6 +89,17 @@ def changed(change: float) -> str:
     return f"{abs(change):.1%} {'less' if change < 0 else 'more'}"
 
 
+def quoted(name: str) -> str:
+    """Return a name in quotation marks, the end of a long one left out.
+
+    Examples
+    --------
+    >>> quoted("head"), quoted("block" * 20)
+    ("'head'", "'blockblockblockblockblockblockblockbl...'")
+    """
+    return f"'{name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 3] + '...'}'"
+
+
 def nodes(names: Sequence[str]) -> str:
     """Return how many nodes there are, and the names of the first ones.
 
@@ -97,7 +109,7 @@ def nodes(names: Sequence[str]) -> str:
     ("node 'a'", '3 nodes (layer 1-2, head)')
     """
     if len(names) == 1:
-        return f"node {names[0]!r}"
+        return f"node {quoted(names[0])}"
     short = ranges(names)
     more = ", ..." if len(short) > MOST_NAMES else ""
     return f"{len(names)} nodes ({', '.join(short[:MOST_NAMES])}{more})"

@@ -89,7 +89,7 @@ def move_numbers(
         return
     refused = {move.verdict for move in found.moves}
     if refused:
-        yield "memory" if "memory" in refused else "balance", []
+        yield "memory of another device bounds" if "memory" in refused else "No move", []
     old = largest(known)[1].load
     for move in found.moves:
         moved = costs(graph, devices, {**plan.placement, **dict.fromkeys(move.nodes, move.device)})
@@ -160,7 +160,8 @@ def change_numbers(graph: Graph, devices: Devices, plan: Plan, found: Explanatio
     )
     yield from _change("10% more memory", [0.1], plan, solve(graph, replace(devices, kinds=limited)))
     yield from _change("twice the speed", [], plan, solve(replace(graph, cost=graph.cost * LINKS), devices))
-    yield from _change("up to 2 devices", [2], plan, solve(graph, devices, replicas=2))
+    if any(one.name == "one_more_replica" for one in found.what_ifs):
+        yield from _change("up to 2 devices", [2], plan, solve(graph, devices, replicas=2))
     yield "no schedule", []
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-NAMES = re.compile(r"'[^']*'|nodes? \([^)]*\)(?= of it)|(?<=nodes )\([^)]*\)")
+NAMES = re.compile(r"'[^']*'|(?<=nodes )\([^)]*\)")
 NUMBER = re.compile(r"(?<![\w/'.-])(\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?)(?:([kMGT]?)B\b|(%))?")
 
 

@@ -21,7 +21,7 @@ def line(n: int = 6) -> pt.Graph:
     return pt.Graph.from_arrays({"accelerator": times}, [(i, i + 1) for i in range(n - 1)], 0.5, size=1.0)
 
 
-def placed(*devices: int) -> dict[int, str]:
+def placed(*devices: int) -> dict[int | str, str]:
     return {node: f"accelerator{number}" for node, number in enumerate(devices)}
 
 

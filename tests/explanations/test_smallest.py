@@ -78,7 +78,7 @@ def words_of(demand: str, devices: pt.Devices, constraints: pt.Constraints) -> s
     what, _, name = demand.partition(" ")
     if what in ("memory", "number"):
         each = "the memory of each device" if what == "memory" else "the number of devices"
-        return f"{each} of kind {name},"
+        return f"{each} of kind {name} ("
     return demand if demand != "pin" else f"pin of {next(iter(constraints.pin))!r}"
 
 

@@ -127,7 +127,7 @@ def conflicting_demands(
     >>> graph = Graph.from_arrays({"accelerator": [1.0] * 3}, [(0, 1), (1, 2)], size=3.0)
     >>> found = conflicting_demands(graph, Devices.accelerated(2, memory=5.0))
     >>> found.demands
-    ('the memory of each device of kind accelerator, 5B', 'the number of devices of kind accelerator, 2')
+    ('the memory of each device of kind accelerator (5B)', 'the number of devices of kind accelerator (2)')
     >>> found.remedies[1]
     'With 3 devices of kind accelerator in place of 2 there is a plan; fewer are proven not to suffice.'
     """

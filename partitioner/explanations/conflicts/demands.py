@@ -73,9 +73,9 @@ def without_links(devices: Devices) -> Devices:
 def _of_kind(graph: Graph, asked: Demanded, name: str) -> Iterator[NamedDemand]:
     kind = next(kind for kind in asked.devices.kinds if kind.name == name)
     if kind.memory is not None:
-        words = f"the memory of each device of kind {name}, {memory(kind.memory)}"
+        words = f"the memory of each device of kind {name} ({memory(kind.memory)})"
         yield NamedDemand(words, lambda one: _unlimited(one, name), MEMORY, name)
-    words = f"the number of devices of kind {name}, {kind.count}"
+    words = f"the number of devices of kind {name} ({kind.count})"
     yield NamedDemand(words, lambda one: _any_number(one, name, len(graph)), NUMBER, name)
 
 

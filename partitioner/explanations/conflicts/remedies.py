@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 from partitioner.base.clock import Clock
 from partitioner.base.errors import PartitionerError
@@ -12,6 +14,7 @@ from partitioner.explanations.conflicts.demands import MEMORY, NUMBER, Demanded,
 from partitioner.explanations.wording import memory
 from partitioner.planning.sizing.fewest_devices import fewest_devices
 from partitioner.planning.sizing.least_memory import least_memory
+from partitioner.planning.sizing.pool import kind_in_question
 from partitioner.workload.graph import Graph
 
 LEAST = 0.5  # seconds for an answer
@@ -30,54 +33,30 @@ def remedies_of(
     Nothing is said of a demand for which no amount suffices, or none was found.
     """
     for demand in demands:
-        if demand.what not in (MEMORY, NUMBER) or interruption.asked:
+        if demand.what not in ANSWERS or interruption.asked:
             continue
         seconds = None if math.isinf(clock.left) else max(LEAST, clock.left / len(demands))
-        answer = _more_memory if demand.what == MEMORY else _more_devices
-        try:
-            yield answer(graph, objective, asked, demand, seconds, interruption)
-        except PartitionerError:
-            continue
+        given = {"kind": demand.kind, "objective": objective, "time_limit": seconds, "stop": interruption}
+        with suppress(PartitionerError):
+            yield ANSWERS[demand.what](graph, asked, demand, given)
 
 
-def _more_memory(
-    graph: Graph,
-    objective: str,
-    asked: Demanded,
-    demand: NamedDemand,
-    seconds: float | None,
-    stop: Interruption,
-) -> str:
-    found = least_memory(
-        graph,
-        asked.devices,
-        None,
-        objective,
-        kind=demand.kind,
-        time_limit=seconds,
-        stop=stop,
-        **asked.options,
-    )
-    held = next(kind.memory for kind in asked.devices.kinds if kind.name == demand.kind)
+def _more_memory(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapping[str, Any]) -> str:
+    found = least_memory(graph, asked.devices, **given, **asked.options)
+    held = kind_in_question(asked.devices, demand.kind).memory or 0.0
     proof = "less is proven not to suffice" if found.proven else f"at least {memory(found.bound)} are needed"
     return (
         f"With {memory(found.memory)} of memory for each device of kind {demand.kind} in place of "
-        f"{memory(held or 0.0)} there is a plan; {proof}."
+        f"{memory(held)} there is a plan; {proof}."
     )
 
 
-def _more_devices(
-    graph: Graph,
-    objective: str,
-    asked: Demanded,
-    demand: NamedDemand,
-    seconds: float | None,
-    stop: Interruption,
-) -> str:
+def _more_devices(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapping[str, Any]) -> str:
     many = demand.drop(asked)
-    found = fewest_devices(
-        graph, many.devices, None, objective, kind=demand.kind, time_limit=seconds, stop=stop, **many.options
-    )
-    given = next(kind.count for kind in asked.devices.kinds if kind.name == demand.kind)
+    found = fewest_devices(graph, many.devices, None, **given, **many.options)
+    had = kind_in_question(asked.devices, demand.kind).count
     proof = "fewer are proven not to suffice" if found.proven else f"at least {found.bound} are needed"
-    return f"With {found.count} devices of kind {demand.kind} in place of {given} there is a plan; {proof}."
+    return f"With {found.count} devices of kind {demand.kind} in place of {had} there is a plan; {proof}."
+
+
+ANSWERS = {MEMORY: _more_memory, NUMBER: _more_devices}
