@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from partitioner.base.argument_types import require_mapping
 from partitioner.base.errors import OptionError
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import is_ordered
@@ -112,6 +113,7 @@ def question_of(graph: Graph, devices: Devices | None, plan: AnySolution) -> Pla
     found = solution_of(plan)
     if not isinstance(found, PlanRecord):
         found = PlanRecord(**{entry.name: getattr(found, entry.name) for entry in fields(Solution)})
+    require_mapping("placement", found.placement, "must be a plan, or a mapping from node id to device name")
     devices = found.devices(devices)
     found.check_graph(graph, devices, strict=False)
     asked = objective_of(found.objective or DEFAULT, options=found.options)

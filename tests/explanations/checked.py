@@ -159,8 +159,12 @@ def change_numbers(graph: Graph, devices: Devices, plan: Plan, found: Explanatio
         each if each.memory is None else replace(each, memory=each.memory * 1.1) for each in devices.kinds
     )
     yield from _change("10% more memory", [0.1], plan, solve(graph, replace(devices, kinds=limited)))
-    yield from _change("twice the speed", [], plan, solve(replace(graph, cost=graph.cost * LINKS), devices))
-    if any(one.name == "one_more_replica" for one in found.what_ifs):
+    asked = {one.name for one in found.what_ifs}
+    if "faster_links" in asked:
+        yield from _change(
+            "twice the speed", [], plan, solve(replace(graph, cost=graph.cost * LINKS), devices)
+        )
+    if "one_more_replica" in asked:
         yield from _change("up to 2 devices", [2], plan, solve(graph, devices, replicas=2))
     yield "no schedule", []
 

@@ -24,7 +24,7 @@ def kind_in_question(devices: Devices, name: object = None) -> DeviceKind:
     'accelerator'
     """
     present = [kind for kind in devices.kinds if kind.count]
-    chosen = [kind for kind in present if kind.name == name]
+    chosen = [kind for kind in present if isinstance(name, str) and kind.name == name]
     if name is None:
         chosen = [kind for kind in present if kind.pays_communication] or present
     if len(chosen) != 1:
