@@ -99,9 +99,8 @@ def explain(
     question = question_of(graph, devices, plan)
     evaluation = question.evaluation()
     value, split = question.value(evaluation), question.split(evaluation)
-    bound = question.bound
     changes = changes_of(question, evaluation, names)
-    if names and (bound is None or bound < value):
+    if names and (question.bound is None or question.bound < value or evaluation.violations):
         changes.insert(0, AGAIN)
     solver = WhatIfs(
         question,
@@ -127,7 +126,7 @@ def _explanation(
         objective=question.asked.name,
         split=question.split(evaluation),
         value=value,
-        bound=_bound(question, value, answers),
+        bound=None if evaluation.violations else _bound(question, value, answers),
         violations=evaluation.violations,
         stages=len(question.order(evaluation)),
         communication=question.devices.communication,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 
 from rich.console import RenderableType
@@ -31,7 +32,7 @@ class Explanation:
     value
         The value of the plan, in the unit of the graph's times.
     bound
-        No plan with this split has a smaller value; None if that is not known.
+        No plan with this split has a smaller value; None if that is not known, or the plan breaks a rule.
     violations
         The rules that the plan breaks; empty for a plan that can be used.
     stages
@@ -101,9 +102,10 @@ class Explanation:
         return render(parts, width)
 
     def to_json(self) -> str:
-        """Return all figures as one JSON object, without the plans of the changed questions."""
+        """Return all figures as one JSON object, without plans; infinity is null."""
         plain = {name: value for name, value in vars(self).items() if name != "what_ifs"}
         record = {name: _plain(value) for name, value in plain.items()}
+        record["value"] = self.value if math.isfinite(self.value) else None
         return json.dumps(record | {"what_ifs": [one.as_dict() for one in self.what_ifs]}, indent=1)
 
 

@@ -15,7 +15,7 @@ from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
 from partitioner.formats.plan_record import evaluation_arguments
 from partitioner.planning.evaluate import evaluate
-from partitioner.planning.objectives import DEFAULT, Objective, objective_of, objective_of_record
+from partitioner.planning.objectives import DEFAULT, SIMULATED, THROUGHPUT, Objective, objective_of
 from partitioner.planning.options import default_options
 from partitioner.results.serving import MAXIMISED
 from partitioner.schedule import simulate
@@ -119,7 +119,7 @@ def question_of(graph: Graph, devices: Devices | None, plan: AnySolution) -> Pla
     asked = objective_of(found.objective or DEFAULT, options=found.options)
     if MAXIMISED.get(asked.name):
         raise OptionError(f"objective = {asked.name!r}: must be one whose value is a time")
-    judged = objective_of(objective_of_record(found))
+    judged = THROUGHPUT if asked is SIMULATED else asked
     terms = evaluation_arguments(found, graph, judged.terms, {})
     known = {name: found.options[name] for name in default_options() if name in found.options}
     known |= {name: terms[name] for name in ("constraints", "transfers") if name in terms}

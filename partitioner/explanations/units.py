@@ -34,5 +34,9 @@ def units_of(graph: Graph, mine: Bools) -> list[Ints]:
     quotient.add_nodes_from(dict.fromkeys(unit[mine].tolist()))
     quotient.add_edges_from(unit[arcs[mine[arcs].all(axis=1)]].tolist())
     groups = nx.condensation(quotient)
-    nodes = {i: np.flatnonzero(mine & np.isin(unit, list(groups.nodes[i]["members"]))) for i in groups}
-    return [nodes[i] for i in nx.lexicographical_topological_sort(groups, key=lambda i: nodes[i][0])]
+    of = {each: i for i in groups for each in groups.nodes[i]["members"]}
+    nodes: dict[int, list[int]] = {i: [] for i in groups}
+    for node in np.flatnonzero(mine).tolist():
+        nodes[of[int(unit[node])]].append(node)
+    order = nx.lexicographical_topological_sort(groups, key=lambda i: nodes[i][0])
+    return [np.array(nodes[i]) for i in order]

@@ -118,6 +118,7 @@ class WhatIfs:
             question.asked.name,
             split=self.split,
             time_limit=seconds,
+            warm_start=question.plan,
             stop=self.interruption,
             on_progress=report and (lambda one: report(replace(one, phase=f"{told}, {one.phase}"))),
             **{**question.options, **change.options, **self.options},
