@@ -14,6 +14,7 @@ from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
 from partitioner.formats.plan_record import evaluation_arguments
+from partitioner.methods.method import ANY_DEVICES
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import DEFAULT, SIMULATED, THROUGHPUT, Objective, objective_of
 from partitioner.planning.options import default_options
@@ -59,9 +60,13 @@ class PlanQuestion:
 
     @property
     def bound(self) -> float | None:
-        """The bound of the plan; None if it is not known for this graph and these devices."""
-        same = self.plan.hardware in (None, self.devices) and not self.plan.foreign(self.graph, self.devices)
-        return self.plan.bound if same else None
+        """The bound for every choice of devices; None if it is not known for this graph and these devices."""
+        plan, bound = self.plan, self.plan.bound
+        known = plan.hardware in (None, self.devices) and not plan.foreign(self.graph, self.devices)
+        if not known or bound is None:
+            return None
+        wide = plan.statistics.get(ANY_DEVICES)
+        return min(bound, wide) if isinstance(wide, int | float) else bound
 
     def evaluation(self, placement: Mapping[NodeId, str] | None = None) -> Evaluation:
         """Return the evaluation of the plan, or of another placement under the same terms.

@@ -164,6 +164,7 @@ class Plan:
             hardware=self.hardware,
             options=self.options,
             workload_sha256=self.workload_sha256,
+            statistics=self.statistics,
         )
 
     def summary(self, width: int | None = None) -> str:

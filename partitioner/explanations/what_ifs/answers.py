@@ -107,7 +107,7 @@ class WhatIfs:
         except (WorkloadError, InfeasibleError, NoPlanFound, OptionError) as error:
             return WhatIf(change.name, change.words, against=_reason(error))
         gain = plan.value / self.value - 1 if self.value else 0.0
-        return WhatIf(change.name, change.words, plan.value, plan.bound, gain, plan)
+        return WhatIf(change.name, change.words, plan.value, plan.bound_on_any_devices, gain, plan)
 
     def _solved(self, change: Change, seconds: float | None) -> Plan:
         question, report = self.question, self.report
