@@ -33,7 +33,7 @@ CHANGED = {
         ),
     ),
     "--gap": argument_of(
-        replace(OPTIONS["gap"], help="stop each plan, and the memory, once proven within this fraction")
+        replace(OPTIONS["gap"], help="stop once the plan, or the memory, is proven within this fraction")
     ),
 }
 

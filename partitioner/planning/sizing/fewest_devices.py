@@ -11,19 +11,16 @@ from typing import Any
 
 import networkx as nx
 
-from partitioner.base.argument_types import require_callable, require_type
-from partitioner.base.clock import Clock
+from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError
-from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.base.interruption import StopEvent
 from partitioner.methods.method import Progress
-from partitioner.planning.options import check_values
 from partitioner.planning.sizing.pool import kind_in_question, with_count
-from partitioner.planning.sizing.trial import SizeTrial, SizeTrials
+from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, trials_of
 from partitioner.planning.sizing.words import found_lines, within
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,19 +141,10 @@ def fewest_devices(
     """
     started = time.perf_counter()
     require_type("devices", devices, Devices)
-    require_callable(on_progress=on_progress)
-    check_values(time_limit=time_limit)
     counted = kind_in_question(devices, kind)
     _refuse_all_devices(options.get("constraints"))
-    trials = SizeTrials(
-        graph if isinstance(graph, Graph) else from_networkx(graph),
-        objective,
-        max_time_per_sample,
-        clock=Clock(math.inf if time_limit is None else time_limit),
-        interruption=Interruption(stop),
-        report=on_progress,
-        options=options,
-    )
+    limits: dict[str, Any] = {"time_limit": time_limit, "on_progress": on_progress, "stop": stop}
+    trials = trials_of(graph, objective, max_time_per_sample, options=options, **limits)
     with trials.interruption:
         best, most = _halved(trials, devices, counted.name, counted.count)
     assert best.plan is not None

@@ -11,19 +11,17 @@ from typing import Any
 
 import networkx as nx
 
-from partitioner.base.argument_types import require_callable, require_type
-from partitioner.base.clock import Clock
-from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.base.argument_types import require_type
+from partitioner.base.interruption import StopEvent
 from partitioner.methods.method import Progress
 from partitioner.planning.options import check_values
 from partitioner.planning.sizing.pool import kind_in_question, most_held, with_memory
-from partitioner.planning.sizing.trial import SizeTrial, SizeTrials
+from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, trials_of
 from partitioner.planning.sizing.words import found_lines, within
 from partitioner.results.figures import amount
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import MEMORY_TOLERANCE, Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx
 
 JUST_BELOW = 1 - 3 * MEMORY_TOLERANCE  # of a memory: a plan that needs all of it does not fit this part of it
 
@@ -157,17 +155,9 @@ def least_memory(
     """
     started = time.perf_counter()
     require_type("devices", devices, Devices)
-    require_callable(on_progress=on_progress)
-    check_values(time_limit=time_limit, gap=gap)
-    trials = SizeTrials(
-        graph if isinstance(graph, Graph) else from_networkx(graph),
-        objective,
-        max_time_per_sample,
-        clock=Clock(math.inf if time_limit is None else time_limit),
-        interruption=Interruption(stop),
-        report=on_progress,
-        options=options,
-    )
+    check_values(gap=gap)
+    limits: dict[str, Any] = {"time_limit": time_limit, "on_progress": on_progress, "stop": stop}
+    trials = trials_of(graph, objective, max_time_per_sample, options=options, **limits)
     with trials.interruption:
         search = _MemorySearch(trials, devices, kind_in_question(devices, kind).name, gap)
         plan = search.run()

@@ -7,18 +7,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import networkx as nx
+
+from partitioner.base.argument_types import require_callable
 from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, PartitionerError, WorkloadError
-from partitioner.base.interruption import Interruption
+from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.evaluation.terms import check_longest
 from partitioner.methods.method import Progress
 from partitioner.planning.objectives import objective_of
+from partitioner.planning.options import check_values
 from partitioner.planning.request import ANY_PLAN
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 from partitioner.results.serving import MAXIMISED
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.networkx_graph import from_networkx
 
 ROUNDING = 1 + 1e-9  # of times that are compared with the limit
 LEAST = 1e-3  # seconds that a trial may take
@@ -67,6 +72,36 @@ class SizeTrial:
             "bound": None if math.isinf(self.bound) else self.bound,
             "verdict": verdict,
         }
+
+
+def trials_of(
+    graph: Graph | nx.DiGraph[Any],
+    objective: str,
+    limit: float | None,
+    *,
+    time_limit: float | None,
+    on_progress: Callable[[Progress], None] | None,
+    stop: StopEvent | None,
+    options: Mapping[str, Any],
+) -> SizeTrials:
+    """Return the trials of a call, whose arguments are as for :func:`partitioner.fewest_devices`.
+
+    Raises
+    ------
+    OptionError, WorkloadError
+        If an argument has a value that it may not have.
+    """
+    require_callable(on_progress=on_progress)
+    check_values(time_limit=time_limit)
+    return SizeTrials(
+        graph if isinstance(graph, Graph) else from_networkx(graph),
+        objective,
+        limit,
+        clock=Clock(math.inf if time_limit is None else time_limit),
+        interruption=Interruption(stop),
+        report=on_progress,
+        options=options,
+    )
 
 
 class SizeTrials:
