@@ -8,24 +8,14 @@ row is not run again. A time with ``?`` was measured beside other programs.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from grids import markdown_grid
-from truth_bench.models import MODELS
-from truth_bench.runs import (
-    MOST_TRIES,
-    ProfiledModel,
-    bandwidth_here,
-    circumstances,
-    prepare,
-    profiled,
-    solved,
-)
+from truth_bench.options import begin, cases, parser, tries
+from truth_bench.runs import ProfiledModel, circumstances, solved
 from truth_bench.splits import SPLITS
 
 import partitioner as pt
@@ -40,14 +30,14 @@ def plans_of(graph: pt.Graph) -> dict[str, Mapping[Any, str]]:
     return {SOLVED: solved(graph), **found}
 
 
-def measured(case: ProfiledModel, rounds: int, tries: int) -> dict[str, MeasuredRun]:
+def measured(case: ProfiledModel, rounds: int, most: int) -> dict[str, MeasuredRun]:
     """Return a run of each plan of a model; equal plans share one."""
     found: dict[str, MeasuredRun] = {}
     known: dict[frozenset[Any], MeasuredRun] = {}
     for name, placement in plans_of(case.graph).items():
         key = frozenset(placement.items())
         if key not in known:
-            known[key] = case.run(placement, case.schedules[-1], rounds, tries)
+            known[key] = case.run(placement, case.schedules[-1], rounds, most)
         found[name] = known[key]
     return found
 
@@ -71,27 +61,17 @@ def _time(run: MeasuredRun) -> str:
 
 def main() -> None:
     """Run the plans and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of a profile")
-    parser.add_argument("--any-load", action="store_true", help="run nothing again beside other programs")
-    parser.add_argument("--cache", help="a folder for profiles")
-    options = parser.parse_args()
-    prepare()
-    warnings.filterwarnings("ignore")
-    begin, bandwidth = time.monotonic(), bandwidth_here()
+    options = parser(__doc__).parse_args()
+    started, bandwidth = time.monotonic(), begin()
     rows, runs = [], []
-    for name in options.models:
-        for training in (False, True):
-            case = profiled(name, training, bandwidth, options.seconds, options.cache)
-            found = measured(case, options.rounds, 1 if options.any_load else MOST_TRIES)
-            rows.append(row(name, found))
-            runs += list(found.values())
-            print(*rows[-1], file=sys.stderr, flush=True)
+    for name, case in cases(options, bandwidth):
+        found = measured(case, options.rounds, tries(options))
+        rows.append(row(name, found))
+        runs += list(found.values())
+        print(*rows[-1], file=sys.stderr, flush=True)
     print(f"{circumstances(runs)}\n")
     print(markdown_grid(["model", "schedule", SOLVED, *SPLITS], rows))
-    print(f"\n{time.monotonic() - begin:.0f} s in all")
+    print(f"\n{time.monotonic() - started:.0f} s in all")
 
 
 if __name__ == "__main__":

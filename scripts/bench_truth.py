@@ -13,23 +13,13 @@ import argparse
 import statistics
 import sys
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from grids import markdown_grid
-from truth_bench.models import MODELS
-from truth_bench.runs import (
-    DEVICES,
-    MOST_TRIES,
-    ProfiledModel,
-    bandwidth_here,
-    circumstances,
-    prepare,
-    profiled,
-    solved,
-)
+from truth_bench.options import begin, cases, parser, tries
+from truth_bench.runs import DEVICES, ProfiledModel, circumstances, solved
 from truth_bench.splits import at_time
 
 import partitioner as pt
@@ -64,12 +54,13 @@ def placement_at(graph: pt.Graph, cut: str) -> Mapping[Any, str]:
 
 def runs_of(name: str, case: ProfiledModel, options: argparse.Namespace) -> Iterator[Run]:
     """Yield the measured runs of a model at the cuts that are asked for."""
-    tries = 1 if options.any_load else MOST_TRIES
     schedules = dict.fromkeys(options.fitted, case.schedules[-1:])
     for cut in [*options.fitted, *options.cuts]:
         placement = placement_at(case.graph, cut)
         for schedule in schedules.get(cut, case.schedules):
-            yield Run(name, case, cut, placement, case.run(placement, schedule, options.rounds, tries))
+            yield Run(
+                name, case, cut, placement, case.run(placement, schedule, options.rounds, tries(options))
+            )
 
 
 def compared(run: Run, corrections: Corrections, any_load: bool) -> RunComparison:
@@ -109,32 +100,27 @@ def summary(found: list[RunComparison]) -> Iterator[str]:
 
 def main() -> None:
     """Run the models and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--cuts", nargs="*", default=list(CUTS))
-    parser.add_argument(
-        "--fitted", nargs="*", default=list(FITTED), help="cuts that corrections are fitted to"
-    )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of a profile")
-    parser.add_argument("--any-load", action="store_true", help="count runs beside other programs, too")
-    parser.add_argument("--cache", help="a folder for profiles")
-    options = parser.parse_args()
-    prepare()
-    warnings.filterwarnings("ignore")
-    begin, bandwidth = time.monotonic(), bandwidth_here()
+    options = _options()
+    started, bandwidth = time.monotonic(), begin()
     runs: list[Run] = []
-    for name in options.models:
-        for training in (False, True):
-            case = profiled(name, training, bandwidth, options.seconds, options.cache)
-            for run in runs_of(name, case, options):
-                runs.append(run)
-                plain = compared(run, Corrections(), options.any_load)
-                print(*row(run, plain), file=sys.stderr, flush=True)
+    for name, case in cases(options, bandwidth):
+        for run in runs_of(name, case, options):
+            runs.append(run)
+            plain = compared(run, Corrections(), options.any_load)
+            print(*row(run, plain), file=sys.stderr, flush=True)
     print(circumstances([run.measured for run in runs]))
     print(f"{bandwidth / 1e9:.2f} GB/s between two processes")
     report(runs, options.fitted, options.any_load)
-    print(f"\n{time.monotonic() - begin:.0f} s in all")
+    print(f"\n{time.monotonic() - started:.0f} s in all")
+
+
+def _options() -> argparse.Namespace:
+    found = parser(__doc__)
+    found.add_argument("--cuts", nargs="*", default=list(CUTS))
+    found.add_argument(
+        "--fitted", nargs="*", default=list(FITTED), help="cuts that corrections are fitted to"
+    )
+    return found.parse_args()
 
 
 def report(runs: list[Run], fitted: list[str], any_load: bool) -> None:

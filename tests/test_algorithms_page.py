@@ -35,7 +35,7 @@ def exists(span: str) -> bool:
 
 @cache
 def defined() -> frozenset[str]:
-    """Return the names that the package defines, those of members as ``Class.member``, of methods and schedules."""
+    """Return the names that the package defines, members as ``Class.member``, methods and schedules too."""
     names = {*METHODS, *OBJECTIVES, *SCHEDULES}
     for tree in trees_below(PACKAGE).values():
         names.update(_names(tree))

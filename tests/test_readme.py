@@ -1,4 +1,4 @@
-"""What the README and the pages of options say runs: their Python, page by page, and the commands."""
+"""What the README says runs, its Python and its commands, and links between pages lead somewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"`(partitioner\s+(?:solve|methods)\s[^`]*|partitioner --version)`")
-PAGES = ("docs/explain.md", "docs/exports.md", "docs/methods.md", "docs/options.md")
+PAGES = sorted(
+    str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md") if "api" not in page.parts
+)
 
 
 @pytest.fixture
@@ -39,22 +41,10 @@ def test_every_block_of_python_runs_after_those_before_it(folder: Path) -> None:
     assert written == set(re.findall(r'"(\w+\.json)"\)', "".join(blocks)))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-def test_every_block_of_a_page_runs(page: str, folder: Path) -> None:
-    """As in the README, in an interpreter for each page; pictures are drawn without a display."""
-    blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
-    assert len(blocks) >= 1
-    program = "\n".join(["import matplotlib", "matplotlib.use('agg')", *blocks])
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def test_every_link_to_a_file_leads_somewhere() -> None:
     for page in ("README.md", *PAGES):
         found = re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / page).read_text(encoding="utf-8"))
         links = [link for link in found if not link.startswith("https:")]
-        assert len(links) >= 1
         assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
 
 

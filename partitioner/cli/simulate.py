@@ -51,6 +51,11 @@ SIMULATE = (
                 metavar="N",
             ),
             LINKS_ARGUMENT,
+            flag(
+                "--recompute",
+                "let stages run each forward pass again before the backward pass, and keep no activations "
+                "between (default: they are kept)",
+            ),
             flag("--compare", "rank all schedules (default: run one schedule)"),
         ),
     ),
@@ -88,8 +93,9 @@ def simulate_plan(options: argparse.Namespace) -> None:
     PartitionerError
         If a file or an option breaks a rule, or a file cannot be written.
     """
-    if options.compare and (options.output or options.csv) and not options.schedule:
-        raise OptionError("--output and --csv are about one schedule: --compare needs --schedule with them")
+    if options.compare and (options.output or options.csv or options.recompute) and not options.schedule:
+        of_one = "--output, --csv and --recompute"
+        raise OptionError(f"{of_one} are about one schedule: --compare needs --schedule with them")
     check_writable(options.output, options.trace, options.csv)
     record = load_record(options.plan)
     workload = read_workload(options, record.hardware)
@@ -119,7 +125,7 @@ def _compared(options: argparse.Namespace, workload: Workload, record: PlanRecor
 def _simulated(options: argparse.Namespace, workload: Workload, record: PlanRecord) -> Timeline:
     graph, devices = workload.graph, workload.devices
     name: str = options.schedule or record.schedule or usual_schedule(graph)
-    given = simulation_arguments(options, record)
+    given = simulation_arguments(options, record) | {"recompute": bool(options.recompute)}
     if Path(name).suffix != TABLE:
         return simulate(graph, devices, schedule=name, **given)
     table = load_torch_schedule(name, _ranks(workload, record))

@@ -21,6 +21,7 @@ from partitioner.schedule.kinds.registry import kind_of
 from partitioner.schedule.memory import Use, use_of
 from partitioner.schedule.passes import Passes, split_backward
 from partitioner.schedule.reading import read_passes, refuse
+from partitioner.schedule.recomputation import recomputed
 from partitioner.schedule.running import run_table
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Memory, Timeline
@@ -47,6 +48,7 @@ def simulate(
     links: str = "host",
     input_share: float = INPUT_SHARE,
     pass_time: float = 0.0,
+    recompute: bool = False,
 ) -> Timeline:
     """Return the timeline of a schedule with the times of a plan: what runs when, and the memory over time.
 
@@ -81,6 +83,10 @@ def simulate(
         The time that a runtime adds to the processing of each pass. In torch it is what
         ``_PipelineScheduleRuntime._step_microbatches`` does for an action, and
         ``_PipelineStageBase.forward_one_chunk`` and ``backward_one_chunk`` around the module.
+    recompute
+        Whether stages keep nothing of a forward pass but what they received, and process it again at the
+        begin of the backward pass, as ``torch.utils.checkpoint.checkpoint`` around each stage does.
+        Activations are held during backward passes only; received tensors are not counted.
 
     Raises
     ------
@@ -112,6 +118,8 @@ def simulate(
     5.0
     """
     _check_options(links, input_share, pass_time)
+    if not isinstance(recompute, bool):
+        raise OptionError(f"recompute = {shown(recompute)}: must be True or False")
     if devices is not None:
         require_type("devices", devices, Devices)
     if schedule is not None and not isinstance(schedule, Table):
@@ -130,6 +138,7 @@ def simulate(
     kind: Kind = Given(schedule) if isinstance(schedule, Table) else kind_of(schedule)
     passes = read_passes(graph, devices, record, replicas=replicas, order=order, links=links)
     passes = split_backward(passes, input_share) if kind.halves else passes
+    passes = recomputed(passes) if recompute else passes
     passes = replace(passes, compute=passes.compute + pass_time)
     table = table_for(kind, passes, microbatches)
     begin, end = run_table(table, passes, devices.communication, devices.synchronisation)

@@ -31,10 +31,9 @@ def small() -> Any:
 @pytest.fixture
 def one_small_model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     threads = torch.get_num_threads()
-    for module in (bench_truth, bench_plans):
-        monkeypatch.setattr(module, "MODELS", {"small": small})
-        monkeypatch.setattr(module, "prepare", lambda: torch.set_num_threads(1))
-        monkeypatch.setattr(module, "bandwidth_here", lambda: 1e9)
+    monkeypatch.setattr("truth_bench.options.MODELS", {"small": small})
+    monkeypatch.setattr("truth_bench.options.prepare", lambda: torch.set_num_threads(1))
+    monkeypatch.setattr("truth_bench.options.bandwidth_here", lambda: 1e9)
     monkeypatch.setattr("truth_bench.runs.MODELS", {"small": small})
     yield
     torch.set_num_threads(threads)

@@ -99,14 +99,16 @@ def conflicting_demands(
 
     Parameters
     ----------
-    graph, devices, objective, **options
-        The question, as for :func:`partitioner.solve`.
+    graph, devices, objective
+        As for :func:`partitioner.solve`.
     time_limit
         Seconds for all attempts to find a plan without some demands, of which each takes at most a tenth of
         what is left; None for no limit. An attempt without an answer leaves open whether the set is the
         smallest one.
     on_progress, stop
         As for :func:`partitioner.solve`.
+    **options
+        Further options of :func:`partitioner.solve`.
 
     Returns
     -------

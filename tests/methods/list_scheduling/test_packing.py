@@ -79,7 +79,7 @@ def every_placer(seeds: range) -> int:
 
 @pytest.mark.parametrize(
     ("first", "count"),
-    [(0, 2), *(pytest.param(*some, marks=pytest.mark.slow) for some in ((2, 10), (100, 200)))],
+    [(0, 2), *(pytest.param(*some, marks=pytest.mark.slow) for some in ((2, 10), (100, 90)))],
 )
 def test_every_placer_returns_a_plan_where_one_fits(first: int, count: int) -> None:
     assert every_placer(range(first, first + count)) > count * 10 / 3

@@ -12,7 +12,9 @@ from partitioner.integrations.torch.pipelines.program import ExportedModel
 from partitioner.integrations.torch.pipelines.stage_module import StageModule
 
 
-def cut(program: ExportedModel, runs: Sequence[DeviceRun]) -> tuple[StageModule, ...]:
+def cut(
+    program: ExportedModel, runs: Sequence[DeviceRun], recompute: bool = False
+) -> tuple[StageModule, ...]:
     """Return the runs as stages; the operators of a run are names of calls of the program.
 
     A stage takes what any stage from it on reads of what was made before it, and returns the same of the next
@@ -28,6 +30,7 @@ def cut(program: ExportedModel, runs: Sequence[DeviceRun]) -> tuple[StageModule,
             operators=run.operators,
             inputs=tuple(program.tensor[node.name] for node in given[i]),
             outputs=tuple(program.tensor[node.name] for node in returned[i]),
+            recompute=recompute,
         )
         for i, run in enumerate(runs)
     )

@@ -58,7 +58,8 @@ class PipelineRank:
     ------
     OptionError
         If the process group has another number of ranks than the plan has devices, or the schedule does not
-        support the stages, the microbatches or the loss.
+        support the stages, the microbatches or the loss; or if its backward passes are in halves and the
+        stages recompute.
     BackendUnavailable
         If torch is not installed, or of another version than the one whose schedule runtime is known.
     """
@@ -85,6 +86,9 @@ class PipelineRank:
         if ("F" in table and "B" not in table and "I" not in table) != (loss is None):
             rule = "belongs to a schedule with a backward pass, and such a schedule needs one"
             raise OptionError(f"loss with schedule = {shown(chosen)}: a loss {rule}")
+        if "I" in table and any(stage.recompute for stage in stages.modules):
+            rule = "torch cannot run a checkpoint's backward pass in halves"
+            raise OptionError(f"schedule = {shown(chosen)}: with recompute = True, {rule}")
         rank = _own_rank(stages)
         where = torch.device(device)
         self.modules = stages.of_rank(rank)

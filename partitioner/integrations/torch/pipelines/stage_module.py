@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 class _Received(torch.autograd.Function):  # type: ignore[misc]
@@ -48,6 +51,9 @@ class StageModule(nn.Module):  # type: ignore[misc]
     inputs, outputs
         Tensors without data that have the shapes and types of what it takes and returns, and say whether a
         gradient flows through them.
+    recompute
+        Whether a forward pass keeps nothing but what the stage received, and is run again for the backward
+        pass; buffers then stay as the first run left them.
     """
 
     def __init__(
@@ -58,9 +64,10 @@ class StageModule(nn.Module):  # type: ignore[misc]
         operators: tuple[str, ...],
         inputs: tuple[Any, ...],
         outputs: tuple[Any, ...],
+        recompute: bool = False,
     ) -> None:
         super().__init__()
-        self.body = body
+        self.body, self.recompute = body, recompute
         self.index, self.device, self.operators = index, device, operators
         self.inputs, self.outputs = inputs, outputs
         self.whole_backward = _is_whole(body.graph, inputs, outputs)
@@ -68,7 +75,24 @@ class StageModule(nn.Module):  # type: ignore[misc]
     def forward(self, *tensors: Any) -> Any:
         """Return the outputs: copies, that share no memory with what the stage keeps."""
         received = [_Received.apply(one) if one.requires_grad else one for one in tensors]
-        return tuple(_Sent.apply(one) for one in self.body(*received))
+        return tuple(_Sent.apply(one) for one in self._results(received))
+
+    def _results(self, received: list[Any]) -> Any:
+        if not (self.recompute and torch.is_grad_enabled()):
+            return self.body(*received)
+        contexts = {"context_fn": lambda: (nullcontext(), self._buffers_kept())}
+        return checkpoint(self.body, *received, use_reentrant=False, **contexts)
+
+    @contextmanager
+    def _buffers_kept(self) -> Iterator[None]:
+        """Undo the changes of buffers, such as running means, when the context is left."""
+        before = [(buffer, buffer.detach().clone()) for buffer in self.body.buffers()]
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for buffer, value in before:
+                    buffer.copy_(value)
 
 
 def _is_whole(graph: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> bool:

@@ -57,6 +57,7 @@ def stages_of(
     *,
     kwargs: Mapping[str, Any] | None = None,
     stage_of: Mapping[Any, int] | None = None,
+    recompute: bool = False,
 ) -> PipelineStages:
     """Return the stages of a plan: maximal runs of operators on one device.
 
@@ -77,6 +78,9 @@ def stages_of(
     stage_of
         The number of the stage of every forward node, for schedules in which a device has neighbouring
         stages, such as those in a V; None for maximal runs.
+    recompute
+        Whether a stage keeps nothing of a forward pass but what it received, and runs it again for the
+        backward pass (``torch.utils.checkpoint.checkpoint``); ``simulate`` has an option of this name.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def stages_of(
         puts the loss on another device than the last operators, or if stages on different devices read one
         parameter, naming their modules.
     OptionError
-        If `args` is no tuple.
+        If `args` is no tuple, or `recompute` neither True nor False.
     BackendUnavailable
         If torch is not installed.
     """
@@ -96,6 +100,8 @@ def stages_of(
 
     if not isinstance(args, tuple | list):
         raise OptionError(f"args = {shown(args)}: must be a tuple of arguments")
+    if not isinstance(recompute, bool):
+        raise OptionError(f"recompute = {shown(recompute)}: must be True or False")
     solution = solution_of(plan)
     homes = operator_devices(graph, solution)
     training = bool(graph.backward.any())
@@ -106,7 +112,7 @@ def stages_of(
         flaws = [*_tied(program, device_of), *_loss_elsewhere(program, homes, runs)]
         if flaws:
             raise WorkloadError(flaws)
-    return PipelineStages(cut(program, runs), program.form)
+    return PipelineStages(cut(program, runs, recompute), program.form)
 
 
 def _numbers(program: Any, graph: Graph, stage_of: Mapping[Any, int] | None) -> dict[str, int] | None:

@@ -16,15 +16,21 @@ from partitioner.workload.graph import Floats
 LEAST = 4  # as many runs as there are terms
 STEPS = 8  # least-squares problems at most
 STEP = 1e-4  # of a term, in which the simulated times are taken as linear
+ERROR = 0.1  # of a time, that is expected with the right terms
+# deviations of the terms that count as much as that error; those in ms are parts of the time per sample
+LIKELY = np.array([0.2, 0.02, 0.5, 0.1])
 
 
 def fit_corrections(runs: Sequence[RunComparison]) -> Corrections:
     """Return the corrections under which the simulated times are nearest to the measured ones.
 
     Time per sample and time of the batch of each run count by their relative errors, of which the sum of
-    squares is made small, with no term below zero. Simulated times are linear in the terms as long as the
-    same passes and transfers decide them; least squares are solved until these do not change any more. Runs
-    that do not judge a prediction, because other programs were running, are left out.
+    squares is made small, with no term below zero. A few runs hardly tell the terms apart, so each term's
+    deviation from no correction counts, too (ridge regression): as much as an error of a tenth if it is 0.2
+    for `compute`, 0.5 for `transfer`, a tenth of the time per sample for `pass_time`, and a fiftieth of it
+    for `message`. Simulated times are linear in the terms as long as the same passes and transfers decide
+    them; least squares are solved until these do not change any more. Runs that do not judge a prediction,
+    because other programs were running, are left out.
 
     Raises
     ------
@@ -36,16 +42,24 @@ def fit_corrections(runs: Sequence[RunComparison]) -> Corrections:
         rule = f"must have at least {LEAST} that judge a prediction, for four terms"
         raise OptionError(f"runs: {len(judged)} of {len(runs)} judge a prediction: {rule}")
     now = best = Corrections()
-    least = np.inf
+    least, (weights, none) = np.inf, _ridge(judged)
     for _ in range(STEPS):
-        rows = np.array([row for run in judged for row in _slopes(run, now)])
-        error = float(((rows @ astuple(now) - 1) ** 2).sum())
+        slopes = [row for run in judged for row in _slopes(run, now)]
+        rows, values = np.vstack([*slopes, weights]), np.concatenate([np.ones(len(slopes)), none])
+        error = float(((rows @ astuple(now) - values) ** 2).sum())
         if error < least:
             least, best = error, now
-        now = Corrections(*_not_negative(rows, np.ones(len(rows))))
+        now = Corrections(*_not_negative(rows, values))
         if now == best:
             break
     return best
+
+
+def _ridge(runs: Sequence[RunComparison]) -> tuple[Floats, Floats]:
+    """Return rows and values of least squares that keep terms near none; shapes (4, 4) and (4,)."""
+    time = float(np.median([run.run.time_per_sample for run in runs]))
+    weights = ERROR / (LIKELY * [1.0, time, 1.0, time])
+    return np.diag(weights), weights * astuple(Corrections())
 
 
 def _slopes(run: RunComparison, now: Corrections) -> Floats:

@@ -51,12 +51,20 @@ def numbered(graph: Any, shares: Sequence[float]) -> dict[Any, int]:
     return {node: int(device.removeprefix("accelerator")) for node, device in found.items()}
 
 
-def check_training(name: str, shares: Sequence[float], homes: Sequence[int], schedule: str | Table) -> None:
+def check_training(
+    name: str,
+    shares: Sequence[float],
+    homes: Sequence[int],
+    schedule: str | Table,
+    *,
+    recompute: bool = False,
+) -> None:
     """Gradients and losses are those of the whole model, microbatch after microbatch."""
     model, args, graph = captured(name, training=True)
     model.eval()  # so that batch normalisation does not depend on which process saw a batch
     placement = cut_at(graph, shares, homes)
-    stages = stages_of(model, args, graph, placement, stage_of=numbered(graph, shares))
+    stage_of = numbered(graph, shares)
+    stages = stages_of(model, args, graph, placement, stage_of=stage_of, recompute=recompute)
     assert len(stages.modules) == len(homes)
     batch = batch_for(args)
     with torch.no_grad():
@@ -107,6 +115,18 @@ def test_two_processes_under_1f1b() -> None:
 def test_a_free_split_under_1f1b() -> None:
     """Two processes, the first of which has the first and the last stage."""
     check_training("unet", (0.3, 0.6), (0, 1, 0), "1f1b")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("schedule", "homes"), [("gpipe", (0, 1, 2)), ("1f1b", (0, 1, 0))])
+@pytest.mark.parametrize("name", ["cnn", "lstm"])
+def test_stages_that_run_forward_passes_again(name: str, schedule: str, homes: Sequence[int]) -> None:
+    check_training(name, (0.3, 0.6), homes, schedule, recompute=True)
+
+
+def test_torch_does_not_recompute_in_halves() -> None:
+    with pytest.raises(PartitionerError, match="with recompute = True, torch cannot run"):
+        check_training("cnn", (0.4,), (0, 1), "zb-h1", recompute=True)
 
 
 @pytest.mark.parametrize("homes", [pytest.param((0, 1, 1), marks=pytest.mark.slow), (0, 1, 0)])
