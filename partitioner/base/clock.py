@@ -136,6 +136,12 @@ class Clock:
         return math.inf if deadline is None else max(0.0, deadline - time.perf_counter())
 
     @property
+    def over(self) -> float:
+        """Seconds since the limit was reached; 0 before that."""
+        deadline = self.deadline
+        return 0.0 if deadline is None else max(0.0, time.perf_counter() - deadline)
+
+    @property
     def expired(self) -> bool:
         """Whether the limit is reached."""
         return self.left == 0.0

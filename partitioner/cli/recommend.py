@@ -33,7 +33,7 @@ RECOMMEND = (
             ),
             value(
                 "--time-limit",
-                "let all plans together take this many seconds, in which compiling is not counted (default: "
+                "let the whole call take this many seconds, in which compiling is not counted (default: "
                 f"{TIME_LIMIT:g})",
                 type=float,
                 default=TIME_LIMIT,

@@ -14,6 +14,7 @@ from partitioner.evaluation.replicas import Replicas, read_replicas, replica_nam
 from partitioner.evaluation.result import DeviceLoad, Evaluation
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
+from partitioner.evaluation.stage_numbers import NumberedStages, read_stages
 from partitioner.evaluation.terms import Terms
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Floats, Graph
@@ -33,6 +34,21 @@ def read_solution(
     further = replica_names(devices, replicas)
     placed = read_placement(graph, devices, solution.placement, further, solution.alternatives)
     return placed, read_replicas(placed, replicas), read_order(placed, solution.order)
+
+
+def read_numbered(
+    graph: Graph, devices: Devices, solution: Solution
+) -> tuple[Placed, Replicas, NumberedStages]:
+    """Return the placement as arrays, its replicas, and its stages, of which a device may have several.
+
+    Raises
+    ------
+    WorkloadError
+        If the solution does not fit the graph or the devices, see :func:`partitioner.evaluate`.
+    """
+    further = replica_names(devices, solution.replicas)
+    placed = read_placement(graph, devices, solution.placement, further, solution.alternatives)
+    return placed, read_replicas(placed, solution.replicas), read_stages(placed, solution)
 
 
 def completed(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
+from partitioner.evaluation.frame import device_loads
 from partitioner.evaluation.links import exchange_times, links_of
 from partitioner.evaluation.memory import held_by_stage, in_words, scheduled_memory
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
+from partitioner.evaluation.result import DeviceLoad
 from partitioner.workload.graph import Floats
 
 RESYNC = 4  # transfers of its weights for an exchange among copies by a parameter server (Piper, PipeDream)
@@ -91,6 +93,23 @@ def batch_time(pipeline: PlacedPipeline, load: Floats) -> float:
     """
     assert pipeline.microbatches is not None
     return float(load[~pipeline.replicas.further].sum() + (pipeline.microbatches - 1) * load.max())
+
+
+def loads_with_replicas(
+    placed: Placed, replicas: Replicas, costs: DeviceCosts, memory: Floats
+) -> tuple[DeviceLoad, ...]:
+    """Return an entry for each device, replicas included; `memory` has shape (devices,)."""
+    loads = device_loads(placed, costs.load, costs.compute, costs.transfer_in, costs.transfer_out)
+    return tuple(
+        replace(
+            loads[lead],
+            name=name,
+            memory=float(memory[i]),
+            sync=float(costs.sync[i]),
+            replica_of=None if lead == i else placed.names[lead],
+        )
+        for i, (name, lead) in enumerate(zip(placed.names, replicas.lead.tolist(), strict=True))
+    )
 
 
 def memory_of(pipeline: PlacedPipeline) -> tuple[Floats, dict[int, str]]:

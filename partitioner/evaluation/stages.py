@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.evaluation.degrees import batch_violations, degree_violations
-from partitioner.evaluation.frame import completed, device_loads, read_solution
+from partitioner.evaluation.frame import completed, read_solution
 from partitioner.evaluation.notes import (
     notes_on_cache,
     notes_on_levels,
@@ -15,7 +15,13 @@ from partitioner.evaluation.notes import (
     notes_on_microbatches,
 )
 from partitioner.evaluation.order import in_order, order_violations
-from partitioner.evaluation.pipeline import PlacedPipeline, batch_time, costs_of, memory_of
+from partitioner.evaluation.pipeline import (
+    PlacedPipeline,
+    batch_time,
+    costs_of,
+    loads_with_replicas,
+    memory_of,
+)
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.plain import plain_evaluation
 from partitioner.evaluation.replicas import Replicas
@@ -92,15 +98,5 @@ def _pipeline(
     violations = order_violations(placed, form, ordered) if piped else ()
     violations += degree_violations(placed, copies)
     violations += violations_of(placed, np.where(copies.further, 0.0, memory), held)
-    loads = device_loads(placed, costs.load, costs.compute, costs.transfer_in, costs.transfer_out)
-    loads = tuple(
-        replace(
-            loads[lead],
-            name=name,
-            memory=float(memory[i]),
-            sync=float(costs.sync[i]),
-            replica_of=None if lead == i else placed.names[lead],
-        )
-        for i, (name, lead) in enumerate(zip(placed.names, copies.lead.tolist(), strict=True))
-    )
+    loads = loads_with_replicas(placed, copies, costs, memory)
     return Evaluation("batch" if batch else "throughput", value, loads, violations, shape)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from partitioner.base.errors import OptionError
-from partitioner.evaluation.frame import completed
+from partitioner.evaluation.degrees import degree_violations
+from partitioner.evaluation.frame import completed, read_numbered
 from partitioner.evaluation.notes import notes_on_memory
-from partitioner.evaluation.placed import read_placement
-from partitioner.evaluation.plain import plain_evaluation
-from partitioner.evaluation.replicas import read_replicas
+from partitioner.evaluation.pipeline import PlacedPipeline, costs_of, loads_with_replicas
+from partitioner.evaluation.replicas import Replicas
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
-from partitioner.evaluation.stage_numbers import NumberedStages, read_stages
+from partitioner.evaluation.stage_numbers import NumberedStages
 from partitioner.evaluation.terms import Terms
 from partitioner.evaluation.violations import violations_of
 from partitioner.workload.devices import Devices
@@ -27,40 +25,41 @@ def evaluate_virtual_stages(graph: Graph, devices: Devices, solution: Solution, 
     """Return the largest load of a device, which is busy with all stages that it has.
 
     A tensor between two stages on one device costs nothing; one that several stages of a device use is
-    fetched once.
+    fetched once. With replicas every device has as many: they are copies of the whole pipeline, which take
+    the samples in turn, so that a copy runs the schedule with its part of the microbatches.
 
     Raises
     ------
     OptionError
-        If there are replicas or levels, the schedule does not run several stages on a device, or its number
-        of microbatches is missing.
+        If there are levels, the schedule does not run several stages on a device, or its number of
+        microbatches is missing.
     """
     schedule = _schedule(devices, solution, terms)
-    placed = read_placement(graph, devices, solution.placement)
-    stages = read_stages(placed, solution)
-    found = plain_evaluation(placed, by_pass=False)
-    memory, held, violations = placed.memory, dict[int, str](), stages.against_order()
+    placed, copies, stages = read_numbered(graph, devices, solution)
+    costs = costs_of(PlacedPipeline(placed, copies, stages.order))
+    memory, held, violations = placed.memory[copies.lead], dict[int, str](), stages.against_order()
     if schedule is not None:
         assert terms.microbatches is not None
-        broken = _misplaced(schedule, stages) or _wrong_number(schedule, stages, terms.microbatches)
+        broken = _misplaced(schedule, stages) or _wrong_copies(schedule, stages, copies)
+        broken = broken or _wrong_number(schedule, stages, copies, terms.microbatches)
         violations += broken
         if not broken:
-            memory, held = _memory(schedule, stages, terms.microbatches)
-    violations += violations_of(placed, memory, held)
-    loads = tuple(replace(load, memory=float(memory[i])) for i, load in enumerate(found.loads))
+            memory, held = _memory(schedule, stages, copies, terms.microbatches)
+    violations += degree_violations(placed, copies)
+    violations += violations_of(placed, np.where(copies.further, 0.0, memory), held)
+    loads = loads_with_replicas(placed, copies, costs, memory)
     notes = notes_on_memory(graph, terms.schedule)
-    found = replace(found, loads=loads, violations=violations, shape=stages.shape, notes=notes)
-    copies, ordered = read_replicas(placed, {}), tuple(range(len(stages.order)))
-    return completed(found, placed, copies, ordered, terms, stages.staged)
+    value = float(costs.load.max())
+    found = Evaluation("throughput", value, loads, violations, stages.shape, notes=notes)
+    return completed(found, placed, copies, tuple(range(len(stages.order))), terms, stages.staged)
 
 
 def _schedule(devices: Devices, solution: Solution, terms: Terms) -> VirtualSchedule | None:
     if terms.schedule is not None and terms.schedule not in VIRTUAL:
         names = ", ".join(VIRTUAL)
         raise OptionError(f"schedule = {terms.schedule!r}: must be one of {names} where stage_of is given")
-    for name, given in (("replicas", bool(solution.replicas)), ("levels", bool(devices.levels))):
-        if given:
-            raise OptionError(f"{name}: must not be given for pipelines with several stages on a device")
+    if devices.levels:
+        raise OptionError("levels: must not be given for pipelines with several stages on a device")
     if terms.schedule is not None and terms.microbatches is None:
         raise OptionError(f"microbatches = None: schedule {terms.schedule!r} needs it")
     return None if terms.schedule is None else VIRTUAL[terms.schedule]
@@ -83,19 +82,43 @@ def _misplaced(schedule: VirtualSchedule, stages: NumberedStages) -> tuple[str, 
     )
 
 
-def _wrong_number(schedule: VirtualSchedule, stages: NumberedStages, microbatches: int) -> tuple[str, ...]:
+def _wrong_copies(schedule: VirtualSchedule, stages: NumberedStages, copies: Replicas) -> tuple[str, ...]:
+    """Return a message if not all devices have the same number of replicas."""
+    found = sorted({int(copies.count[device]) for device in stages.order})
+    if len(found) == 1:
+        return ()
+    counts = " or ".join(map(str, found))
+    return (f"schedule {schedule.name!r} needs as many copies of each device, there are {counts}",)
+
+
+def _parts(stages: NumberedStages, copies: Replicas, microbatches: int) -> set[int]:
+    """Return how many microbatches copies of the pipeline take in turn: numbers that differ by 1 at most."""
+    each, rest = divmod(microbatches, int(copies.count[stages.order[0]]))
+    return {each, each + 1} if rest else {each}
+
+
+def _wrong_number(
+    schedule: VirtualSchedule, stages: NumberedStages, copies: Replicas, microbatches: int
+) -> tuple[str, ...]:
     """Return a message if the schedule does not run so many microbatches on so many devices."""
-    broken = schedule.rule(len(set(stages.order)), microbatches)
-    return (f"the number of microbatches is {microbatches}, it {broken}",) if broken else ()
+    parts = sorted(_parts(stages, copies, microbatches))
+    if parts[0] == 0:
+        return (f"the number of microbatches is {microbatches}, there are more copies of the pipeline",)
+    rules = ((part, schedule.rule(len(set(stages.order)), part)) for part in parts)
+    where = "" if parts == [microbatches] else " of a copy"
+    return tuple(f"the number of microbatches{where} is {part}, it {rule}" for part, rule in rules if rule)[
+        :1
+    ]
 
 
 def _memory(
-    schedule: VirtualSchedule, stages: NumberedStages, microbatches: int
+    schedule: VirtualSchedule, stages: NumberedStages, copies: Replicas, microbatches: int
 ) -> tuple[Floats, dict[int, str]]:
-    """Return the memory of each device, shape (devices,), and a remark on that of each device in use.
+    """Return the memory of each device, shape (devices,), and a remark on that of each stage's first device.
 
     A device holds sizes, parameters, gradients and states of the optimizer of all its stages, at the worst
-    moment the activations of the samples in flight, and the largest workspace.
+    moment the activations of the samples in flight, and the largest workspace. Of copies that take different
+    numbers of microbatches the one that holds more counts.
     """
     placed, devices = stages.placed, list(dict.fromkeys(stages.order))
     chunks = len(stages.order) // len(devices)
@@ -105,11 +128,16 @@ def _memory(
     largest, kept = np.zeros(count), np.bincount(stages.of, activations, len(stages.order))
     np.maximum.at(largest, placed.device, workspace)
     memory, remarks = np.asarray(once + largest), dict[int, str]()
+    parts = _parts(stages, copies, microbatches)
     for rank, device in enumerate(devices):
         own = list(schedule.stages_of(rank, len(devices), chunks))
-        held = samples_by_chunk(schedule.name, rank, len(devices), chunks, microbatches)
+        held = [
+            each
+            for part in parts
+            for each in samples_by_chunk(schedule.name, rank, len(devices), chunks, part)
+        ]
         amounts = np.array(held) @ kept[own]
         memory[device] += amounts.max()
         worst = held[int(amounts.argmax())]
         remarks[device] = f" ({' and '.join(map(str, worst))} samples in flight on its stages)"
-    return memory, remarks
+    return memory[copies.lead], remarks

@@ -7,12 +7,11 @@ from itertools import groupby
 import numpy as np
 
 from partitioner.evaluation.chosen import refuse_alternatives
-from partitioner.evaluation.frame import read_solution
-from partitioner.evaluation.placed import Placed, read_placement
-from partitioner.evaluation.replicas import Replicas, read_replicas
+from partitioner.evaluation.frame import read_numbered, read_solution
+from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.replicas import Replicas
 from partitioner.evaluation.shape import placement_shape
 from partitioner.evaluation.solution import AnySolution, Solution, solution_of
-from partitioner.evaluation.stage_numbers import read_stages
 from partitioner.exports.module_stages import ModuleStage, Stages
 from partitioner.exports.stage_rules import (
     cut,
@@ -89,9 +88,8 @@ def _read(workload: Workload, solution: Solution) -> tuple[Placed, Replicas, tup
     if solution.stage_of is None:
         placed, copies, ordered = read_solution(workload.graph, workload.devices, solution)
         return placed, copies, ordered, placed
-    placed = read_placement(workload.graph, workload.devices, solution.placement)
-    stages = read_stages(placed, solution)
-    return placed, read_replicas(placed, {}), tuple(range(len(stages.order))), stages.staged
+    placed, copies, stages = read_numbered(workload.graph, workload.devices, solution)
+    return placed, copies, tuple(range(len(stages.order))), stages.staged
 
 
 def _in_order(placed: Placed, home: Ints, ordered: tuple[int, ...] | None) -> list[int]:

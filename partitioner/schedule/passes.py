@@ -20,7 +20,8 @@ class Passes:
         The devices' names.
     replicas
         For the first device of each stage, the positions of all devices that hold a copy of the stage, the
-        first device included; they take the samples in turn.
+        first device included; they take the samples in turn. Of devices that run a copy together, only the
+        first one is there.
     device
         Shape (n,): position of the first device of the pass's stage.
     stage, direction

@@ -107,7 +107,10 @@ def simulate(
 
     The r replicas of a stage take the samples in turn. Each spends the whole time of the stage on each of its
     samples, and then exchanges weights for r times the average time: before its next pass, or in parallel to
-    it if `devices.synchronisation` is ``"overlapped"``.
+    it if `devices.synchronisation` is ``"overlapped"``. Under schedules with several stages on a device all
+    devices have r replicas: these are r copies of the pipeline, each of which runs the schedule with every
+    r-th sample. Nodes run as their alternatives say; of t devices that run a stage together, the timeline
+    shows the first one.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         before=before,
         paired=paired,
         lag=1 if placed.devices.communication == "sequential" else 3,
-        notes=notes_on_replicas(placed, copies),
+        notes=(*notes_on_replicas(placed, copies), *_notes_on_degrees(copies)),
     )
 
 
@@ -74,19 +74,21 @@ def _transfers(placed: Placed, links: StageLinks, pieces: Pieces) -> tuple[Float
     maker, user = graph.edges[:, 0], graph.edges[:, 1]
     cut = device[maker] != device[user]
     tensor, maker, user = tensor[cut], maker[cut], user[cut]
-    slowed_cost = cost[tensor] * links.slow(device[maker], device[user])
+    slowdown = links.slow(device[maker], device[user])
+    slowed_cost, (reading, sending) = cost[tensor] * slowdown, placed.surcharge[:, cut] * slowdown
     sent, which = np.unique(tensor, return_inverse=True)
     slowest, source = np.zeros(len(sent)), np.zeros(len(sent), dtype=np.int64)
     np.maximum.at(slowest, which, slowed_cost)
     source[which] = maker
-    out = np.bincount(home[source], slowest, count) * placed.transfer_factor[pieces.device]
+    out = np.bincount(home[source], slowest, count) + np.bincount(home[maker], sending, count)
     arrival, which = np.unique(tensor * len(placed.names) + device[user], return_inverse=True)
     first = np.full(len(arrival), count, dtype=np.int64)
     np.minimum.at(first, which, home[user])
     fetch_cost = np.zeros(len(arrival))
     fetch_cost[which] = slowed_cost
-    into = np.bincount(first, fetch_cost, count) * placed.transfer_factor[pieces.device]
-    return into, out, np.stack((first[which], home[user]), axis=1)
+    into = np.bincount(first, fetch_cost, count) + np.bincount(home[user], reading, count)
+    factor = placed.transfer_factor[pieces.device]
+    return into * factor, out * factor, np.stack((first[which], home[user]), axis=1)
 
 
 def _numbers(pieces: Pieces) -> tuple[Ints, bool]:
@@ -134,11 +136,20 @@ def _sync(device: Ints, copies: Replicas, average: Floats) -> Floats:
 
 
 def _copies(copies: Replicas, device: Ints) -> dict[int, tuple[int, ...]]:
+    """Return the first device of each copy of each stage, by the first device of the stage."""
     found = {}
     for lead in np.unique(device).tolist():
         further = np.flatnonzero((copies.lead == lead) & copies.further).tolist()
-        found[lead] = (lead, *further)
+        degree = int(copies.devices[lead] // copies.count[lead])
+        found[lead] = (lead, *further)[::degree]
     return found
+
+
+def _notes_on_degrees(copies: Replicas) -> tuple[str, ...]:
+    """Return a note if devices run copies of stages together."""
+    if (copies.devices == copies.count).all():
+        return ()
+    return ("of devices that run a copy of a stage together, only the first one is shown",)
 
 
 def _largest(graph: Graph, pieces: Pieces) -> Floats:

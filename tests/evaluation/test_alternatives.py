@@ -20,7 +20,6 @@ from partitioner import (
 )
 from partitioner.exports.stages import stages_of
 from partitioner.exports.target import Target
-from partitioner.schedule import simulate
 from partitioner.workload.workload import Workload
 
 GPUS = Devices((DeviceKind("gpu", 8, memory=100.0, bandwidth=2.0),))
@@ -120,7 +119,5 @@ def test_what_knows_no_alternatives_refuses_them() -> None:
     for objective in ("gpipe", "latency", "makespan"):
         with pytest.raises(OptionError, match="alternatives: must not be given for objective"):
             evaluate(graph(), GPUS, solution, objective)
-    with pytest.raises(WorkloadError, match="a simulation uses the own figures of nodes only"):
-        simulate(graph(), GPUS, solution, "1f1b", 4)
     with pytest.raises(WorkloadError, match="an export uses the own figures"):
         stages_of(Workload(graph(), GPUS), solution, Target("line", line=True))

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from partitioner.evaluation.solution import Solution
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
+from partitioner.workload.groups import DeviceGroup
+from partitioner.workload.levels import Level
 
 MOST_REPLICAS = 8  # devices that may share a stage, where the stages of a plan may have different numbers
 
@@ -24,18 +26,16 @@ class Spread(NamedTuple):
         return "1" if most == 1 else str(most) if self.replicas == 1 else f"1-{most}"
 
 
-ALONE = Spread(1)
-
-
 def spreads(devices: Devices, microbatches: int) -> Iterator[Spread]:
     """Yield as many copies as there are devices and samples for, by powers of two, down to 1, then replicas.
 
     Many copies come first, because it is soon known that they do not fit.
     """
     most = min(max((kind.count for kind in devices.kinds), default=1), microbatches)
+    groups: tuple[Level | DeviceGroup, ...] = (*devices.levels, *devices.groups)
     for power in range(max(most, 1).bit_length() - 1, -1, -1):
         copies = 2**power
-        if all(size % copies == 0 for level in devices.levels for size in dict(level.devices).values()):
+        if all(size % copies == 0 for group in groups for size in dict(group.devices).values()):
             yield Spread(copies)
     if most > 1:
         yield Spread(1, min(MOST_REPLICAS, most))
@@ -46,15 +46,21 @@ def devices_of_a_copy(devices: Devices, copies: int) -> Devices:
     return replace(
         devices,
         kinds=tuple(replace(kind, count=kind.count // copies) for kind in devices.kinds),
-        levels=tuple(
-            replace(level, devices={name: size // copies for name, size in dict(level.devices).items()})
-            for level in devices.levels
-        ),
+        levels=tuple(replace(level, devices=_parts(level, copies)) for level in devices.levels),
+        groups=tuple(replace(group, devices=_parts(group, copies)) for group in devices.groups),
     )
 
 
+def _parts(group: Level | DeviceGroup, copies: int) -> dict[str, int]:
+    return {name: size // copies for name, size in dict(group.devices).items()}
+
+
 def with_copies(plan: Plan, devices: Devices, copies: int) -> Solution:
-    """Return a plan for the devices of a copy as a solution for all copies, on all devices."""
+    """Return a plan for the devices of a copy as a solution for all copies, on all devices.
+
+    The devices of a copy are those whose numbers have the same remainder when divided by `copies`; copies
+    take the samples in turn.
+    """
     held = {
         name: [
             each for copy in (name, *plan.replicas.get(name, ())) for each in _devices(devices, copy, copies)
@@ -65,6 +71,8 @@ def with_copies(plan: Plan, devices: Devices, copies: int) -> Solution:
         {node: held[name][0] for node, name in plan.placement.items()},
         replicas={first: tuple(others) for first, *others in held.values() if others},
         order=tuple(held[name][0] for name in plan.stages),
+        stage_of=plan.stage_of,
+        alternatives=plan.alternatives,
     )
 
 

@@ -22,16 +22,21 @@ class Recipe:
         The schedule that :func:`partitioner.solve` makes the plan for; the same if it knows that one.
     options
         Further options of that call.
+    ways
+        Whether nodes run in the best of their alternatives. Such plans are made for throughput, for which
+        :func:`partitioner.solve` chooses among alternatives; others run all nodes by their own figures and
+        are made for the makespan.
     """
 
     schedule: str
     planned: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    ways: bool = False
 
     @property
-    def bounded(self) -> bool:
-        """Whether the plan's bound is one for the schedule that is simulated."""
-        return self.planned == self.schedule
+    def exact(self) -> bool:
+        """Whether a plan that is optimal for what it is made for is optimal for what is simulated."""
+        return self.planned == self.schedule and not self.ways
 
     @property
     def title(self) -> str:
@@ -40,8 +45,8 @@ class Recipe:
         return self.schedule if chunks is None else f"{self.schedule} v{chunks}"
 
     @property
-    def replicable(self) -> bool:
-        """Whether several devices may hold a stage."""
+    def uneven(self) -> bool:
+        """Whether stages may have different numbers of devices."""
         return self.planned not in VIRTUAL
 
 
@@ -49,5 +54,6 @@ RECIPES = (
     *(Recipe(name, name) for name in SCHEDULES),
     *(Recipe("interleaved_1f1b", "interleaved_1f1b", {"virtual_stages": chunks}) for chunks in (2, 4)),
     *(Recipe(name, name) for name in VIRTUAL if name != "interleaved_1f1b"),
-    Recipe("zb_h1", "1f1b"),  # with copies, for which plans are not made
+    Recipe("zb_h1", "1f1b"),  # for stages with different numbers of devices; with one each, another start
 )
+WITH_WAYS = (*(Recipe(name, name, ways=True) for name in SCHEDULES), Recipe("zb_h1", "1f1b", ways=True))

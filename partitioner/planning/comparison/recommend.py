@@ -11,27 +11,27 @@ from typing import Any
 
 import networkx as nx
 
-from partitioner.base.argument_types import MANY, is_count, require_items
-from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, PartitionerError, one_of, shown
-from partitioner.base.interruption import StopEvent
+from partitioner.base.argument_types import MANY, is_count, require_callable, require_items
+from partitioner.base.clock import Clock
+from partitioner.base.errors import OptionError, one_of, shown
+from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.methods.method import Progress
-from partitioner.planning.comparison.copies import ALONE, Spread, devices_of_a_copy, spreads
-from partitioner.planning.comparison.recipes import RECIPES, Recipe
+from partitioner.planning.comparison.copies import spreads
+from partitioner.planning.comparison.recipes import RECIPES, WITH_WAYS, Recipe
 from partitioner.planning.comparison.recommendation_table import recommendation_table
-from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline, simulated_choice
-from partitioner.planning.solve import solve
-from partitioner.results.plan import Plan
+from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline
+from partitioner.planning.comparison.trial import Trial
+from partitioner.planning.comparison.trials import PipelineTrials
+from partitioner.planning.options import check_values
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.in_flight import SCHEDULES, samples_in_flight
 from partitioner.workload.networkx_graph import from_networkx
 from partitioner.workload.workload import Workload
 
-TIME_LIMIT = 25.0  # seconds for all plans, by default
-LEAST_TIME = 1.0  # seconds that every plan may take
-INFEASIBLE = "no stages fit the memory and the constraints"
+TIME_LIMIT = 25.0  # seconds, by default
+NOTICED = 0.01  # the share of memory by which a slower pipeline must need less to be worth a look
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +45,18 @@ class Recommendation:
     microbatches
         How many samples a batch has.
     seconds
-        How long it took.
+        How long it took, without compiling kernels.
     time_unit
         The unit of times, empty if it is not known.
+    compiling
+        Seconds that kernels were compiled for in addition.
     """
 
     choices: tuple[RecommendedPipeline, ...]
     microbatches: int
     seconds: float
     time_unit: str = ""
+    compiling: float = 0.0
 
     def __repr__(self) -> str:
         best = "none can be used" if self.best is None else f"best {self.best.schedule}"
@@ -67,22 +70,27 @@ class Recommendation:
 
     @property
     def trade(self) -> tuple[RecommendedPipeline, ...]:
-        """The pipelines that can be used for which no other one is as fast and needs less memory."""
+        """The pipelines that can be used and need less memory than every faster one, by 1 % at least."""
         found: list[RecommendedPipeline] = []
         for one in self.choices:
-            if not one.against and (not found or one.full < found[-1].full):
+            if not one.against and (not found or one.full < found[-1].full * (1 - NOTICED)):
                 found.append(one)
         return tuple(found)
 
     def summary(self, width: int | None = None) -> str:
         """Return a text table of at most `width` columns, by default the terminal's."""
         return recommendation_table(
-            self.choices, self.trade, self.microbatches, self.seconds, self.time_unit, width
+            self.choices, self.trade, self.microbatches, self._took, self.time_unit, width
         )
+
+    @property
+    def _took(self) -> str:
+        compiling = f", and {self.compiling:.3g} s to compile kernels" if self.compiling > 0 else ""
+        return f"{self.seconds:.3g} s{compiling}"
 
     def to_json(self) -> str:
         """Return the pipelines and their figures as one JSON object."""
-        record = {"microbatches": self.microbatches, "seconds": self.seconds}
+        record = {"microbatches": self.microbatches, "seconds": self.seconds, "compiling": self.compiling}
         return json.dumps(record | {"choices": [one.as_dict() for one in self.choices]}, indent=1)
 
 
@@ -116,8 +124,9 @@ def recommend(
     constraints
         What every plan must keep to.
     time_limit
-        Seconds for all plans together, divided among those that are left; compiling is not counted, and every
-        plan may take a second.
+        Seconds for the whole call; compiling kernels is not counted. Plans of all kinds share the first part
+        of it. What is left goes to the schedules of which no plan is found yet, and to the best plan of each
+        other schedule.
     seed, on_progress, stop
         As for :func:`partitioner.solve`.
 
@@ -144,40 +153,40 @@ def recommend(
     if not is_count(microbatches):
         rule = f"must be an integer of at least 1 and at most {MANY:,}"
         raise OptionError(f"microbatches = {shown(microbatches)}: {rule}")
+    check_values(time_limit=time_limit, seed=seed)
+    if time_limit is None:
+        raise OptionError("time_limit = None: must be a positive number")
+    require_callable(on_progress=on_progress)
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     recipes = _recipes(graph, schedules)
-    started, constraints = time.perf_counter(), constraints or NONE
-    workload, given = Workload(graph, devices), {"seed": seed, "on_progress": on_progress, "stop": stop}
-    plans: dict[tuple[str, str, Spread], Plan | str] = {}
-    wanted = [
-        (spread, recipe)
-        for spread, recipe in product(spreads(devices, microbatches), recipes)
-        if recipe.replicable or spread == ALONE
-    ]
-    left, choices = {_key(spread, recipe) for spread, recipe in wanted}, []
-    for spread, recipe in wanted:
-        key = _key(spread, recipe)
-        if key not in plans:
-            seconds = (time_limit - time.perf_counter() + started) / len(left - plans.keys())
-            options = given | {"time_limit": max(seconds, LEAST_TIME), "constraints": constraints}
-            plans[key] = _planned(workload, recipe, spread, microbatches, options)
-        choices.append(_simulated(workload, recipe, spread, plans[key], microbatches, constraints))
-    return Recommendation(
-        _ranked(choices), microbatches, time.perf_counter() - started, graph.extras.time_unit or ""
+    workload, clock, interruption = Workload(graph, devices), Clock(time_limit), Interruption(stop)
+    trials = PipelineTrials(
+        workload, microbatches, constraints or NONE, seed, clock, interruption, on_progress
     )
-
-
-def _key(spread: Spread, recipe: Recipe) -> tuple[str, str, Spread]:
-    """Return what the plan of a recipe depends on."""
-    return recipe.planned, str(recipe.options), spread
+    with interruption:
+        choices = trials.run(
+            [
+                Trial(recipe, spread)
+                for spread, recipe in product(spreads(devices, microbatches), recipes)
+                if recipe.uneven or spread.replicas == 1
+            ]
+        )
+    if interruption.by_keyboard and all(one.plan is None for one in choices):
+        raise KeyboardInterrupt
+    seconds = time.perf_counter() - clock.started - clock.compiled
+    unit = graph.extras.time_unit or ""
+    return Recommendation(_ranked(choices), microbatches, seconds, unit, clock.compiled)
 
 
 def _ranked(choices: list[RecommendedPipeline]) -> tuple[RecommendedPipeline, ...]:
-    """Return the choices, the fastest first; of several with equal schedule and copies only that one."""
-    ordered = sorted(choices, key=lambda one: (bool(one.against), one.makespan, one.full))
-    kept: dict[tuple[str, str], RecommendedPipeline] = {}
-    for one in ordered:
-        kept.setdefault((one.schedule, one.copies), one)
+    """Return the choices, the fastest first; of several with equal schedule and copies only that one.
+
+    Those whose nodes run by alternatives are kept apart from those whose nodes run by their own figures.
+    """
+    kept: dict[tuple[str, str, bool], RecommendedPipeline] = {}
+    for one in sorted(choices, key=lambda one: one.rank):
+        ways = one.recipe.ways and (one.plan is None or bool(one.ways))
+        kept.setdefault((one.schedule, one.copies, ways), one)
     return tuple(kept.values())
 
 
@@ -189,8 +198,8 @@ def _recipes(graph: Graph, schedules: Sequence[str] | None) -> list[Recipe]:
     OptionError
         If a schedule has none, or is not for the graph.
     """
-    trains = bool(graph.backward.any())
-    suited = [one for one in RECIPES if kind_of(one.schedule).trains in (None, trains)]
+    trains, known = bool(graph.backward.any()), (*RECIPES, *(WITH_WAYS if graph.alternatives else ()))
+    suited = [one for one in known if kind_of(one.schedule).trains in (None, trains)]
     if schedules is None:
         return suited
     names = list(dict.fromkeys(one.schedule for one in suited))
@@ -198,50 +207,3 @@ def _recipes(graph: Graph, schedules: Sequence[str] | None) -> list[Recipe]:
         if name not in names:
             raise OptionError(f"schedules = {shown(name)}: must be {one_of(name, names)} for this graph")
     return [one for one in suited if one.schedule in schedules]
-
-
-def _planned(
-    workload: Workload, recipe: Recipe, spread: Spread, microbatches: int, options: dict[str, Any]
-) -> Plan | str:
-    """Return the plan for one copy, or why there is none."""
-    share, samples = devices_of_a_copy(workload.devices, spread.copies), -(-microbatches // spread.copies)
-    options = {**options, **recipe.options, "schedule": recipe.planned, "microbatches": samples}
-    if spread.replicas > 1:
-        options["replicas"] = spread.replicas
-    if _least_memory(workload.graph, recipe.planned, samples) > sum(
-        kind.count * kind.memory_limit for kind in share.kinds
-    ):
-        return INFEASIBLE
-    try:
-        return solve(workload.graph, share, "makespan", **options)
-    except InfeasibleError:
-        return INFEASIBLE
-    except (NoPlanFound, OptionError) as error:
-        return str(error)
-
-
-def _least_memory(graph: Graph, schedule: str, samples: int) -> float:
-    """Return the memory that all stages take together if each is the last one; 0 if that is not known."""
-    if schedule not in SCHEDULES:
-        return 0.0
-    held = samples_in_flight(schedule, 0, 1, samples)
-    parameters, gradients, optimizer, activations, _ = graph.parts.sum(axis=1)
-    fixed = graph.size.sum() + gradients + optimizer
-    return float(fixed + held.weights * parameters + held.activations * activations)
-
-
-def _simulated(
-    workload: Workload,
-    recipe: Recipe,
-    spread: Spread,
-    plan: Plan | str,
-    microbatches: int,
-    constraints: Constraints,
-) -> RecommendedPipeline:
-    """Return the choice of a plan; that there is none, or that its schedule refuses it, is a choice, too."""
-    if isinstance(plan, str):
-        return RecommendedPipeline(recipe, spread, against=plan)
-    try:
-        return simulated_choice(workload, recipe, spread, plan, microbatches, constraints)
-    except PartitionerError as error:
-        return RecommendedPipeline(recipe, spread, against=str(error))

@@ -14,53 +14,56 @@ from partitioner.results.timeline_table import memory_share
 
 FIGURES = ("copies", "stages", "devices", "makespan", "gap", "bubble", "memory", "full")
 WIDE_FIGURES = (*FIGURES[:4], "per sample", *FIGURES[4:])
-MARK = "* no other pipeline that fits is as fast and needs less memory"
-NO_BOUND = "gap -: no lower bound is known for this schedule"
+MARK = "* needs at least 1 % less memory than every faster one"
+GAP = "gap: distance to a lower bound for pipelines of the line, above 10 % as a multiple of it"
+WAYS = "other ways: how many nodes run by which alternative; the rest runs by its own figures"
 
 
 def recommendation_table(
     choices: Sequence[RecommendedPipeline],
     trade: Sequence[RecommendedPipeline],
     microbatches: int,
-    seconds: float,
+    took: str,
     time_unit: str,
     width: int | None = None,
 ) -> str:
     """Return a line for each pipeline in the order given, then why the others cannot be used."""
     wide = columns(width) >= WIDE
-    table = figure_table(
-        wide, ("schedule",), (*FIGURES[:4], *(("per sample",) if wide else ()), *FIGURES[4:])
-    )
+    table = figure_table(wide, ("schedule",), WIDE_FIGURES if wide else FIGURES)
     if wide:
         table.add_column("device", no_wrap=True)
         table.add_column("busy of the makespan", no_wrap=True)
     usable = [one for one in choices if not one.against]
+    ways = any(one.ways for one in usable)
+    if ways:
+        table.add_column("other ways", overflow="fold")
     for one in usable:
-        table.add_row(*map(Text, _row(one, one in trade, wide)))
+        chosen = ", ".join(f"{count} {name}" for name, count in one.ways.items())
+        table.add_row(*map(Text, (*_row(one, one in trade, wide), *([chosen] * ways))))
     against = _reasons([one for one in choices if one.against])
-    known = [MARK] if usable else []
-    known += [NO_BOUND] if any(one.plan and one.plan.bound <= 0 for one in usable) else []
-    head = Text(_head(usable, choices, microbatches, seconds, time_unit))
-    return render([head, *([table] if usable else []), *map(Text, [*known, *against])], width)
+    known = [MARK, GAP] * bool(usable) + [WAYS] * ways
+    notes = dict.fromkeys(note for one in usable if one.timeline for note in one.timeline.notes)
+    lines = [*known, *against, *(f"note: {note}" for note in notes)]
+    head = Text(_head(usable, choices, microbatches, took, time_unit))
+    return render([head, *([table] if usable else []), *map(Text, lines)], width)
 
 
 def _head(
     usable: Sequence[RecommendedPipeline],
     choices: Sequence[RecommendedPipeline],
     microbatches: int,
-    seconds: float,
+    took: str,
     time_unit: str,
 ) -> str:
-    tried = f"{len(usable)} of {len(choices)} kinds of pipeline fit, {seconds:.3g} s"
+    tried = f"{len(usable)} of {len(choices)} kinds of pipeline fit, {took}"
     if not usable or usable[0].timeline is None:
         return f"{microbatches} microbatches: no pipeline can be used; {tried}"
     best = usable[0]
     per_sample = best.timeline.time_per_sample if best.timeline else 0.0
     copies = "" if best.copies == "1" else f" with {best.copies} copies of stages"
-    return (
-        f"{microbatches} microbatches: {best.schedule}{copies} is the fastest, {best.makespan:.6g} per batch"
-        f"{samples_per_second(per_sample, time_unit)}; {tried}"
-    )
+    batch = f"{best.makespan:.6g}{time_unit and f' {time_unit}'} per batch"
+    rate = samples_per_second(per_sample, time_unit)
+    return f"{microbatches} microbatches: {best.schedule}{copies} is the fastest, {batch}{rate}; {tried}"
 
 
 def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
@@ -73,7 +76,7 @@ def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
         f"{one.schedule}{' *' if marked else ''}",
         one.copies,
         str(len(plan.stages)),
-        str(len(timeline.devices)),
+        str(one.devices),
         figure(timeline.makespan),
         *([figure(timeline.time_per_sample)] if wide else []),
         gap_cell(timeline.makespan, plan.bound),
@@ -85,10 +88,12 @@ def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
 
 
 def _reasons(unusable: Sequence[RecommendedPipeline]) -> list[str]:
-    """Return a line for each reason, with the pipelines that it is about."""
-    about: dict[str, list[str]] = {}
+    """Return a line for each reason, with the pipelines that it is about and the numbers of their copies."""
+    about: dict[str, dict[str, list[str]]] = {}
     for one in unusable:
-        about.setdefault(one.against, []).append(
-            f"{one.schedule}{'' if one.copies == '1' else f' x{one.spread}'}"
-        )
-    return [f"not used: {', '.join(sorted(names))}: {why}" for why, names in about.items()]
+        title = f"{one.schedule}{' with alternatives' if one.recipe.ways else ''}"
+        about.setdefault(one.against, {}).setdefault(title, [title]).append(f"x{one.spread}")
+    return [
+        f"not used ({why}): {', '.join(' '.join(names[title]) for title in sorted(names))}"
+        for why, names in about.items()
+    ]

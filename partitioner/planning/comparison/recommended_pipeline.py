@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
+from partitioner.evaluation.chosen import choose
+from partitioner.evaluation.solution import Solution
 from partitioner.planning.comparison.copies import Spread, with_copies
 from partitioner.planning.comparison.ranked import bubble_share, fullest_device
 from partitioner.planning.comparison.recipes import Recipe
 from partitioner.planning.evaluate import evaluate
+from partitioner.planning.objectives import SIMULATED
 from partitioner.results.by_stage import stage_loads
 from partitioner.results.plan import Plan
 from partitioner.schedule import Timeline, simulate
@@ -48,6 +52,11 @@ class RecommendedPipeline:
         return math.inf if self.timeline is None else self.timeline.makespan
 
     @property
+    def rank(self) -> tuple[bool, float, float]:
+        """Pipelines in rising order of this: those that can be used first, the fastest first."""
+        return bool(self.against), self.makespan, self.full
+
+    @property
     def full(self) -> float:
         """The memory of the device nearest to its limit, as a share of it; without limits its amount."""
         if self.timeline is None:
@@ -58,11 +67,31 @@ class RecommendedPipeline:
 
     @property
     def copies(self) -> str:
-        """How many devices hold each stage: a number, or a range such as ``"1-4"``."""
-        if self.plan is None:
+        """How many copies of each stage there are: a number, or a range such as ``"1-4"``."""
+        if self.plan is None or self.timeline is None:
             return str(self.spread)
-        counts = {1 + len(self.plan.replicas.get(name, ())) for name in self.plan.stages}
+        shown = set(self.timeline.devices)  # of devices that run a copy together only the first one
+        counts = {len(shown & {name, *self.plan.replicas.get(name, ())}) for name in self.plan.stages}
         return "-".join(map(str, sorted({min(counts), max(counts)})))
+
+    @property
+    def devices(self) -> int:
+        """How many devices are in use."""
+        return 0 if self.plan is None else sum(load.nodes > 0 for load in self.plan.devices)
+
+    def better(self, other: RecommendedPipeline) -> RecommendedPipeline:
+        """Return the better one of this and another pipeline of its kind, with the larger bound of both."""
+        if self.plan is None or other.plan is None:
+            return self if self.plan else other
+        best = min(self, other, key=lambda one: one.rank)
+        assert best.plan is not None
+        bound = min(max(self.plan.bound, other.plan.bound), best.makespan)
+        return replace(best, plan=replace(best.plan, bound=bound))
+
+    @property
+    def ways(self) -> dict[str, int]:
+        """How many nodes run by which alternative, the most frequent one first."""
+        return dict(Counter(self.plan.alternatives.values()).most_common()) if self.plan else {}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the pipeline and its figures as plain data."""
@@ -71,8 +100,9 @@ class RecommendedPipeline:
             return record
         fullest = fullest_device(self.timeline)
         return record | {
+            **({"alternatives": self.ways} if self.ways else {}),
             "stages": len(self.plan.stages),
-            "devices": len(self.timeline.devices),
+            "devices": self.devices,
             "makespan": self.makespan,
             "bound": self.plan.bound,
             "time_per_sample": self.timeline.time_per_sample,
@@ -89,59 +119,52 @@ def simulated_choice(
     plan: Plan,
     microbatches: int,
     constraints: Constraints,
+    least: float,
 ) -> RecommendedPipeline:
     """Return the choice of a plan for the devices of one copy, simulated on all devices.
 
-    The memory of every device is checked pass by pass, and for several copies all rules once more.
+    The memory of every device is checked pass by pass, and for several copies all rules once more. `least` is
+    a lower bound of the makespan of all pipelines under the schedule. A plan for throughput bounds the
+    largest load: a device whose load is l is busy for l a sample, and of r copies one takes at least the r-th
+    part of the samples.
     """
-    violations: tuple[str, ...] = ()
+    loads, violations = plan.devices, tuple[str, ...]()
+    solution: Solution = plan.record
     if spread.copies > 1:
-        plan, violations = _copied(workload, recipe, spread, plan, microbatches, constraints)
-    timeline = simulate(workload.graph, workload.devices, plan, recipe.schedule, microbatches)
-    bound = min(plan.bound, timeline.makespan) if recipe.bounded else 0.0
-    found = replace(
-        plan,
-        value=timeline.makespan,
-        bound=bound,
-        status=plan.status if recipe.bounded and spread.copies == 1 else "feasible",
-        options={**plan.options, "schedule": recipe.schedule, "microbatches": microbatches},
-    )
-    return RecommendedPipeline(recipe, spread, found, timeline, _against(timeline, violations))
-
-
-def _copied(
-    workload: Workload,
-    recipe: Recipe,
-    spread: Spread,
-    plan: Plan,
-    microbatches: int,
-    constraints: Constraints,
-) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan for all copies, and the rules that it breaks."""
-    solution = with_copies(plan, workload.devices, spread.copies)
+        solution = with_copies(plan, workload.devices, spread.copies)
+        given: dict[str, Any] = {"schedule": recipe.planned, "microbatches": microbatches}
+        shape: dict[str, Any] = {"split": "chain", "constraints": constraints}
+        judged = evaluate(workload.graph, workload.devices, solution, **given, **shape)
+        loads, violations = judged.loads, judged.violations
+    samples = -(-microbatches // spread.copies)
+    planned = plan.bound * (samples if recipe.ways else 1) if recipe.planned == recipe.schedule else 0.0
+    timeline = simulate(workload.graph, workload.devices, solution, recipe.schedule, microbatches)
+    bubbles = dict(zip(timeline.devices, timeline.bubble.tolist(), strict=True))
     order = solution.order or ()
-    evaluation = evaluate(
-        workload.graph,
-        workload.devices,
-        solution.placement,
-        constraints=constraints,
-        split="chain",
-        schedule=recipe.planned,
-        microbatches=microbatches,
-        replicas=solution.replicas or None,
-        order=order,
-    )
     found = replace(
         plan,
-        devices=evaluation.loads,
+        objective=SIMULATED.name,
+        value=timeline.makespan,
+        bound=min(max(least, planned), timeline.makespan),
+        status=plan.status if recipe.exact and spread.copies == 1 else "feasible",
+        devices=loads,
         stages=order,
         placement=solution.placement,
         replicas=solution.replicas,
         hardware=workload.devices,
         workload_sha256=workload.sha256,
-        by_stage=stage_loads(workload.graph, solution.placement, evaluation.loads, order, solution.replicas),
+        options={**plan.options, "schedule": recipe.schedule, "microbatches": microbatches},
+        by_stage=stage_loads(
+            choose(workload.graph, plan.alternatives).graph,
+            solution.placement,
+            loads,
+            order,
+            solution.replicas,
+            bubbles,
+            plan.stage_of,
+        ),
     )
-    return found, evaluation.violations
+    return RecommendedPipeline(recipe, spread, found, timeline, _against(timeline, violations))
 
 
 def _against(timeline: Timeline, violations: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.evaluation.result import Evaluation
-from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.evaluation.solution import AnySolution, Solution, solution_of
 from partitioner.methods.expand import expand
 from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
 from partitioner.planning.evaluate import evaluate
@@ -30,6 +30,7 @@ from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
 MOST_MOVES = 400
+PATIENCE = 0.5  # seconds by which the search may exceed the time limit to find any plan
 TOLERANCE = 1e-9
 MOST_COUNTS = 24  # of stages that are tried for batches
 PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans for batches are left out
@@ -37,7 +38,7 @@ PROVEN = 1e-3  # of the makespan: the distance to the bound from which on plans 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A pipeline, its simulated makespan, the bubble of each device, and its evaluation.
+    """A pipeline, its simulated makespan, and its evaluation.
 
     `stage_of` has the stage of every node where devices have several.
     """
@@ -46,9 +47,13 @@ class Simulated:
     order: tuple[str, ...]
     replicas: Mapping[str, tuple[str, ...]]
     makespan: float
-    bubbles: Mapping[str, float]
     evaluation: Evaluation
     stage_of: Mapping[Any, int] | None = None
+
+    @property
+    def solution(self) -> Solution:
+        """The pipeline as a solution."""
+        return Solution(self.placement, self.replicas, self.order, stage_of=self.stage_of)
 
 
 class Ranking:
@@ -64,8 +69,13 @@ class Ranking:
 
     @property
     def expired(self) -> bool:
-        """Whether the search should end: there is a plan, and the time is over or a stop is requested."""
-        return self.best is not None and self.settings.expired
+        """Whether the search should end: the time is over or a stop is requested, and there is a plan.
+
+        Without a plan it ends after twice the time, or :data:`PATIENCE` seconds later if that is earlier.
+        """
+        clock = self.settings.clock
+        late = clock.over > min(clock.limit, PATIENCE)
+        return self.settings.expired and (self.best is not None or late)
 
     def first(self, request: Request, problem: Problem) -> float:
         """Simulate the first plan for throughput; return a lower bound as :meth:`candidates` does."""
@@ -185,8 +195,7 @@ class Ranking:
         timeline = simulate(self.graph, self.devices, placement, **given)
         if self.best is not None and timeline.makespan >= self.best.makespan * (1 - TOLERANCE):
             return False
-        bubbles = dict(zip(timeline.devices, timeline.bubble.tolist(), strict=True))
-        self.best = Simulated(placement, order, replicas, timeline.makespan, bubbles, evaluation)
+        self.best = Simulated(placement, order, replicas, timeline.makespan, evaluation)
         return True
 
     def _timed(self, given: dict[str, Any]) -> dict[str, Any]:

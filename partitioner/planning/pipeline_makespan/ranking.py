@@ -25,6 +25,7 @@ from partitioner.planning.run_method import notes_on_kernels
 from partitioner.problem.layers import whole_layers
 from partitioner.results.by_stage import stage_loads
 from partitioner.results.plan import Plan
+from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
@@ -83,6 +84,11 @@ def solve_makespan(
     best = ranking.best
     if best is None:
         raise _no_plan(settings)
+    timeline = simulate(graph, devices, best.solution, regime.schedule, regime.microbatches)
+    if timeline.makespan != best.makespan:
+        raise ContradictionError(
+            f"simulated twice, the makespan is {best.makespan!r} and {timeline.makespan!r}"
+        )
     if bound > best.makespan * (1 + TOLERANCE):
         raise ContradictionError(f"the bound {bound!r} exceeds the simulated makespan {best.makespan!r}")
     proven = meets(bound, best.makespan)
@@ -112,7 +118,7 @@ def solve_makespan(
             best.evaluation.loads,
             best.order,
             best.replicas,
-            best.bubbles,
+            dict(zip(timeline.devices, timeline.bubble.tolist(), strict=True)),
             best.stage_of,
         ),
         stage_of=best.stage_of,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound
+from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import AnySolution, Solution
 from partitioner.planning.objectives import THROUGHPUT
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking, Simulated
@@ -16,7 +17,6 @@ from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
 from partitioner.planning.pipeline_makespan.stage_runs import StageRuns
 from partitioner.planning.request import Request
 from partitioner.planning.run import find_plan
-from partitioner.schedule import simulate
 
 MOST_COUNTS = 3  # numbers of devices, the largest first, for which stages are made
 MOST_STARTS = 4  # plans whose borders are moved
@@ -83,9 +83,10 @@ class VirtualRanking(Ranking):
         """Simulate stages; if they obey the rules, keep them as a start, and as the best if they are."""
         self.statistics["candidates"] += 1
         solution = runs.solution(borders)
-        if runs.evaluated(solution).feasible:
+        evaluation = runs.evaluated(solution)
+        if evaluation.feasible:
             starts.append((runs.makespan(borders), borders))
-            self._keep(solution, runs)
+            self._keep(solution, evaluation, starts[-1][0])
 
     def _move_borders(self, runs: StageRuns, starts: list[Start]) -> None:
         """Move borders as long as the makespan falls: of the best starts, then after random moves."""
@@ -114,20 +115,15 @@ class VirtualRanking(Ranking):
                 self.statistics["moves"] += 1
                 if moved is None or (found := runs.makespan(moved)) >= value * (1 - TOLERANCE):
                     continue
-                if runs.evaluated(solution := runs.solution(moved)).feasible:
+                evaluation = runs.evaluated(solution := runs.solution(moved))
+                if evaluation.feasible:
                     value, borders, going = found, moved, True
                     self.statistics["improvements"] += 1
-                    self._keep(solution, runs)
+                    self._keep(solution, evaluation, value)
         return value, borders
 
-    def _keep(self, solution: Solution, runs: StageRuns) -> None:
-        """Keep a solution as the best if it obeys all rules and is better than the best so far."""
-        evaluation, regime = runs.evaluated(solution), self.options.regime
-        timeline = simulate(self.graph, self.devices, solution, regime.schedule, regime.microbatches)
-        known = np.inf if self.best is None else self.best.makespan * (1 - TOLERANCE)
-        if evaluation.feasible and timeline.makespan < known:
-            bubbles = dict(zip(timeline.devices, timeline.bubble.tolist(), strict=True))
+    def _keep(self, solution: Solution, evaluation: Evaluation, makespan: float) -> None:
+        """Keep a solution that obeys all rules as the best if it is better than the best so far."""
+        if self.best is None or makespan < self.best.makespan * (1 - TOLERANCE):
             order = tuple(solution.order or ())
-            self.best = Simulated(
-                solution.placement, order, {}, timeline.makespan, bubbles, evaluation, solution.stage_of
-            )
+            self.best = Simulated(solution.placement, order, {}, makespan, evaluation, solution.stage_of)

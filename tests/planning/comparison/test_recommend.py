@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
-from partitioner import Constraints, DeviceKind, Devices, Graph, OptionError, load_plan, recommend
+from partitioner import (
+    Alternative,
+    Alternatives,
+    Constraints,
+    DeviceGroup,
+    DeviceKind,
+    Devices,
+    Graph,
+    GroupLink,
+    OptionError,
+    Recommendation,
+    evaluate,
+    load_plan,
+    recommend,
+)
 from partitioner.cli.command_line import main
-from partitioner.planning.comparison.copies import Spread, spreads
+from partitioner.planning.comparison.bounds import least_makespan
+from partitioner.planning.comparison.copies import Spread, devices_of_a_copy, spreads
 from partitioner.schedule import simulate
 from partitioner.workload.levels import Level
+
+
+@pytest.fixture
+def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches of stages on several devices end by themselves, so that no test depends on the clock."""
+    monkeypatch.setattr("partitioner.planning.pipeline_makespan.virtual_stages.MOST_RUNS", 20)
 
 
 def line(nodes: int = 6) -> Graph:
@@ -33,9 +57,10 @@ def gpus(count: int = 4, memory: float | None = None) -> Devices:
     return Devices((DeviceKind("gpu", count, memory, bandwidth=4.0),))
 
 
+@pytest.mark.usefixtures("short_searches")
 def test_every_line_is_simulated_and_the_fastest_comes_first() -> None:
     graph, devices = line(), gpus()
-    found = recommend(graph, devices, 8, schedules=["gpipe", "1f1b", "zb_h1"], time_limit=5)
+    found = recommend(graph, devices, 8, schedules=["gpipe", "1f1b", "zb_h1"], time_limit=100)
     usable = [one for one in found.choices if not one.against]
     assert usable and [one.makespan for one in usable] == sorted(one.makespan for one in usable)
     assert found.best is usable[0]
@@ -45,6 +70,121 @@ def test_every_line_is_simulated_and_the_fastest_comes_first() -> None:
         assert one.makespan == one.plan.value == again.makespan
         assert one.plan.bound <= one.makespan and again.fits.all()
     assert {one.copies for one in usable} >= {"1", "2"}
+
+
+def re_simulated(found: Recommendation, graph: Graph, devices: Devices, microbatches: int) -> set[Any]:
+    """Simulate every line again from its plan alone; return schedules and copies of the lines."""
+    usable = [one for one in found.choices if not one.against]
+    for one in usable:
+        assert one.plan is not None and one.timeline is not None
+        plan = one.plan.record
+        again = simulate(graph, devices, plan, one.recipe.schedule, microbatches)
+        assert one.makespan == one.plan.value == again.makespan and again.fits.all()
+        assert one.timeline.peak_memory.tolist() == again.peak_memory.tolist()
+        assert one.plan.bound <= one.makespan
+        judged = evaluate(graph, devices, plan, "throughput", schedule=one.recipe.planned)
+        assert judged.feasible and judged.value == pytest.approx(again.bound)
+        memory = {load.name: load.memory for load in judged.loads}
+        for name, peak in zip(again.devices, again.peak_memory.tolist(), strict=True):
+            assert one.recipe.planned != one.recipe.schedule or peak <= memory[name] * (1 + 1e-9)
+        assert again.makespan >= (again.bound * microbatches if microbatches % 4 == 0 else 0) * (1 - 1e-9)
+    return {(one.schedule, one.copies) for one in usable}
+
+
+def all_schedules_have_copies(count: int, names: Sequence[str] | None) -> None:
+    """With 1, 2 and, on four devices, 4 copies, which exchange weights."""
+    graph, devices = line(2 * count + 4), Devices((DeviceKind("gpu", count, bandwidth=2.0),))
+    found = recommend(graph, devices, 16, schedules=names, time_limit=100)
+    lines = re_simulated(found, graph, devices, 16)
+    expected = {one.schedule for one in found.choices if names is None or one.schedule in names}
+    assert lines >= {(name, str(copies)) for name in expected for copies in (1, 2, 4) if copies <= count}
+    for one in found.choices:
+        if one.copies == "2" and one.timeline is not None and one.plan is not None:
+            assert any(each.part == "sync" for each in one.timeline.operations())
+            assert len(one.timeline.devices) == 2 * len(set(one.plan.stages)) == one.devices
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_copies_are_simulated_with_their_exchange() -> None:
+    all_schedules_have_copies(2, ["zb_h1", "zbv", "dualpipev"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_searches")
+def test_copies_of_every_schedule_are_simulated_with_their_exchange() -> None:
+    all_schedules_have_copies(4, None)
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_a_plan_with_copies_is_read_back(tmp_path: Path) -> None:
+    graph, devices = line(12), Devices((DeviceKind("gpu", 4, bandwidth=2.0),))
+    found = recommend(graph, devices, 16, schedules=["zbv"], time_limit=100)
+    best = next(one for one in found.choices if one.copies == "2")
+    assert best.plan is not None
+    best.plan.save(tmp_path / "plan.json")
+    plan = load_plan(tmp_path / "plan.json")
+    assert plan.replicas == best.plan.replicas and plan.stage_of == best.plan.stage_of
+    assert simulate(graph, None, plan).makespan == best.makespan
+
+
+def recomputed(graph: Graph) -> Graph:
+    """The graph whose nodes may drop their activations, which takes longer."""
+    ways = {
+        node: [Alternative("recomputed", {"gpu": float(graph.time[0, i]) * 1.5}, parameters=0.5)]
+        for i, node in enumerate(graph.ids)
+    }
+    return replace(graph, alternatives=Alternatives(ways))
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_recomputation_trades_time_for_memory() -> None:
+    """With little memory only pipelines that recompute fit; with plenty they are no faster."""
+    graph = recomputed(line())
+    small, large = (
+        recommend(graph, gpus(memory=m), 8, schedules=["1f1b"], time_limit=60) for m in (8.0, 99.0)
+    )
+    re_simulated(small, graph, gpus(memory=8.0), 8)
+    assert small.best is not None and large.best is not None
+    assert small.best.ways["recomputed"] > 0 and not large.best.ways
+    assert small.best.makespan > large.best.makespan
+    table = small.summary(80)
+    assert "other ways" in table and f"{small.best.ways['recomputed']} recomputed" in table
+    assert "other ways" not in large.summary(160)
+
+
+def test_nothing_is_planned_after_the_time() -> None:
+    found = recommend(line(), gpus(), 8, time_limit=1e-3)
+    late = [one for one in found.choices if one.against == "not planned, since the time was over"]
+    assert len(late) >= len(found.choices) - 2 and found.compiling >= 0
+    assert "not used (not planned, since the time was over): " in found.summary(160)
+
+
+def test_an_interrupted_call_says_what_is_not_planned() -> None:
+    stop = Event()
+    stop.set()
+    found = recommend(line(), gpus(), 8, stop=stop, time_limit=4)
+    assert found.best is None and {one.against for one in found.choices} == {
+        "not planned, since the run was interrupted"
+    }
+
+
+def test_explicit_groups_are_divided_among_copies() -> None:
+    groups = (DeviceGroup("left", {"gpu": 2}), DeviceGroup("right", {"gpu": 2}))
+    links = (GroupLink(slowdown=4.0),)
+    devices = Devices((DeviceKind("gpu", 4, bandwidth=4.0),), groups=groups, links=links)
+    assert list(spreads(devices, 8)) == [Spread(2), Spread(1), Spread(1, 4)]
+    share = devices_of_a_copy(devices, 2)
+    assert share.names == ("gpu0", "gpu1") and [group.size("gpu") for group in share.groups] == [1, 1]
+
+
+def test_no_pipeline_is_faster_than_the_bound() -> None:
+    """The longest path, of whose backward part schedules with halves wait for half, and all work divided."""
+    graph = line()
+    whole, backward, devices = float(graph.time.sum()), float(graph.time[0, 6:].sum()), gpus()
+    assert least_makespan(graph, devices, 1) == whole
+    assert least_makespan(graph, devices, 1, 0.5) == whole - backward / 2
+    assert least_makespan(graph, devices, 100) == 25 * whole
+    assert least_makespan(recomputed(graph), devices, 100) == 25 * whole
 
 
 def test_the_trade_has_no_line_that_another_one_beats() -> None:
@@ -61,7 +201,8 @@ def test_what_does_not_fit_is_named_with_the_reason() -> None:
     found = recommend(line(), gpus(memory=22.0), 8, schedules=["gpipe", "1f1b"], time_limit=4)
     against = [one for one in found.choices if one.against]
     assert {one.schedule for one in against} >= {"gpipe"}
-    assert "not used: " in found.summary(80) and "no stages fit" in found.summary(160)
+    reason = "not used (no stages fit the memory and the constraints): gpipe x"
+    assert reason in found.summary(80) and reason in found.summary(160)
     nothing = recommend(line(), gpus(memory=3.0), 8, schedules=["gpipe"], time_limit=2)
     assert nothing.best is None and "no pipeline can be used" in nothing.summary()
 
