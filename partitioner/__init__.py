@@ -11,6 +11,10 @@ from partitioner.base.errors import (
 )
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
+from partitioner.explanations.conflicts.conflict import Conflict, conflicting_demands
+from partitioner.explanations.differences.difference import PlanDifference, diff
+from partitioner.explanations.explain import explain
+from partitioner.explanations.explanation import Explanation
 from partitioner.exports.expressible import expressible
 from partitioner.exports.target import ExportError
 from partitioner.exports.writers import export
@@ -27,6 +31,8 @@ from partitioner.planning.comparison.methods import MethodComparison, compare_me
 from partitioner.planning.comparison.recommend import Recommendation, recommend
 from partitioner.planning.comparison.schedules import Comparison, compare_schedules
 from partitioner.planning.evaluate import evaluate
+from partitioner.planning.sizing.fewest_devices import FewestDevices, fewest_devices
+from partitioner.planning.sizing.least_memory import LeastMemory, least_memory
 from partitioner.planning.solve import solve
 from partitioner.planning.splitting.data_parallel import data_parallel
 from partitioner.planning.splitting.dimension import Dimension
@@ -54,6 +60,7 @@ __all__ = [
     "BackendUnavailable",
     "Certificate",
     "Comparison",
+    "Conflict",
     "Constraints",
     "ContradictionError",
     "DeviceGroup",
@@ -61,11 +68,14 @@ __all__ = [
     "Devices",
     "Dimension",
     "Evaluation",
+    "Explanation",
     "ExportError",
+    "FewestDevices",
     "Graph",
     "GroupLink",
     "InfeasibleError",
     "Layer",
+    "LeastMemory",
     "Level",
     "MethodComparison",
     "NoPlanFound",
@@ -74,6 +84,7 @@ __all__ = [
     "Placer",
     "Placing",
     "Plan",
+    "PlanDifference",
     "Progress",
     "Recommendation",
     "Report",
@@ -86,11 +97,16 @@ __all__ = [
     "certify",
     "compare_methods",
     "compare_schedules",
+    "conflicting_demands",
     "data_parallel",
+    "diff",
     "evaluate",
+    "explain",
     "export",
     "expressible",
+    "fewest_devices",
     "from_networkx",
+    "least_memory",
     "load",
     "load_config",
     "load_pipedream",

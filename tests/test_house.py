@@ -28,6 +28,7 @@ ORDER = (
     ("results",),
     ("formats", "exports"),
     ("planning",),
+    ("explanations",),
     ("extensions", "plots", "integrations"),
     ("reports",),
     ("testing",),

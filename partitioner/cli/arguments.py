@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from partitioner import __version__
 from partitioner.cli.argument import Section, add_sections, flag, value
+from partitioner.cli.conflict import conflict_sections
+from partitioner.cli.diff import DIFF
+from partitioner.cli.explain import EXPLAIN
 from partitioner.cli.export import EXPORT
 from partitioner.cli.option_arguments import argument_of
 from partitioner.cli.plot import PLOT
@@ -26,6 +29,7 @@ from partitioner.cli.shared_arguments import (
     transfers,
 )
 from partitioner.cli.simulate import SIMULATE
+from partitioner.cli.sizing import sizing_sections
 from partitioner.cli.solve_arguments import compare_sections, solve_sections
 from partitioner.cli.verify import VERIFY
 from partitioner.cli.warm_up import WARM_UP
@@ -121,6 +125,19 @@ def _commands() -> dict[str, _Words]:
         ),
         "recommend": _Words(
             "plan pipelines under all schedules and rank them", "WORKLOAD --microbatches N", RECOMMEND
+        ),
+        "explain": _Words(
+            "say why a plan takes as long as it does, and what would change that", "WORKLOAD PLAN", EXPLAIN
+        ),
+        "diff": _Words("say what two plans of a workload differ in", "WORKLOAD PLAN PLAN", DIFF),
+        "conflict": _Words(
+            "find the smallest set of demands that rules out every plan", "WORKLOAD", conflict_sections()
+        ),
+        "fewest-devices": _Words(
+            "find the fewest devices for a time per sample", "WORKLOAD", sizing_sections()
+        ),
+        "least-memory": _Words(
+            "find the least memory of a device with which there is a plan", "WORKLOAD", sizing_sections()
         ),
         "export": _Words("write a plan for another tool", "WORKLOAD PLAN --to NAME", EXPORT),
         "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),

@@ -14,6 +14,9 @@ from partitioner.base.files import check_writable
 from partitioner.cli.arguments import Command, command_parser
 from partitioner.cli.compare import compare_all
 from partitioner.cli.completion import complete_if_asked
+from partitioner.cli.conflict import find_conflict
+from partitioner.cli.diff import diff_plans
+from partitioner.cli.explain import explain_plan
 from partitioner.cli.export import export_plan
 from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
 from partitioner.cli.methods import list_methods
@@ -23,6 +26,7 @@ from partitioner.cli.progress import ProgressLine
 from partitioner.cli.recommend import recommend_pipelines
 from partitioner.cli.report import write_report
 from partitioner.cli.simulate import simulate_plan
+from partitioner.cli.sizing import find_fewest, find_least_memory
 from partitioner.cli.solve_arguments import solve_options
 from partitioner.cli.verify import verify_plan
 from partitioner.cli.warm_up import compile_all
@@ -147,6 +151,11 @@ COMMANDS: dict[str, Command] = {
     "simulate": simulate_plan,
     "compare": compare_all,
     "recommend": recommend_pipelines,
+    "explain": explain_plan,
+    "diff": diff_plans,
+    "conflict": find_conflict,
+    "fewest-devices": find_fewest,
+    "least-memory": find_least_memory,
     "plot": run_plot,
     "report": write_report,
     "export": export_plan,

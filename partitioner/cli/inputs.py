@@ -45,7 +45,7 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
     foreign = read_foreign(options.workload)
     if foreign is not None:
         _check_format_options(options, "this file", ())
-        return replace(foreign, devices=_devices(options, planned or foreign.devices))
+        return replace(foreign, devices=chosen_devices(options, planned or foreign.devices))
     file_format, content = recognised(options.workload)
     _check_format_options(options, file_format.name, file_format.options)
     _check_needed(options, file_format, planned)
@@ -53,7 +53,7 @@ def read_workload(options: argparse.Namespace, planned: Devices | None = None) -
         graph, devices = file_format.read(content, options.workload, **_given(options, file_format.options))
     except OptionError as error:
         raise _as_typed(error, file_format) from error
-    return workload_of(options.workload, graph, _devices(options, planned or devices))
+    return workload_of(options.workload, graph, chosen_devices(options, planned or devices))
 
 
 def read_constraints(
@@ -125,8 +125,16 @@ def _check_needed(options: argparse.Namespace, file_format: FileFormat, planned:
         raise OptionError(f"{name} needs --cpu-factor for --cpus: it has no times of CPUs")
 
 
-def _devices(options: argparse.Namespace, devices: Devices) -> Devices:
-    """Return the devices of the file, else those of the workload, changed by the options."""
+def chosen_devices(options: argparse.Namespace, devices: Devices) -> Devices:
+    """Return the devices of the file, else those of a workload or a plan, changed by the options.
+
+    Raises
+    ------
+    WorkloadError
+        If the file breaks a rule.
+    OptionError
+        If two options say the same.
+    """
     sizes = {name: getattr(options, name) for name in SIZES if getattr(options, name) is not None}
     given = [*sizes, *(name for name in ("devices", "pool") if getattr(options, name))]
     if len(given) > 1 and given[-1] not in SIZES:

@@ -84,6 +84,8 @@ class PlanRecord(Solution):
         The options of the call that made the plan.
     workload_sha256
         Hash of the graph and the hardware; empty if it is not known.
+    statistics
+        Figures of the run that made the plan, by name.
     source
         The file's name, or ``"plan"``.
     """
@@ -94,6 +96,7 @@ class PlanRecord(Solution):
     hardware: Devices | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     workload_sha256: str = ""
+    statistics: Mapping[str, float] = field(default_factory=dict)
     source: str = "plan"
 
     @property

@@ -100,7 +100,7 @@ def conflicting_constraints_of(
     ('stages = 5',)
     """
     attempts = [
-        (words, replace(regime, constraints=fewer)) for words, fewer in _without_one(regime.constraints)
+        (words, replace(regime, constraints=fewer)) for words, fewer in without_one(regime.constraints)
     ]
     if regime.schedule is not None:
         attempts.append((f"schedule = {regime.schedule!r}", replace(regime, schedule=None)))
@@ -118,8 +118,14 @@ def conflicting_constraints_of(
     return tuple(found)
 
 
-def _without_one(constraints: Constraints) -> Iterator[tuple[str, Constraints]]:
-    """Yield every constraint as a text, with the constraints that remain without it."""
+def without_one(constraints: Constraints) -> Iterator[tuple[str, Constraints]]:
+    """Yield every constraint as a text, with the constraints that remain without it.
+
+    Examples
+    --------
+    >>> [words for words, _ in without_one(Constraints(pin={"head": "gpu"}, stages=5))]
+    ["pin of 'head': 'gpu'", 'stages = 5']
+    """
     for name, value in constraints.as_dict().items():
         if name in ("pin", "forbid"):
             for pattern, target in value.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partitioner.base.markup import html_table
-from partitioner.methods.method import ANY_DEVICES
 from partitioner.results.figures import nearness, relative_gap, shortfall
 from partitioner.results.plan import Plan
 
@@ -37,7 +36,7 @@ class Certificate:
         """The bound: no split of the same shape has a better value, whatever devices it uses."""
         if self.best.maximised:
             return max(self.best.bound, self.value)
-        return min(self.best.statistics.get(ANY_DEVICES, self.best.bound), self.best.bound, self.value)
+        return min(self.best.bound_on_any_devices, self.value)
 
     @property
     def gap(self) -> float:

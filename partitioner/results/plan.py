@@ -136,6 +136,11 @@ class Plan:
         return relative_gap(self.value, self.bound)
 
     @property
+    def bound_on_any_devices(self) -> float:
+        """The bound, lower if the method proves it only for some choices of unlike devices."""
+        return min(self.bound, self.statistics.get(ANY_DEVICES, self.bound))
+
+    @property
     def maximised(self) -> bool:
         """Whether larger values are better, so that `bound` is an upper bound."""
         return MAXIMISED.get(self.objective, False)
@@ -162,6 +167,7 @@ class Plan:
             hardware=self.hardware,
             options=self.options,
             workload_sha256=self.workload_sha256,
+            statistics=self.statistics,
         )
 
     def summary(self, width: int | None = None) -> str:
@@ -187,7 +193,7 @@ class Plan:
             least = self.statistics.get(TIME_BOUND)
             served = served_lines(self.value, self.bound, self.bottleneck.load, least, self.time_unit)
             return f"{self.objective}, {self.split} split: {served}\n{run}"
-        optimal = "optimal" if self.statistics.get(ANY_DEVICES, self.bound) >= self.bound else AMONG
+        optimal = "optimal" if self.bound_on_any_devices >= self.bound else AMONG
         proof = optimal if self.status == "optimal" else nearness(self.value, self.bound)
         by_operator = self.execution_order is not None
         unit = unit_of(self.objective, pipelined=not by_operator)

@@ -114,6 +114,11 @@ def entries(folder: Path) -> list[Entry]:
         Entry("weigh_phases", pt.weigh_phases, {"graph": serving, "weights": {"decode": 2.0}}),
         Entry("evaluate capacity", pt.evaluate, filled | {"placement": placement}),
         Entry("solve capacity", pt.solve, filled | quick | {"method": "dpl"}, LIMITS),
+        Entry("explain", pt.explain, planned | {"time_limit": 1.0, "what_if": ["more_memory"]}),
+        Entry("diff", pt.diff, both | {"before": plan, "after": placement}),
+        Entry("fewest_devices", pt.fewest_devices, both | quick | {"max_time_per_sample": 9.0}),
+        Entry("least_memory", pt.least_memory, both | quick | {"max_time_per_sample": 9.0}),
+        Entry("conflicting_demands", pt.conflicting_demands, both | quick),
         Entry("data_parallel", pt.data_parallel, {"graph": graph, "replicas": 2}),
         Entry(
             "split_operations",

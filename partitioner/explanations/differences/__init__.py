@@ -1,0 +1,1 @@
+"""What two plans of a workload differ in."""

@@ -1,0 +1,42 @@
+"""Every number in every sentence of an explanation is that of a recomputation, and of a separate solve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import partitioner as pt
+from partitioner.explanations.what_ifs.changes import CHANGES
+from tests.explanations.checked import check_explanation
+
+INSTANCES = Path(__file__).parents[2] / "instances"
+LONG = {  # changes whose optimum takes more than two seconds
+    "gnmt_operator_inference": ("one_more_replica",),
+    "inceptionv3_operator_inference": ("one_more_replica",),
+    "moe_small_operator_inference": ("one_more_replica", "faster_links"),
+}
+NAMES = sorted(path.stem for path in INSTANCES.glob("*.json") if path.stem != "index")
+
+
+def checked(name: str) -> pt.Explanation:
+    """The explanation of an instance's best plan, after a comparison of all its numbers."""
+    workload = pt.load(INSTANCES / f"{name}.json")
+    graph, devices = workload.graph, workload.devices
+    plan = pt.solve(graph, devices)
+    changes = [change for change in CHANGES if change not in LONG.get(name, ())]
+    found = pt.explain(graph, devices, plan, what_if=changes, time_limit=None)
+    assert check_explanation(graph, devices, plan, found) > 20
+    return found
+
+
+@pytest.mark.parametrize("name", ["gnmt_training", "gpt3_6b7_training"])
+def test_sentences_of_two_instances(name: str) -> None:
+    found = checked(name)
+    assert (found.excess is not None) == (name == "gpt3_6b7_training")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_sentences_of_every_instance(name: str) -> None:
+    checked(name)
