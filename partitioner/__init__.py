@@ -34,6 +34,11 @@ from partitioner.planning.splitting.operations import SplitPlan, split_operation
 from partitioner.planning.warm_up.run import WarmUp, warm_up
 from partitioner.results.certificate import Certificate
 from partitioner.results.plan import Plan
+from partitioner.sweeps.pool import DevicePool
+from partitioner.sweeps.result import SweepResult
+from partitioner.sweeps.row import SweepRow
+from partitioner.sweeps.run import sweep
+from partitioner.sweeps.state import SweepProgress
 from partitioner.workload.alternatives import Alternative, Alternatives
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import DeviceKind, Devices
@@ -57,6 +62,7 @@ __all__ = [
     "ContradictionError",
     "DeviceGroup",
     "DeviceKind",
+    "DevicePool",
     "Devices",
     "Dimension",
     "Evaluation",
@@ -77,6 +83,9 @@ __all__ = [
     "Recommendation",
     "Solution",
     "SplitPlan",
+    "SweepProgress",
+    "SweepResult",
+    "SweepRow",
     "Transfers",
     "WarmUp",
     "Workload",
@@ -98,6 +107,7 @@ __all__ = [
     "recommend",
     "solve",
     "split_operations",
+    "sweep",
     "to_networkx",
     "warm_up",
     "weigh_phases",

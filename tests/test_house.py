@@ -28,6 +28,7 @@ ORDER = (
     ("results",),
     ("formats", "exports"),
     ("planning",),
+    ("sweeps",),
     ("extensions", "plots", "integrations"),
     ("testing",),
     ("cli",),

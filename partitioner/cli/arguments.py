@@ -26,6 +26,7 @@ from partitioner.cli.shared_arguments import (
 )
 from partitioner.cli.simulate import SIMULATE
 from partitioner.cli.solve_arguments import compare_sections, solve_sections
+from partitioner.cli.sweep import sweep_sections
 from partitioner.cli.verify import VERIFY
 from partitioner.cli.warm_up import WARM_UP
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
@@ -121,6 +122,7 @@ def _commands() -> dict[str, _Words]:
         "recommend": _Words(
             "plan pipelines under all schedules and rank them", "WORKLOAD --microbatches N", RECOMMEND
         ),
+        "sweep": _Words("solve a product of workloads, pools and options", "SPEC", sweep_sections()),
         "export": _Words("write a plan for another tool", "WORKLOAD PLAN --to NAME", EXPORT),
         "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),
         "plot": _Words("draw a plan or its schedule into a file", "WORKLOAD PLAN --output FILE", PLOT),

@@ -22,6 +22,7 @@ from partitioner.cli.progress import ProgressLine
 from partitioner.cli.recommend import recommend_pipelines
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.solve_arguments import solve_options
+from partitioner.cli.sweep import run_sweep
 from partitioner.cli.verify import verify_plan
 from partitioner.cli.warm_up import compile_all
 from partitioner.evaluation.solution import PlanRecord
@@ -143,6 +144,7 @@ COMMANDS: dict[str, Command] = {
     "simulate": simulate_plan,
     "compare": compare_all,
     "recommend": recommend_pipelines,
+    "sweep": run_sweep,
     "plot": run_plot,
     "export": export_plan,
     "methods": list_methods,
