@@ -13,6 +13,7 @@ from partitioner.base.files import path_name
 from partitioner.sweeps.row import SweepRow
 
 KNOWN = {entry.name for entry in fields(SweepRow)}
+START = b'{"key": "'  # of every line
 NEEDED = ("key", "workload", "pool", "devices", "objective", "status")
 
 
@@ -66,11 +67,12 @@ class Journal:
 
     def _read(self) -> dict[str, SweepRow]:
         self._file.seek(0)
-        whole, _, torn = self._file.read().rpartition(b"\n")
-        if torn:
-            self._file.truncate(len(whole) + bool(whole))
-        lines = whole.split(b"\n") if whole else []
+        content = self._file.read()
+        *lines, torn = content.split(b"\n")
         rows = [self._row(number, line) for number, line in enumerate(lines, 1)]
+        if torn[: len(START)] != START[: len(torn)]:
+            raise self._refused(len(lines) + 1, torn)
+        self._file.truncate(len(content) - len(torn))
         return {row.key: row for row in rows}
 
     def _row(self, number: int, line: bytes) -> SweepRow:
@@ -79,11 +81,14 @@ class Journal:
         except ValueError:
             record = None
         if not isinstance(record, dict) or not set(NEEDED) <= record.keys() <= KNOWN:
-            rule = "must be a row of a sweep; name another file for the results"
-            raise WorkloadError(
-                [Flaw(f"line {number}", "", shown(line.decode(errors="replace")), rule)], self.path
-            )
+            raise self._refused(number, line)
         return SweepRow(**record)
+
+    def _refused(self, number: int, line: bytes) -> WorkloadError:
+        rule = "must be a row of a sweep; name another file for the results"
+        return WorkloadError(
+            [Flaw(f"line {number}", "", shown(line.decode(errors="replace")), rule)], self.path
+        )
 
 
 def row_line(row: SweepRow) -> str:

@@ -83,6 +83,8 @@ def swept(given: Workload | str | os.PathLike[str], options: Mapping[str, Any]) 
         As :func:`partitioner.load` does, with the name of the file.
     """
     if isinstance(given, Workload):
+        for name in options:
+            raise OptionError(f"{name} means nothing to a workload that is not read from a file")
         return SweptGraph(given.name, given.graph, given.devices)
     try:
         graph, own, named = load_unfitted(given, dict(options))

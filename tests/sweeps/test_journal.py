@@ -22,7 +22,7 @@ def test_rows_come_back(tmp_path: Path) -> None:
         assert list(journal.rows.values()) == ROWS
 
 
-@pytest.mark.parametrize("cut", [1, 10, 60])
+@pytest.mark.parametrize("cut", [1, 10, 60, 200])
 def test_a_torn_line_is_removed_and_nothing_else(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "rows.jsonl"
     text = "".join(map(row_line, ROWS))
@@ -44,15 +44,16 @@ def test_a_first_line_that_is_torn_leaves_an_empty_file(tmp_path: Path) -> None:
 def test_another_file_is_refused_and_not_changed(tmp_path: Path, line: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(f"{row_line(ROWS[0])}{line}\n", encoding="utf-8")
-    before = path.read_bytes()
-    with pytest.raises(WorkloadError, match=r"rows.jsonl: line 2: .*must be a row of a sweep"):
-        Journal(path)
-    assert path.read_bytes() == before
+    for content in (path.read_bytes(), path.read_bytes()[:-1]):
+        path.write_bytes(content)
+        with pytest.raises(WorkloadError, match=r"rows.jsonl: line 2: .*must be a row of a sweep"):
+            Journal(path)
+        assert path.read_bytes() == content
 
 
 def test_two_sweeps_cannot_write_one_file(tmp_path: Path) -> None:
-    with closing(Journal(tmp_path / "rows.jsonl")):
-        with pytest.raises(PartitionerError, match=r"rows.jsonl: another sweep writes this file"):
-            Journal(tmp_path / "rows.jsonl")
+    words = r"rows.jsonl: another sweep writes this file"
+    with closing(Journal(tmp_path / "rows.jsonl")), pytest.raises(PartitionerError, match=words):
+        Journal(tmp_path / "rows.jsonl")
     with pytest.raises(PartitionerError, match=r"none/rows.jsonl: cannot be written: No such file"):
         Journal(tmp_path / "none" / "rows.jsonl")
