@@ -39,7 +39,7 @@ def dask_executor(address: str, processes: int) -> Iterator[Executor]:
         "n_workers": processes,
         "threads_per_worker": 1,
         "dashboard_address": None,
-        "silence_logs": "ERROR",
+        "silence_logs": "CRITICAL",
     }
     try:
         client = Client(**local) if address == LOCAL else Client(address)
