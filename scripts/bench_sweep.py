@@ -1,9 +1,9 @@
 """Time a sweep beside the same solves in a loop written by hand, on processes and on a local cluster of Dask.
 
 The product is 20 workloads of the folder of instances, 5 pools and 2 objectives. The loop over processes is
-the ``map`` of a ``ProcessPoolExecutor``, that over a cluster the ``map`` of Dask's ``Client``; both read a file
-once a process and keep nothing on disk. The sweep writes its rows. Each side starts its own processes. Seconds
-are those of the wall and of the processor, with all processes. Compile all kernels before, with
+the ``map`` of a ``ProcessPoolExecutor``, that over a cluster the ``map`` of Dask's ``Client``; both read a
+file once a process and keep nothing on disk. The sweep writes its rows. Each side starts its own processes.
+Seconds are those of the wall and of the processor, with all processes. Compile all kernels before, with
 ``partitioner warm-up``.
 Exit code: 0; 1 if rows differ or a sweep takes more than 1.2 times the wall seconds of its loop.
 """
@@ -109,8 +109,12 @@ def solved(asked: Asked) -> tuple[str, int, str, float, str]:
     """Solve once, as a loop written by hand does."""
     workload = read(asked.path)
     devices = changed(workload.devices, accelerators=asked.accelerators)
-    plan = pt.solve(workload.graph, devices, asked.objective, workers=1)
-    return workload.name, len(devices.names), asked.objective, plan.value, plan.status
+    what = workload.name, len(devices.names), asked.objective
+    try:
+        plan = pt.solve(workload.graph, devices, asked.objective, workers=1)
+    except (pt.InfeasibleError, pt.WorkloadError):
+        return *what, 0.0, "infeasible"
+    return *what, plan.value, plan.status
 
 
 def loop_on_processes(paths: list[str], processes: int) -> Found:

@@ -11,7 +11,7 @@ from partitioner.base.errors import PartitionerError
 from partitioner.base.interruption import Interruption
 from partitioner.sweeps.row import FAILED, SweepRow
 from partitioner.sweeps.solve_task import solve_task
-from partitioner.sweeps.task import Task
+from partitioner.sweeps.task import SweepTask
 
 TICK = 0.25  # seconds between two looks at requests to stop
 ATTEMPTS = 2  # of a task whose worker is lost; a second loss is the task's own fault
@@ -35,10 +35,10 @@ class Drive:
         self, executor: Executor, warm: bool, keep_plans: bool, take: Callable[[SweepRow, str], None]
     ) -> None:
         self.executor, self.warm, self.keep_plans, self.take = executor, warm, keep_plans, take
-        self.running: dict[Future[Ended], tuple[Task, int]] = {}
+        self.running: dict[Future[Ended], tuple[SweepTask, int]] = {}
         self.ended: queue.SimpleQueue[Future[Ended]] = queue.SimpleQueue()
 
-    def run(self, tasks: Iterable[Task], interruption: Interruption, look: Callable[[], None]) -> None:
+    def run(self, tasks: Iterable[SweepTask], interruption: Interruption, look: Callable[[], None]) -> None:
         """Run the tasks until all have ended or a request to stop comes; call `look` several times a second.
 
         Raises
@@ -56,7 +56,7 @@ class Drive:
             for future in self.running:
                 future.cancel()
 
-    def _submit(self, task: Task, attempt: int) -> None:
+    def _submit(self, task: SweepTask, attempt: int) -> None:
         try:
             future = self.executor.submit(solve_task, task, self.warm, self.keep_plans)
         except RuntimeError as error:  # broken, or shut down
@@ -81,7 +81,7 @@ class Drive:
         else:
             self.take(_with_attempts(row, attempt), plan)
 
-    def _lost(self, task: Task, attempt: int, error: Exception) -> None:
+    def _lost(self, task: SweepTask, attempt: int, error: Exception) -> None:
         if attempt < ATTEMPTS:
             self._submit(task, attempt + 1)
             return

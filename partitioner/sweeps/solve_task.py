@@ -13,7 +13,7 @@ from partitioner.planning.solve import solve
 from partitioner.planning.warm_up.once import warm_up_once
 from partitioner.results.plan import Plan
 from partitioner.sweeps.row import FAILED, INFEASIBLE, NO_PLAN, SweepRow
-from partitioner.sweeps.task import Task
+from partitioner.sweeps.task import SweepTask
 from partitioner.workload.graph import Graph
 
 KEPT_GRAPHS = 4
@@ -24,7 +24,7 @@ WITHOUT_PLAN: dict[type[Exception], str] = {
 }
 
 
-def solve_task(task: Task, warm: bool, keep_plan: bool) -> tuple[SweepRow, str]:
+def solve_task(task: SweepTask, warm: bool, keep_plan: bool) -> tuple[SweepRow, str]:
     """Return the row of a task, and its plan as JSON if that is to be kept, else an empty text.
 
     With `warm` all kernels are compiled before the first task on this machine.

@@ -14,7 +14,7 @@ from partitioner.planning.option_records.table import OPTIONS
 from partitioner.planning.options import check_values, read_options
 from partitioner.planning.request import plain
 from partitioner.sweeps.pool import DevicePool
-from partitioner.sweeps.task import Task
+from partitioner.sweeps.task import SweepTask
 from partitioner.sweeps.workloads import SweptGraph
 
 REFUSED = ("workers", "warm_start")  # a task has one core; nodes differ from workload to workload
@@ -49,7 +49,7 @@ class SweepSpec:
         varied = {"objective": (DEFAULT,), **(self.options or {})}
         return [dict(zip(varied, values, strict=True)) for values in product(*varied.values())]
 
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[SweepTask]:
         """Return the tasks: for each workload all pools, for each pool all sets of options.
 
         Raises
@@ -59,7 +59,7 @@ class SweepSpec:
         """
         asked = self.sets_of_options()
         return [
-            Task(swept.name, pool.label, swept.content, swept.graph.digest, devices, options)
+            SweepTask(swept.name, pool.label, swept.content, swept.graph.digest, devices, options)
             for swept in self.workloads
             for pool in self.pools
             for devices in (swept.devices_of(pool),)

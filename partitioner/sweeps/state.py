@@ -14,7 +14,7 @@ from partitioner.base.files import write_text
 from partitioner.sweeps.journal import Journal
 from partitioner.sweeps.result import SweepResult
 from partitioner.sweeps.row import FAILED, SweepRow
-from partitioner.sweeps.task import Task
+from partitioner.sweeps.task import SweepTask
 
 INTERRUPTED = "interrupted"
 
@@ -76,7 +76,7 @@ class SweepState:
 
     def __init__(
         self,
-        tasks: Sequence[Task],
+        tasks: Sequence[SweepTask],
         journal: Journal | None,
         plans: Path | None,
         retry_failed: bool,
@@ -92,7 +92,7 @@ class SweepState:
         self.failed = sum(self.times[key] for key, row in self.rows.items() if row.status == FAILED)
 
     @property
-    def waiting(self) -> list[Task]:
+    def waiting(self) -> list[SweepTask]:
         """The tasks without a row, one for each key."""
         first = {task.key: task for task in reversed(self.tasks) if task.key not in self.rows}
         return list(reversed(first.values()))

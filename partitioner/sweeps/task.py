@@ -18,7 +18,7 @@ KEY_LENGTH = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class SweepTask:
     """A task of a sweep, in the form that is sent to a worker.
 
     Parameters

@@ -29,7 +29,7 @@ from partitioner.sweeps.drive import Drive
 from partitioner.sweeps.journal import row_line
 from partitioner.sweeps.result import pareto_front
 from partitioner.sweeps.row import FAILED, FEASIBLE, INFEASIBLE, NO_PLAN, OPTIMAL, SweepRow
-from partitioner.sweeps.task import Task
+from partitioner.sweeps.task import SweepTask
 from tests.sweeps.tiny import METHODS, POOLS, Read, broken, chain, task, too_large, workload
 
 WORKLOADS = [workload(3), workload(4)]
@@ -78,7 +78,7 @@ def test_an_error_is_a_row_that_failed(call: Any, reason: str) -> None:
     assert (row.status, row.reason, row.attempts) == (FAILED, reason, 1)
 
 
-def driven(executor: Executor, tasks: list[Task]) -> list[SweepRow]:
+def driven(executor: Executor, tasks: list[SweepTask]) -> list[SweepRow]:
     """The rows of tasks that a user cannot ask for, in the order of their ends."""
     rows: list[SweepRow] = []
     drive = Drive(executor, warm=False, keep_plans=False, take=lambda row, plan: rows.append(row))

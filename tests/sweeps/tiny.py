@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from partitioner import DevicePool, Devices, Graph, Workload
-from partitioner.sweeps.task import Task
+from partitioner.sweeps.task import SweepTask
 
 POOLS = (DevicePool(accelerators=1), DevicePool(accelerators=2), DevicePool(accelerators=3))
 METHODS = {"method": "single_device"}  # needs no kernel
@@ -25,12 +25,12 @@ def workload(nodes: int = 3) -> Workload:
     return Workload(chain(nodes), Devices.accelerated(1), f"chain{nodes}")
 
 
-def task(nodes: int = 3, graph: object = None) -> Task:
+def task(nodes: int = 3, graph: object = None) -> SweepTask:
     """A task whose options need no kernel; `graph` is what a worker reads in place of the path."""
     own = chain(nodes)
     content = pickle.dumps(own if graph is None else graph)
     options = {"objective": "throughput", **METHODS}
-    return Task(f"chain{nodes}", "one", content, own.digest, Devices.accelerated(1), options)
+    return SweepTask(f"chain{nodes}", "one", content, own.digest, Devices.accelerated(1), options)
 
 
 class Read:
