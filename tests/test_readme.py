@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"`(partitioner\s+(?:solve|methods)\s[^`]*|partitioner --version)`")
-PAGES = ("docs/exports.md", "docs/methods.md", "docs/options.md")
+PAGES = ("docs/exports.md", "docs/methods.md", "docs/options.md", "docs/sweeps.md")
 
 
 @pytest.fixture

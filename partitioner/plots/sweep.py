@@ -25,7 +25,7 @@ def plot_sweep(result: SweepResult, ax: Axes | None = None, *, objective: str | 
 
     Each workload has a colour. A plan is a mark over the number of devices of its pool, and a line leads from
     it to its bound. Steps join the plans of the Pareto front, over the number of devices that they use: no
-    other plan of the workload has a smaller value on as few devices.
+    other plan of the workload is as good on as few devices.
 
     Parameters
     ----------
@@ -88,6 +88,7 @@ def _draw(ax: Axes, rows: Sequence[SweepRow], colour: str, named: bool) -> None:
     ax.step(
         [row.used for row in front],
         [row.value or 0.0 for row in front],
+        ".-",
         where="post",
         color=colour,
         alpha=0.6,

@@ -40,6 +40,7 @@ def dask_executor(address: str, processes: int) -> Iterator[Executor]:
         "threads_per_worker": 1,
         "dashboard_address": None,
         "silence_logs": "CRITICAL",
+        "scheduler_kwargs": {"allowed_failures": 0},  # the sweep itself runs a task again
     }
     try:
         client = Client(**local) if address == LOCAL else Client(address)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterable
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import replace
 
 from partitioner.base.errors import PartitionerError
 from partitioner.base.interruption import Interruption
 from partitioner.sweeps.row import FAILED, SweepRow
-from partitioner.sweeps.solve_task import solve_task
+from partitioner.sweeps.solve_task import OUT_OF_MEMORY, solve_task
 from partitioner.sweeps.task import SweepTask
 
 TICK = 0.25  # seconds between two looks at requests to stop
-ATTEMPTS = 2  # of a task whose worker is lost; a second loss is the task's own fault
+ATTEMPTS = 2  # the second one while no other task runs, so that it fails by its own fault only
+LOST = "its worker was lost"
 Ended = tuple[SweepRow, str]
 
 
@@ -36,10 +37,13 @@ class Drive:
     ) -> None:
         self.executor, self.warm, self.keep_plans, self.take = executor, warm, keep_plans, take
         self.running: dict[Future[Ended], tuple[SweepTask, int]] = {}
+        self.again: list[SweepTask] = []
         self.ended: queue.SimpleQueue[Future[Ended]] = queue.SimpleQueue()
 
     def run(self, tasks: Iterable[SweepTask], interruption: Interruption, look: Callable[[], None]) -> None:
         """Run the tasks until all have ended or a request to stop comes; call `look` several times a second.
+
+        Tasks that ran out of memory or lost their worker are run again at the end, one after another.
 
         Raises
         ------
@@ -49,12 +53,19 @@ class Drive:
         try:
             for task in tasks:
                 self._submit(task, 1)
-            while self.running and not interruption.asked:
-                self._listen()
-                look()
+            self._listen_all(interruption, look)
+            for task in self.again:
+                if not interruption.asked:
+                    self._submit(task, ATTEMPTS)
+                    self._listen_all(interruption, look)
         finally:
             for future in self.running:
                 future.cancel()
+
+    def _listen_all(self, interruption: Interruption, look: Callable[[], None]) -> None:
+        while self.running and not interruption.asked:
+            self._listen()
+            look()
 
     def _submit(self, task: SweepTask, attempt: int) -> None:
         try:
@@ -74,24 +85,13 @@ class Drive:
             row, plan = future.result()
         except CancelledError as error:  # only the executor itself cancels here
             raise self._given_up(error) from error
-        except BrokenExecutor as error:
-            self._lost(task, attempt, error)
-        except Exception as error:  # Dask's KilledWorker, or what cannot be sent
-            self._lost(task, ATTEMPTS, error)
+        except Exception as error:  # of a broken pool, or Dask's KilledWorker
+            row, plan = task.row(FAILED, reason=f"{LOST}: {type(error).__name__}: {error}"), ""
+        if attempt < ATTEMPTS and row.reason.startswith((LOST, OUT_OF_MEMORY)):
+            self.again.append(task)
         else:
-            self.take(_with_attempts(row, attempt), plan)
-
-    def _lost(self, task: SweepTask, attempt: int, error: Exception) -> None:
-        if attempt < ATTEMPTS:
-            self._submit(task, attempt + 1)
-            return
-        reason = f"its worker was lost: {type(error).__name__}: {error}"
-        self.take(task.row(FAILED, reason=reason, attempts=attempt), "")
+            self.take(replace(row, attempts=attempt), plan)
 
     def _given_up(self, error: BaseException) -> PartitionerError:
         words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return PartitionerError(f"the executor takes no more tasks ({words}); the rows until then are kept")
-
-
-def _with_attempts(row: SweepRow, attempt: int) -> SweepRow:
-    return row if attempt == row.attempts else replace(row, attempts=attempt)

@@ -43,7 +43,7 @@ class DevicePool:
     --------
     >>> pool = DevicePool(accelerators=4, memory="16GB")
     >>> pool.label, pool.of(Devices.accelerated(1, cpus=1))
-    ('4 accelerators, 16G', <Devices: 4 accelerator, 1 cpu; sequential>)
+    ('4 x 16G', <Devices: 4 accelerator, 1 cpu; sequential>)
     """
 
     name: str = ""
@@ -62,10 +62,11 @@ class DevicePool:
     @property
     def label(self) -> str:
         """The name, or the changes in words."""
+        count = "" if self.accelerators is None else str(self.accelerators)
+        memory = "" if self.memory is None else amount(float(self.memory))
         parts = [
             "" if self.devices is None else f"{sum(kind.count for kind in self.devices.kinds)} devices",
-            "" if self.accelerators is None else f"{self.accelerators} accelerators",
-            "" if self.memory is None else amount(float(self.memory)),
+            " x ".join(filter(None, (count, memory))) if memory else count and f"{count} accelerators",
             "" if self.cpus is None else f"{self.cpus} cpus",
             self.communication or "",
         ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from partitioner.results.figures import figure, gap_cell
+from partitioner.results.serving import MAXIMISED
 from partitioner.results.tables import WIDE, columns, figure_table, render
 from partitioner.sweeps.row import FAILED, SweepRow
 from partitioner.sweeps.save import save_rows
@@ -53,7 +54,7 @@ class SweepResult:
         return sum(row.status == FAILED for row in self.rows)
 
     def front(self, workload: str, objective: str = "throughput") -> tuple[SweepRow, ...]:
-        """Return the plans of a workload for which no other has a smaller value on as few devices.
+        """Return the plans of a workload for which no other one is as good on as few devices.
 
         They are in the order of the number of devices in use: the Pareto front of devices against time.
         """
@@ -99,7 +100,9 @@ class SweepResult:
 
 
 def pareto_front(rows: Iterable[SweepRow]) -> tuple[SweepRow, ...]:
-    """Return the rows for which no other row has at most their devices in use and at most their value.
+    """Return the rows for which no other row is as good on as few devices in use, the fewest devices first.
+
+    For an objective that is maximised a larger value is better.
 
     Examples
     --------
@@ -109,13 +112,16 @@ def pareto_front(rows: Iterable[SweepRow]) -> tuple[SweepRow, ...]:
     [(1, 9.0), (2, 5.0)]
     """
     found: list[SweepRow] = []
-    least = float("inf")
-    with_plan = [(row.used, row.value, row) for row in rows if row.value is not None]
-    for _, value, row in sorted(with_plan, key=lambda entry: entry[:2]):
-        if value < least:
-            least = value
+    for row in sorted((row for row in rows if row.value is not None), key=lambda row: (row.used, _cost(row))):
+        if not found or _cost(row) < _cost(found[-1]):
             found.append(row)
     return tuple(found)
+
+
+def _cost(row: SweepRow) -> float:
+    """Return the value of a plan, of an objective that is maximised with a minus."""
+    value = row.value or 0.0
+    return -value if MAXIMISED.get(row.objective) else value
 
 
 def _cells(row: SweepRow, wide: bool) -> list[str]:

@@ -12,6 +12,7 @@ from partitioner.base.argument_types import require_callable
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import check_writable
 from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.planning.option_rules import SWITCH
 from partitioner.planning.options import check_values, cores_for
 from partitioner.sweeps.asked import AnyWorkload, asked_for
 from partitioner.sweeps.drive import Drive
@@ -109,6 +110,8 @@ def sweep(
     [('1 accelerators', 6.0), ('2 accelerators', 3.5)]
     """
     require_callable(on_progress=on_progress)
+    SWITCH.check("warm_up", warm_up)
+    SWITCH.check("retry_failed", retry_failed)
     check_values(workers=processes)
     interruption = Interruption(stop)
     if executor is not None and (not isinstance(executor, Executor) or processes is not None):

@@ -17,6 +17,7 @@ from partitioner.sweeps.task import SweepTask
 from partitioner.workload.graph import Graph
 
 KEPT_GRAPHS = 4
+OUT_OF_MEMORY = "out of memory"
 WITHOUT_PLAN: dict[type[Exception], str] = {
     InfeasibleError: INFEASIBLE,
     WorkloadError: INFEASIBLE,  # the graph does not fit these devices
@@ -66,5 +67,5 @@ def _reason(error: Exception) -> str:
     """Return an error in words."""
     if isinstance(error, PartitionerError):
         return str(error)
-    name = "out of memory" if isinstance(error, MemoryError) else type(error).__name__
+    name = OUT_OF_MEMORY if isinstance(error, MemoryError) else type(error).__name__
     return f"{name}: {error}" if str(error) else name

@@ -46,7 +46,7 @@ def test_rows_are_those_of_threads(cluster: Executor) -> None:
 
 @pytest.mark.slow
 def test_a_lost_worker_is_a_row_with_its_reason(cluster: Executor) -> None:
-    """Dask gives the task to other workers; the sweep goes on with the other tasks."""
+    """After a second attempt; tasks that waited for the same worker are not to blame."""
     rows = driven(cluster, [task(graph=Read(killed)), *(task(n) for n in range(3, 6))])
     assert sorted(row.status for row in rows) == [FAILED, *[OPTIMAL] * 3]
     (failed,) = (row for row in rows if row.status == FAILED)

@@ -70,12 +70,14 @@ def test_what_has_no_plan_is_a_row_with_its_reason(threads: Executor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "reason"), [(too_large, "out of memory"), (broken, "RuntimeError: a defect")]
+    ("call", "reason", "attempts"),
+    [(too_large, "out of memory", 2), (broken, "RuntimeError: a defect", 1)],
 )
-def test_an_error_is_a_row_that_failed(call: Any, reason: str) -> None:
+def test_an_error_is_a_row_that_failed(call: Any, reason: str, attempts: int) -> None:
+    """Too little memory may be the fault of other tasks, so that the task runs again at the end."""
     with ThreadPoolExecutor(1) as executor:
         (row,) = driven(executor, [task(graph=Read(call))])
-    assert (row.status, row.reason, row.attempts) == (FAILED, reason, 1)
+    assert (row.status, row.reason, row.attempts) == (FAILED, reason, attempts)
 
 
 def driven(executor: Executor, tasks: list[SweepTask]) -> list[SweepRow]:
