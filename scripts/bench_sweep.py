@@ -33,7 +33,17 @@ HARDEST = ("gnmt_operator", "inceptionv3_operator", "moe_small", "moe_mixtral")
 POOLS = (2, 3, 4, 6, 8)
 OBJECTIVES = ("throughput", "gpipe")
 MOST = 1.2
-COLUMNS = ["on", "tasks", "loop, wall s", "sweep, wall s", "ratio", "loop, CPU s", "sweep, CPU s", "ratio"]
+COLUMNS = [
+    "on",
+    "tasks",
+    "rows",
+    "loop, wall s",
+    "sweep, wall s",
+    "ratio",
+    "loop, CPU s",
+    "sweep, CPU s",
+    "ratio",
+]
 GOOD, FAILED = 0, 1
 
 
@@ -54,14 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="processes of each side (2)")
     parser.add_argument("--workloads", type=int, default=20, metavar="N", help="workloads, at most 20 (20)")
     parser.add_argument("--rounds", type=int, default=1, metavar="N", help="runs of each side, in turn (1)")
-    parser.add_argument("--without-dask", action="store_true", help="run on processes only")
+    parser.add_argument("--on", choices=SIDES, nargs="+", default=list(SIDES), help="where to run (both)")
     parser.add_argument("--markdown", action="store_true", help="write markdown (default: aligned columns)")
     options = parser.parse_args(arguments)
-    sides = SIDES if not options.without_dask else SIDES[:1]
     rows, good = [], True
     for _ in range(options.rounds):
-        for name, loop, swept in sides:
-            cells, fine = compared(name, loop, swept, files()[: options.workloads], options.processes)
+        for name in options.on:
+            cells, fine = compared(name, files()[: options.workloads], options.processes)
             rows.append(cells)
             good &= fine
             print(*cells, file=sys.stderr, flush=True)
@@ -78,12 +87,14 @@ def files() -> list[str]:
 Side = Callable[[list[str], int], Found]
 
 
-def compared(name: str, loop: Side, swept: Side, paths: list[str], processes: int) -> tuple[list[str], bool]:
+def compared(name: str, paths: list[str], processes: int) -> tuple[list[str], bool]:
     """Return the cells of a side, and whether the rows are the same and the sweep is fast enough."""
+    loop, swept = SIDES[name]
     first, wall, cpu = timed(lambda: loop(paths, processes))
     second, wall_swept, cpu_swept = timed(lambda: swept(paths, processes))
     figures = (wall, wall_swept, wall_swept / wall, cpu, cpu_swept, cpu_swept / cpu)
-    cells = [name, str(len(first)), *(f"{figure:.2f}" for figure in figures)]
+    cells = [name, str(len(first)), "same" if first == second else "differ"]
+    cells += [f"{figure:.2f}" for figure in figures]
     return cells, first == second and wall_swept <= MOST * wall
 
 
@@ -161,10 +172,10 @@ def swept_rows(paths: list[str], **how: object) -> Found:
     return [(row.workload, row.devices, row.objective, row.value or 0.0, row.status) for row in found.rows]
 
 
-SIDES = (
-    ("processes", loop_on_processes, sweep_on_processes),
-    ("Dask", loop_on_dask, sweep_on_dask),
-)
+SIDES: dict[str, tuple[Side, Side]] = {
+    "processes": (loop_on_processes, sweep_on_processes),
+    "Dask": (loop_on_dask, sweep_on_dask),
+}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from partitioner import OptionError, SweepResult, SweepRow
@@ -25,14 +26,17 @@ def result(*objectives: str) -> SweepResult:
 
 
 def test_marks_lines_and_steps_are_where_the_rows_are(style: str) -> None:
+    from matplotlib.collections import LineCollection
+
     ax = plot_sweep(result("throughput", "gpipe"))
     values, bounds, front = ax.get_lines()[:3]
-    assert values.get_xydata().tolist() == [[pool, value] for pool, _, value, _ in FOUND]
-    assert bounds.get_xydata().tolist() == [[pool, bound] for pool, _, _, bound in FOUND]
-    assert front.get_xydata().tolist() == [[2, 9], [4, 5]]
+    assert np.asarray(values.get_xydata()).tolist() == [[pool, value] for pool, _, value, _ in FOUND]
+    assert np.asarray(bounds.get_xydata()).tolist() == [[pool, bound] for pool, _, _, bound in FOUND]
+    assert np.asarray(front.get_xydata()).tolist() == [[2, 9], [4, 5]]
     assert len(ax.get_lines()) == 6 and ax.get_yscale() == "log"
-    segments = ax.collections[0].get_segments()
-    assert [[tuple(end) for end in segment] for segment in segments] == [
+    lines = ax.collections[0]
+    assert isinstance(lines, LineCollection)
+    assert [[tuple(end) for end in segment] for segment in lines.get_segments()] == [
         [(pool, bound), (pool, value)] for pool, _, value, bound in FOUND
     ]
     assert [text.get_text() for text in ax.texts] == ["a", "b"]

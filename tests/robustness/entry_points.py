@@ -208,10 +208,8 @@ def swept(
     retry_failed: Any = False,
     on_progress: Any = None,
     stop: Any = None,
-    bandwidth: Any = 1e9,
 ) -> pt.SweepResult:
     """A sweep on a thread, without compiling all kernels."""
-    given = {} if bandwidth == 1e9 else {"bandwidth": bandwidth}
     with ThreadPoolExecutor(1) as executor:
         return pt.sweep(
             workloads,
@@ -224,7 +222,6 @@ def swept(
             retry_failed=retry_failed,
             on_progress=on_progress,
             stop=stop,
-            **given,
         )
 
 

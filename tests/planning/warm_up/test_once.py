@@ -18,7 +18,12 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The calls of a compilation that does nothing, on a machine where nothing was compiled."""
     found: list[int] = []
     monkeypatch.setattr("partitioner.base.compiled.temporary_folder", lambda: tmp_path)
-    monkeypatch.setattr(once, "warm_up", lambda: (time.sleep(0.05), found.append(1)))
+
+    def compiles() -> None:
+        time.sleep(0.05)
+        found.append(1)
+
+    monkeypatch.setattr(once, "warm_up", compiles)
     return found
 
 
