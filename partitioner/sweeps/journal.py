@@ -55,10 +55,19 @@ class Journal:
             raise
 
     def append(self, row: SweepRow) -> None:
-        """Write a row; it is on the disk when this returns."""
-        self._file.write(row_line(row).encode())
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Write a row; it is on the disk when this returns.
+
+        Raises
+        ------
+        PartitionerError
+            If the disk is full, or the file cannot be written for another reason.
+        """
+        try:
+            self._file.write(row_line(row).encode())
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise PartitionerError(f"{self.path}: cannot be written: {_words(error)}") from error
         self.rows[row.key] = row
 
     def close(self) -> None:

@@ -86,7 +86,8 @@ def sweep(
     -------
     SweepResult
         The rows in the order of the tasks: for each workload all pools, for each pool all sets of options. A
-        task that fails has a row with its reason. A task whose worker is lost is run once more.
+        task that fails has a row with its reason. A task that runs out of memory or loses its worker is run
+        once more, at the end.
 
     Raises
     ------

@@ -14,15 +14,13 @@ from partitioner.planning.warm_up.once import warm_up_once
 from partitioner.results.plan import Plan
 from partitioner.sweeps.row import FAILED, INFEASIBLE, NO_PLAN, SweepRow
 from partitioner.sweeps.task import SweepTask
+from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.graph_validation import device_flaws
 
 KEPT_GRAPHS = 4
 OUT_OF_MEMORY = "out of memory"
-WITHOUT_PLAN: dict[type[Exception], str] = {
-    InfeasibleError: INFEASIBLE,
-    WorkloadError: INFEASIBLE,  # the graph does not fit these devices
-    NoPlanFound: NO_PLAN,
-}
+WITHOUT_PLAN: dict[type[Exception], str] = {InfeasibleError: INFEASIBLE, NoPlanFound: NO_PLAN}
 
 
 def solve_task(task: SweepTask, warm: bool, keep_plan: bool) -> tuple[SweepRow, str]:
@@ -35,7 +33,9 @@ def solve_task(task: SweepTask, warm: bool, keep_plan: bool) -> tuple[SweepRow, 
     began, compiled = time.perf_counter(), METER.seconds
     plan: Plan | None = None
     try:
-        plan = solve(_graph(task.graph), task.devices, workers=1, **task.options)
+        graph = _graph(task.graph)
+        _check_fit(graph, task.devices)
+        plan = solve(graph, task.devices, workers=1, **task.options)
         status, found = plan.status, _found(plan)
     except Exception as error:  # a row says what a user would have seen
         status, found = WITHOUT_PLAN.get(type(error), FAILED), {"reason": _reason(error)}
@@ -48,6 +48,13 @@ def solve_task(task: SweepTask, warm: bool, keep_plan: bool) -> tuple[SweepRow, 
 def _graph(content: bytes) -> Graph:
     graph: Graph = pickle.loads(content)
     return graph
+
+
+def _check_fit(graph: Graph, devices: Devices) -> None:
+    """Raise if a node fits no device of the pool: such a pool is infeasible, the workload is sound."""
+    flaws = device_flaws(graph, devices)
+    if flaws:
+        raise InfeasibleError(str(WorkloadError(flaws)))
 
 
 def _found(plan: Plan) -> dict[str, Any]:

@@ -14,12 +14,13 @@ from partitioner.base.errors import Flaw, OptionError, WorkloadError
 from partitioner.base.files import path_name, read_json
 from partitioner.formats.load import load_unfitted
 from partitioner.formats.readers import READERS, TAKEN
+from partitioner.formats.sailor import is_by_batch
 from partitioner.sweeps.pool import DevicePool
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
 
-MARKS = ("nodes", "layers", "model_type", "architectures", "execution_time", "execution_memory", "1")
+MARKS = ("nodes", "layers", "model_type", "architectures", "execution_time", "execution_memory")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ def _is_workload(file: Path) -> bool:
     if file.suffix.lower() != ".json":
         return True
     content = read_json(file)
-    return isinstance(content, dict) and any(mark in content for mark in MARKS)
+    return isinstance(content, dict) and (any(mark in content for mark in MARKS) or is_by_batch(content))
 
 
 def _title(path: Path) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import psutil
 import pytest
 
 from partitioner import DevicePool, sweep
+from partitioner.sweeps.dask_cluster import LOCAL, dask_executor
 from partitioner.sweeps.processes import OneTaskProcesses
 from partitioner.sweeps.row import FAILED, OPTIMAL
 from tests.sweeps.test_sweep import driven
@@ -28,14 +30,29 @@ GIVEN: dict[str, Any] = {
     "pools": [DevicePool(accelerators=n) for n in range(1, 9)],
     "options": METHODS | {"seed": [0, 1, 2, 3, 4]},
 }
+
+
+@contextmanager
+def processes() -> Iterator[dict[str, Any]]:
+    yield {"processes": 2}
+
+
+@contextmanager
+def dask() -> Iterator[dict[str, Any]]:
+    with dask_executor(LOCAL, 2) as executor:
+        yield {"executor": executor}
+
+
+EXECUTORS = {"processes": processes, "dask": dask}
 PROGRAM = """
 import sys
 from partitioner import sweep
-from tests.sweeps.test_processes import GIVEN
+from tests.sweeps.test_processes import EXECUTORS as executors, GIVEN
 
 if __name__ == "__main__":
     report = lambda progress: print(progress.done, flush=True)
-    sweep(**GIVEN, results=sys.argv[1], processes=2, warm_up=False, on_progress=report)
+    with executors[sys.argv[1]]() as given:
+        sweep(**GIVEN, **given, results=sys.argv[2], warm_up=False, on_progress=report)
 """
 
 
@@ -83,7 +100,7 @@ def program(tmp_path: Path) -> Iterator[list[str]]:
     """The command of a sweep of forty tiny tasks into a file."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM, encoding="utf-8")
-    yield [sys.executable, str(file), str(tmp_path / "rows.jsonl")]
+    yield [sys.executable, str(file), "processes", str(tmp_path / "rows.jsonl")]
 
 
 def started(program: list[str]) -> subprocess.Popen[str]:
@@ -106,9 +123,17 @@ def keys(program: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_killed_and_started_again_it_has_every_row_once(program: list[str], number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("executor", "number"),
+    [("processes", signal.SIGKILL), ("processes", signal.SIGINT), ("dask", signal.SIGKILL)],
+)
+def test_killed_and_started_again_it_has_every_row_once(
+    program: list[str], executor: str, number: signal.Signals
+) -> None:
     """First a worker is killed, then the driver ends; the second call runs only what is missing."""
+    if executor == "dask":
+        pytest.importorskip("distributed", reason="Dask's package distributed is not installed")
+    program[2] = executor
     process = started(program)
     wait_for(process, 3)
     children = psutil.Process(process.pid).children(recursive=True)
@@ -122,8 +147,8 @@ def test_killed_and_started_again_it_has_every_row_once(program: list[str], numb
     assert alive == []
     before = keys(program)
     assert 12 <= len(before) < 40 and len(set(before)) == len(before)
-    with ThreadPoolExecutor(1) as executor:
-        found = sweep(**GIVEN, results=program[-1], executor=executor, warm_up=False)
+    with ThreadPoolExecutor(1) as threads:
+        found = sweep(**GIVEN, results=program[-1], executor=threads, warm_up=False)
     assert (len(found.rows), found.before, found.failed) == (40, len(before), 0)
     after = keys(program)
     assert after[: len(before)] == before and len(set(after)) == len(after) == 40
@@ -134,6 +159,6 @@ def test_a_program_without_a_guard_is_told(tmp_path: Path) -> None:
     """Processes import the program that started them, which would start a sweep in each of them."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM.replace('__name__ == "__main__"', "True"), encoding="utf-8")
-    done = started([sys.executable, str(file), str(tmp_path / "rows.jsonl")])
+    done = started([sys.executable, str(file), "processes", str(tmp_path / "rows.jsonl")])
     errors = done.communicate(timeout=120)[1]
     assert "a program that calls sweep must do so below 'if __name__ == \"__main__\":'" in errors
