@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -63,14 +63,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="processes of each side (2)")
     parser.add_argument("--workloads", type=int, default=20, metavar="N", help="workloads, at most 20 (20)")
-    parser.add_argument("--rounds", type=int, default=1, metavar="N", help="runs of each side, in turn (1)")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=1,
+        metavar="N",
+        help="runs of each side, every second one with the sweep first (1)",
+    )
     parser.add_argument("--on", choices=SIDES, nargs="+", default=list(SIDES), help="where to run (both)")
     parser.add_argument("--markdown", action="store_true", help="write markdown (default: aligned columns)")
     options = parser.parse_args(arguments)
     rows, good = [], True
-    for _ in range(options.rounds):
+    for number in range(options.rounds):
         for name in options.on:
-            cells, fine = compared(name, files()[: options.workloads], options.processes)
+            cells, fine = compared(name, files()[: options.workloads], options.processes, number % 2 == 1)
             rows.append(cells)
             good &= fine
             print(*cells, file=sys.stderr, flush=True)
@@ -87,11 +93,14 @@ def files() -> list[str]:
 Side = Callable[[list[str], int], Found]
 
 
-def compared(name: str, paths: list[str], processes: int) -> tuple[list[str], bool]:
-    """Return the cells of a side, and whether the rows are the same and the sweep is fast enough."""
-    loop, swept = SIDES[name]
-    first, wall, cpu = timed(lambda: loop(paths, processes))
-    second, wall_swept, cpu_swept = timed(lambda: swept(paths, processes))
+def compared(name: str, paths: list[str], processes: int, turned: bool) -> tuple[list[str], bool]:
+    """Return the cells of a side, and whether the rows are the same and the sweep is fast enough.
+
+    With `turned` the sweep runs before the loop.
+    """
+    step = -1 if turned else 1
+    runs = [timed(partial(side, paths, processes)) for side in SIDES[name][::step]]
+    (first, wall, cpu), (second, wall_swept, cpu_swept) = runs[::step]
     figures = (wall, wall_swept, wall_swept / wall, cpu, cpu_swept, cpu_swept / cpu)
     cells = [name, str(len(first)), "same" if first == second else "differ"]
     cells += [f"{figure:.2f}" for figure in figures]

@@ -144,7 +144,10 @@ def run_sweep(options: argparse.Namespace) -> None:
     """
     suffix = None if options.picture is None else picture_suffix("--picture", options.picture)
     check_writable(options.picture)
-    found = _found(options)
+    try:
+        found = _found(options)
+    except KeyboardInterrupt:  # the second Ctrl-C, or one while files are read
+        raise KeyboardInterrupt(f"interrupted{_way_on(options.output)}") from None
     print(found.to_json() if options.format == "json" else found.summary())
     if suffix is not None and any(row.value is not None for row in found.rows):
         write_bytes(options.picture, drawn(lambda: plot_sweep(found), suffix))
@@ -196,10 +199,13 @@ def _check(found: SweepResult, output: str | None) -> None:
     """Raise if the sweep was interrupted, if a task failed, or if there is no plan."""
     if not found.complete:
         words = f"interrupted: {len(found.rows):,} of {found.total:,} tasks are done"
-        kept = f"; the same command goes on from {output}" if output else ""
-        raise KeyboardInterrupt(words + kept)
+        raise KeyboardInterrupt(words + _way_on(output))
     if found.failed:
         again = "; --retry-failed runs them again" if output else ""
         raise NoPlanFound(f"{found.failed:,} of {found.total:,} tasks failed{again}")
     if all(row.value is None for row in found.rows):
         raise NoPlanFound("no task found a plan")
+
+
+def _way_on(output: str | None) -> str:
+    return f"; the same command goes on from {output}" if output else ""

@@ -10,6 +10,7 @@ from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable, PartitionerError
 
 LOCAL = "local"
+NO_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # in workers; the sweep ends them
 
 
 @contextmanager
@@ -38,8 +39,9 @@ def dask_executor(address: str, processes: int) -> Iterator[Executor]:
     local = {
         "n_workers": processes,
         "threads_per_worker": 1,
-        "dashboard_address": None,
+        "dashboard_address": "127.0.0.1:0",
         "silence_logs": "CRITICAL",
+        "preload": [NO_CTRL_C],
         "scheduler_kwargs": {"allowed_failures": 0},  # the sweep itself runs a task again
     }
     try:
