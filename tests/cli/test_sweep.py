@@ -93,6 +93,13 @@ def test_ctrl_c_says_how_to_go_on(capsys: Captured, folder: Path, monkeypatch: p
         on_progress(SweepProgress(0, 0, 4, 0, 1.0))
         return SweepResult((), 4, 0, 1.0)
 
+    def twice(*arguments: object, **options: object) -> SweepResult:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "sweep", twice)
+    code, out, err = swept(capsys, folder / "spec.toml", "--output", "rows.csv")
+    assert (code, out) == (130, "")
+    assert err == "partitioner: interrupted; the same command goes on from rows.csv\n"
     monkeypatch.setattr(command, "sweep", interrupted)
     code, out, err = swept(capsys, folder / "spec.toml", "--output", "rows.csv")
     assert code == 130 and out.startswith("0 of 4 tasks done")
