@@ -20,8 +20,8 @@ from partitioner.planning.warm_up.run import warm_up
 def warm_up_once() -> bool:
     """Compile all kernels, unless a process on this machine has done so for the same files.
 
-    Processes that ask at the same time wait for the one that compiles. If compiled kernels cannot be kept,
-    nothing is done.
+    Processes that ask at the same time wait for the one that compiles. If kernels cannot be
+    compiled or kept, it is not tried again, and every run compiles what it needs.
 
     Returns
     -------
