@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from partitioner.base.errors import shown
@@ -11,7 +11,6 @@ from partitioner.results.figures import relative_gap
 
 OPTIMAL, FEASIBLE = "optimal", "feasible"
 INFEASIBLE, NO_PLAN, FAILED = "infeasible", "no plan", "failed"
-TIMINGS = ("seconds", "attempts")
 
 
 @dataclass(frozen=True)
@@ -82,11 +81,6 @@ class SweepRow:
     def gap(self) -> float | None:
         """The largest possible distance to the optimum, as a fraction; None without a plan."""
         return None if self.value is None or self.bound is None else relative_gap(self.value, self.bound)
-
-    @property
-    def result(self) -> dict[str, Any]:
-        """All fields that do not depend on how fast the task ran, by name."""
-        return {name: value for name, value in asdict(self).items() if name not in TIMINGS}
 
     def flat(self) -> dict[str, Any]:
         """Return the row as one level of numbers and texts, with a field for each option, for a table.

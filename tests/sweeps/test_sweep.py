@@ -106,7 +106,7 @@ def test_a_sweep_goes_on_where_it_ended(threads: Executor, tmp_path: Path) -> No
     assert path.read_text(encoding="utf-8").startswith(kept)
     assert len(path.read_text(encoding="utf-8").splitlines()) == 12
     third = swept(NoExecutor(), results=path)
-    assert [row.result for row in third.rows] == [row.result for row in second.rows]
+    assert third.rows == second.rows
 
 
 class NoExecutor(Executor):
@@ -144,7 +144,9 @@ def test_failed_tasks_run_again_where_asked_for(threads: Executor, tmp_path: Pat
     path.write_text(text + row_line(failed), encoding="utf-8")
     assert [row.status for row in swept(NoExecutor(), **given).rows] == [FAILED, FEASIBLE]
     again = swept(threads, **given, retry_failed=True)
-    assert [row.result for row in again.rows] == [row.result for row in first.rows]
+    assert [replace(row, seconds=0.0) for row in again.rows] == [
+        replace(row, seconds=0.0) for row in first.rows
+    ]
 
 
 def test_equal_tasks_are_solved_once(threads: Executor, tmp_path: Path) -> None:
