@@ -41,6 +41,11 @@ from partitioner.planning.warm_up.run import WarmUp, warm_up
 from partitioner.reports.report import Report, report
 from partitioner.results.certificate import Certificate
 from partitioner.results.plan import Plan
+from partitioner.sweeps.pool import DevicePool
+from partitioner.sweeps.result import SweepResult
+from partitioner.sweeps.row import SweepRow
+from partitioner.sweeps.run import sweep
+from partitioner.sweeps.state import SweepProgress
 from partitioner.workload.alternatives import Alternative, Alternatives
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import DeviceKind, Devices
@@ -65,6 +70,7 @@ __all__ = [
     "ContradictionError",
     "DeviceGroup",
     "DeviceKind",
+    "DevicePool",
     "Devices",
     "Dimension",
     "Evaluation",
@@ -90,6 +96,9 @@ __all__ = [
     "Report",
     "Solution",
     "SplitPlan",
+    "SweepProgress",
+    "SweepResult",
+    "SweepRow",
     "Transfers",
     "WarmUp",
     "Workload",
@@ -117,6 +126,7 @@ __all__ = [
     "report",
     "solve",
     "split_operations",
+    "sweep",
     "to_networkx",
     "warm_up",
     "weigh_phases",

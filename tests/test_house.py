@@ -18,7 +18,7 @@ from partitioner.workload.in_flight import SCHEDULES
 from tests.house import Trees, compared_with, import_graph, imports, strings_in, trees_below
 
 ROOT = Path(partitioner.__file__).parent
-MOST_ENTRIES = 17
+MOST_ENTRIES = 19
 MOST_LINES = 277  # of a file: those of the longest one today; the goal is 150, so this may only fall
 ORDER = (
     ("base",),
@@ -28,7 +28,7 @@ ORDER = (
     ("results",),
     ("formats", "exports"),
     ("planning",),
-    ("explanations",),
+    ("explanations", "sweeps"),
     ("extensions", "plots", "integrations"),
     ("reports",),
     ("testing",),

@@ -7,6 +7,7 @@ import sys
 
 HEAVY = (
     *("numba", "ortools", "pulp", "gurobipy", "matplotlib"),
+    *("distributed", "pyarrow"),
     *("torch", "onnx", "onnxruntime", "accelerate", "megatron", "deepspeed", "torchtitan"),
 )
 

@@ -78,6 +78,19 @@ def name_or_names(text: str) -> str | list[str]:
     return found if len(found) > 1 else text
 
 
+def counts(text: str) -> list[int]:
+    """Return the whole numbers in a text that commas separate, as argparse's `type`."""
+    try:
+        return [_decimal(word) for word in names(text)]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be whole numbers, such as 2,4,8") from error
+
+
+def sizes(text: str) -> list[float]:
+    """Return the numbers of bytes in a text that commas separate, as argparse's `type`."""
+    return [size(word) for word in names(text)]
+
+
 def dimensions(text: str) -> dict[str, int]:
     """Return sizes by name from a text such as ``batch=8,sequence=128``, as argparse's `type`."""
     return _by_name(text, _decimal, "a size, such as batch=8")

@@ -31,6 +31,7 @@ from partitioner.cli.shared_arguments import (
 from partitioner.cli.simulate import SIMULATE
 from partitioner.cli.sizing import sizing_sections
 from partitioner.cli.solve_arguments import compare_sections, solve_sections
+from partitioner.cli.sweep import sweep_sections
 from partitioner.cli.verify import VERIFY
 from partitioner.cli.warm_up import WARM_UP
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
@@ -139,6 +140,7 @@ def _commands() -> dict[str, _Words]:
         "least-memory": _Words(
             "find the least memory of a device with which there is a plan", "WORKLOAD", sizing_sections()
         ),
+        "sweep": _Words("solve a product of workloads, pools and options", "SPEC", sweep_sections()),
         "export": _Words("write a plan for another tool", "WORKLOAD PLAN --to NAME", EXPORT),
         "methods": _Words("list the methods, what each guarantees, and the solvers", "[NAME]", METHODS),
         "plot": _Words("draw a plan or its schedule into a file", "WORKLOAD PLAN --output FILE", PLOT),

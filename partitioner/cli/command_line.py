@@ -28,6 +28,7 @@ from partitioner.cli.report import write_report
 from partitioner.cli.simulate import simulate_plan
 from partitioner.cli.sizing import find_fewest, find_least_memory
 from partitioner.cli.solve_arguments import solve_options
+from partitioner.cli.sweep import run_sweep
 from partitioner.cli.verify import verify_plan
 from partitioner.cli.warm_up import compile_all
 from partitioner.evaluation.solution import PlanRecord
@@ -156,6 +157,7 @@ COMMANDS: dict[str, Command] = {
     "conflict": find_conflict,
     "fewest-devices": find_fewest,
     "least-memory": find_least_memory,
+    "sweep": run_sweep,
     "plot": run_plot,
     "report": write_report,
     "export": export_plan,

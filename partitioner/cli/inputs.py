@@ -89,6 +89,11 @@ def read_transfers(options: argparse.Namespace, planned: Transfers | None = None
     return replace(found or Transfers(), **wanted) if wanted else found
 
 
+def format_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of formats of files that the command line gives."""
+    return _given(options, tuple(name for _, name in _PROFILE_OPTIONS))
+
+
 def _given(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the options of a file's format that the command line gives."""
     found = {name: getattr(options, name, None) for name in names}

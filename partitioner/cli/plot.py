@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from partitioner.base.distribution import remedy
-from partitioner.base.errors import BackendUnavailable, OptionError
+from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable, write_bytes
 from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.inputs import read_workload
+from partitioner.cli.pictures import FORMATS, drawn, picture_suffix
 from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.cli.simulate import LINKS_ARGUMENT, simulation_arguments
 from partitioner.evaluation.result import Evaluation
@@ -32,8 +30,6 @@ from partitioner.workload.workload import Workload
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMATS = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-
 
 def run_plot(options: argparse.Namespace) -> None:
     """Draw the picture that the options ask for and write it to a file.
@@ -49,32 +45,13 @@ def run_plot(options: argparse.Namespace) -> None:
     PartitionerError
         If the file cannot be written.
     """
-    suffix = Path(options.output).suffix.lower()
-    if suffix not in FORMATS:
-        raise OptionError(f"--output {options.output}: must end in one of {', '.join(FORMATS)}")
+    suffix = picture_suffix("--output", options.output)
     scheduled = options.what in ("timeline", "memory")
     if not scheduled and (options.schedule is not None or options.microbatches is not None):
         raise OptionError("--schedule and --microbatches are for --what timeline and memory")
     check_writable(options.output)
-    write_bytes(options.output, _drawn(PICTURES[options.what], options, suffix))
-
-
-def _drawn(picture: Callable[[argparse.Namespace], Axes], options: argparse.Namespace, suffix: str) -> bytes:
-    """Return the content of the picture's file, which is the same for the same input."""
-    try:
-        import matplotlib
-        from matplotlib import pyplot, style
-    except ImportError as error:
-        raise BackendUnavailable(f"pictures need matplotlib: {remedy('plots')}") from error
-    pyplot.switch_backend("agg")
-    content = io.BytesIO()
-    styles = ["dark_background"] if options.dark else []
-    with style.context([*styles, {"svg.hashsalt": "partitioner"}]):
-        figure = picture(options).get_figure(root=True)
-        assert isinstance(figure, matplotlib.figure.Figure)
-        figure.savefig(content, format=suffix[1:], metadata=FORMATS[suffix])
-        pyplot.close(figure)
-    return content.getvalue()
+    picture = PICTURES[options.what]
+    write_bytes(options.output, drawn(lambda: picture(options), suffix, bool(options.dark)))
 
 
 def _loads(options: argparse.Namespace) -> Axes:

@@ -36,8 +36,12 @@ class ProgressLine:
 
     def show(self, progress: Progress) -> None:
         """Show the state of the run."""
+        self.write(progress_text(progress))
+
+    def write(self, text: str) -> None:
+        """Show a text."""
         if self._status is not None:
-            self._status.update(progress_text(progress))
+            self._status.update(text)
 
 
 def progress_text(progress: Progress) -> str:

@@ -15,6 +15,7 @@ from partitioner.formats.file_formats import FileFormat, recognised
 from partitioner.formats.msr import workload_of
 from partitioner.formats.readers import read_foreign
 from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
 
 
@@ -77,6 +78,21 @@ def assembled(
         raise OptionError(f"accelerators = None: {file_format.name} needs accelerators or devices")
     graph, own = file_format.read(content, path_name(path), **options)
     return workload_of(path, graph, _devices(own, devices, sizes, communication))
+
+
+def load_unfitted(path: str | os.PathLike[str], options: dict[str, Any]) -> tuple[Graph, Devices, bool]:
+    """Return the graph and the devices in a file, each checked, but not whether they fit together.
+
+    The third value says whether the file names its devices; if not, there is one accelerator. `options` are
+    what the format of the file takes in addition; errors are those of :func:`load`.
+    """
+    foreign = read_foreign(path_name(path))
+    if foreign is not None:
+        _check_options("this file", (), options)
+        return foreign.graph, foreign.devices, True
+    file_format, content = recognised(path)
+    _check_options(file_format.name, file_format.options, options)
+    return *file_format.read(content, path_name(path), **options), file_format.has_devices
 
 
 def checked_sizes(

@@ -37,6 +37,8 @@ def test_reprs_are_short_and_say_what_matters(workload: pt.Workload, plan: pt.Pl
         (timeline, ("1f1b", "8 microbatches", "makespan")),
         (pt.compare_schedules(graph, devices, plan, 8), ("best", "8 microbatches")),
         (pt.certify(graph, devices, plan), ("value 236.358", "bound 236.358")),
+        (pt.SweepRow("k", "w" * 99, "p", 2, "batch", "optimal", value=3.5), ("wwww", "batch", "value 3.5")),
+        (pt.SweepResult((), 5, 0, 1.0), ("0 of 5 tasks done",)),
         (pt.compare_methods(graph, devices, methods=["dp"]), ("1 runs", "best dp")),
     ]
     for value, parts in words:

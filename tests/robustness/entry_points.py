@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,8 @@ def entries(folder: Path) -> list[Entry]:
         Entry("load_pipedream", pt.load_pipedream, {"path": profile, "bandwidth": 1e9, "accelerators": 2}),
         Entry("load table", pt.load, {"path": table, "accelerators": 2}, LAYER_OPTIONS),
         Entry("load_config", pt.load_config, {"path": config, **SERVED}),
+        Entry("sweep", swept, {"workloads": [pt.Workload(graph, devices)], "pools": [devices]}),
+        Entry("DevicePool", pt.DevicePool, {"accelerators": 2}),
         Entry("load_plan", pt.load_plan, {"path": folder / "plan.json"}),
         Entry("load_placement", pt.load_placement, both | {"path": folder / "plan.json"}),
         Entry("load_timeline", pt.load_timeline, {"path": folder / "timeline.json"}),
@@ -199,6 +202,32 @@ def device(**fields: Any) -> pt.Devices:
 def level(**fields: Any) -> pt.Devices:
     """Devices with one level."""
     return pt.Devices((pt.DeviceKind("gpu", 4),), levels=(pt.Level(**fields),))
+
+
+def swept(
+    workloads: Any,
+    pools: Any = None,
+    options: Any = None,
+    results: Any = None,
+    plans: Any = None,
+    retry_failed: Any = False,
+    on_progress: Any = None,
+    stop: Any = None,
+) -> pt.SweepResult:
+    """A sweep on a thread, without compiling all kernels."""
+    with ThreadPoolExecutor(1) as executor:
+        return pt.sweep(
+            workloads,
+            pools,
+            options,
+            results=results,
+            plans=plans,
+            executor=executor,
+            warm_up=False,
+            retry_failed=retry_failed,
+            on_progress=on_progress,
+            stop=stop,
+        )
 
 
 def layer(**fields: Any) -> pt.Graph:

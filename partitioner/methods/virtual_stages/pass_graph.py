@@ -63,9 +63,9 @@ def pass_graph(
     >>> from partitioner.workload.virtual_stages.schedules import VIRTUAL
     >>> found = pass_graph(VIRTUAL["interleaved_1f1b"], 2, 2, 2)
     >>> found.stage.tolist()
-    [0, 0, 2, 2, 1, 1, 3, 3, 3, 3, 1, 1, 2, 2, 0, 0]
+    [0, 0, 1, 1, 2, 2, 3, 3, 3, 3, 2, 2, 1, 1, 0, 0]
     >>> found.sender.tolist()
-    [-1, -1, 4, 5, 0, 1, 2, 3, -1, -1, 12, 13, 8, 9, 10, 11]
+    [-1, -1, 0, 1, 2, 3, 4, -1, 5, -1, 7, 9, 10, 11, 12, 13]
     """
     rows, halves = _rows(schedule, devices, chunks, microbatches)
     ranks = schedule.ranks(devices, chunks)
