@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 
 from partitioner.base.errors import OptionError
@@ -11,9 +12,12 @@ from partitioner.cli.argument import Section, value
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.cli.simulate import LINKS_ARGUMENT
+from partitioner.explanations.explain import explain
 from partitioner.formats.plan import load_plan
 from partitioner.reports.report import report
 from partitioner.reports.scheduled import MICROBATCHES
+from partitioner.results.plan import Plan
+from partitioner.workload.workload import Workload
 
 SUFFIXES = (".html", ".htm")
 REPORT = (
@@ -62,4 +66,12 @@ def write_report(options: argparse.Namespace) -> None:
     plan = load_plan(options.plan)
     workload = read_workload(options, plan.hardware)
     given = {"schedule": options.schedule, "microbatches": options.microbatches, "links": options.links}
-    report(workload, plan, **given).save(options.output)
+    report(workload, plan, explanation=_sentences(workload, plan), **given).save(options.output)
+
+
+def _sentences(workload: Workload, plan: Plan) -> list[str]:
+    """Return the explanation of the plan without changes of its question; nothing for plans that have none."""
+    with suppress(OptionError):
+        found = explain(workload.graph, workload.devices, plan, what_if=()).sections()
+        return [sentence for sentences in found.values() for sentence in sentences]
+    return []
