@@ -70,7 +70,7 @@ def write_report(options: argparse.Namespace) -> None:
 
 
 def _sentences(workload: Workload, plan: Plan) -> list[str]:
-    """Return the explanation of the plan without changes of its question; nothing for plans that have none."""
+    """Return the explanation of the plan without changes of its question; nothing if it has none."""
     with suppress(OptionError):
         found = explain(workload.graph, workload.devices, plan, what_if=()).sections()
         return [sentence for sentences in found.values() for sentence in sentences]
