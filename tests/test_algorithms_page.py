@@ -13,6 +13,7 @@ import pytest
 import partitioner
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import OBJECTIVES
+from partitioner.workload.devices import COMMUNICATION_MODELS
 from partitioner.workload.in_flight import SCHEDULES
 from tests.house import trees_below
 
@@ -35,8 +36,8 @@ def exists(span: str) -> bool:
 
 @cache
 def defined() -> frozenset[str]:
-    """Return the names that the package defines, members as ``Class.member``, methods and schedules too."""
-    names = {*METHODS, *OBJECTIVES, *SCHEDULES}
+    """Return the names of classes, functions, members and choices (methods, schedules, ...) that exist."""
+    names = {*METHODS, *OBJECTIVES, *SCHEDULES, *COMMUNICATION_MODELS}
     for tree in trees_below(PACKAGE).values():
         names.update(_names(tree))
     return frozenset(names)
