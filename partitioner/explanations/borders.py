@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import SHAPES
-from partitioner.explanations.bottleneck import Bottleneck, slowest
+from partitioner.explanations.bottleneck import Bottleneck, decisive
 from partitioner.explanations.memory import largest_excess
 from partitioner.explanations.question import PlanQuestion
 from partitioner.explanations.units import units_of
@@ -37,11 +37,11 @@ class BorderMove:
     value
         The value of the plan after the move, whether it may be made or not.
     verdict
-        ``"better"``: the move may be made and lowers the value; ``"memory"``: the value would be lower, but a
-        device would hold too much; ``"rule"``: it would be lower, but another rule would be broken;
-        ``"slower"``: the value would not be lower.
+        ``"better"``: the move may be made and improves the value; ``"memory"``: it would be better, but a
+        device would hold too much; ``"rule"``: it would be better, but another rule would be broken;
+        ``"slower"``: it would not be better.
     slowest, load
-        The device with the largest load after the move, and that load.
+        The device that determines the value after the move, and its load.
     fullest, held, limit
         For verdict ``"memory"`` the device, what it would hold, and its memory; else empty and 0.
     broken
@@ -76,17 +76,19 @@ def moves_of(
     In a pipeline the first nodes of the stage can move to the stage before, the last ones to the stage after,
     in one topological order; up to 12 groups of nodes at once are tried. Otherwise each of the slowest nodes
     can move to each of the least loaded devices in use. A move that may be made and helps comes first, then
-    one that memory refuses, then one that another rule refuses, then the one with the least value.
+    one that memory refuses, then one that another rule refuses, then the one with the best value.
     """
     if question.simulated or len(bottleneck.stages) > 1:
         return ()
     found: dict[str, list[BorderMove]] = {}
     for device, nodes in _candidates(question, evaluation, bottleneck):
         found.setdefault(device, []).append(_judged(question, evaluation, bottleneck.device, device, nodes))
-    best = [min(moves, key=lambda move: (RANKS.index(move.verdict), move.value)) for moves in found.values()]
-    if question.order(evaluation) or not best:
-        return tuple(best)
-    return (min(best, key=lambda move: (RANKS.index(move.verdict), move.value)),)
+
+    def rank(move: BorderMove) -> tuple[int, float]:
+        return RANKS.index(move.verdict), -move.value if question.maximised else move.value
+
+    best = [min(moves, key=rank) for moves in found.values()]
+    return tuple(best) if question.order(evaluation) or not best else (min(best, key=rank),)
 
 
 def _candidates(
@@ -103,7 +105,7 @@ def _candidates(
             if place + 1 < len(order):
                 yield order[place + 1], np.concatenate(units[-size:])
         return
-    costly = {question.graph.position[one.node] for one in bottleneck.nodes}
+    costly = {question.graph.position[node] for node in bottleneck.decisive}
     used = [load for load in evaluation.loads if load.nodes and load.name != bottleneck.device]
     for load in sorted(used, key=lambda load: load.load)[:MOST_DEVICES]:
         yield from ((load.name, unit) for unit in units if len(units) > 1 and costly & set(unit.tolist()))
@@ -116,10 +118,10 @@ def _judged(
     graph, order = question.graph, question.order(evaluation)
     ids = tuple(graph.ids[i] for i in nodes.tolist())
     moved = question.evaluation({**question.plan.placement, **dict.fromkeys(ids, device)})
-    lower = moved.value < evaluation.value * (1 - MEMORY_TOLERANCE)
-    excess = largest_excess(moved.loads, question.devices) if lower else None
-    broken = _broken(question, evaluation, moved) if lower and excess is None else ""
-    busiest = slowest(moved)
+    better = question.better(moved.value, evaluation.value, MEMORY_TOLERANCE)
+    excess = largest_excess(moved.loads, question.devices) if better else None
+    broken = _broken(question, evaluation, moved) if better and excess is None else ""
+    decides = decisive(moved)
     return BorderMove(
         source=source,
         device=device,
@@ -127,9 +129,9 @@ def _judged(
         nodes=ids,
         names=tuple(graph.names[i] for i in nodes.tolist()),
         value=moved.value,
-        verdict=SLOWER if not lower else MEMORY if excess else RULE if broken else BETTER,
-        slowest=busiest.name,
-        load=busiest.load,
+        verdict=SLOWER if not better else MEMORY if excess else RULE if broken else BETTER,
+        slowest=decides.name,
+        load=decides.load,
         fullest=excess.device if excess else "",
         held=excess.held if excess else 0.0,
         limit=excess.limit if excess else 0.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.frame import read_solution
 from partitioner.evaluation.result import DeviceLoad, Evaluation
 from partitioner.explanations.question import PlanQuestion
+from partitioner.explanations.room import Room, room_of
 from partitioner.explanations.tensors import TensorTime, tensors_of
 from partitioner.explanations.units import units_of
 from partitioner.planning.objectives import PIPER
@@ -33,7 +35,7 @@ class NodeTime:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The device with the largest load, or with the largest load in one pass.
+    """The device with the largest load, the largest load in one pass, or room for the fewest samples.
 
     Parameters
     ----------
@@ -55,6 +57,8 @@ class Bottleneck:
         How many nodes and tensors take part in the load.
     nodes, tensors
         Those that take the most time, in decreasing order.
+    room
+        For objective ``"capacity"`` what limits the samples in flight; else None.
     """
 
     device: str
@@ -72,12 +76,18 @@ class Bottleneck:
     tensor_count: int
     nodes: tuple[NodeTime, ...]
     tensors: tuple[TensorTime, ...]
+    room: Room | None = None
+
+    @property
+    def decisive(self) -> tuple[NodeId, ...]:
+        """The nodes that are named for what determines the value."""
+        return tuple(one.node for one in (self.room.nodes if self.room else self.nodes))
 
 
 def bottlenecks_of(question: PlanQuestion, evaluation: Evaluation) -> tuple[Bottleneck, ...]:
     """Return the bottleneck; one for each pass if the value adds up the largest loads of both passes."""
     if question.asked.measure is not Measure.LARGEST_LOAD_BY_PASS:
-        return (_described(question, evaluation, slowest(evaluation), ""),)
+        return (_described(question, evaluation, decisive(evaluation), ""),)
     model = question.devices.communication
     largest = [
         max((_of_pass(model, load, number) for load in evaluation.loads), key=lambda load: load.load)
@@ -90,9 +100,12 @@ def bottlenecks_of(question: PlanQuestion, evaluation: Evaluation) -> tuple[Bott
     )
 
 
-def slowest(evaluation: Evaluation) -> DeviceLoad:
-    """Return the device in use with the largest load."""
-    return max((load for load in evaluation.loads if load.nodes), key=lambda load: load.load)
+def decisive(evaluation: Evaluation) -> DeviceLoad:
+    """Return the device in use with room for the fewest samples, or else with the largest load."""
+    return min(
+        (load for load in evaluation.loads if load.nodes),
+        key=lambda load: (math.inf if load.capacity is None else load.capacity, -load.load),
+    )
 
 
 def _of_pass(communication: str, load: DeviceLoad, number: int) -> DeviceLoad:
@@ -132,6 +145,7 @@ def _described(question: PlanQuestion, evaluation: Evaluation, load: DeviceLoad,
         tensor_count=len(tensors),
         nodes=tuple(NodeTime(graph.ids[i], graph.names[i], float(time[i]) / share) for i in nodes[:MOST]),
         tensors=tuple(tensors[:MOST]),
+        room=None if load.capacity is None else room_of(graph, mine, load, evaluation.value, int(share)),
     )
 
 

@@ -45,9 +45,10 @@ def explain(
 ) -> Explanation:
     """Explain why a plan takes as long as it does, and what would change that.
 
-    The explanation names the device that determines the value, what its load is made of, what keeps nodes
-    from leaving it, how full the devices are, and what changes of the question would buy. Each change is a
-    call of :func:`partitioner.solve` with the objective, split and options of the plan.
+    The explanation names the device that determines the value, what its load is made of (for objective
+    ``"capacity"`` its memory), what keeps nodes from leaving it, how full the devices are, and what changes
+    of the question would buy. Each change is a call of :func:`partitioner.solve` with the objective, split
+    and options of the plan.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def explain(
     WorkloadError
         If the plan does not fit the graph and the devices.
     OptionError
-        If an option has a value that it may not have, or the plan is one for objective ``"capacity"``.
+        If an option has a value that it may not have.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def explain(
     evaluation = question.evaluation()
     value, split = question.value(evaluation), question.split(evaluation)
     changes = changes_of(question, evaluation, names)
-    if names and (question.bound is None or question.bound < value or evaluation.violations):
+    if names and (question.bound is None or question.better(question.bound, value) or evaluation.violations):
         changes.insert(0, AGAIN)
     solver = WhatIfs(
         question,
@@ -137,14 +138,17 @@ def _explanation(
         excess=_excess(question, answers),
         what_ifs=answers,
         time_unit=question.graph.extras.time_unit or "",
+        time_per_sample=max(load.load for load in evaluation.loads) if question.maximised else None,
     )
 
 
 def _bound(question: PlanQuestion, value: float, answers: Sequence[WhatIf]) -> float | None:
-    """Return the best lower bound that is known, at most the value; None without one."""
+    """Return the best bound that is known, no better than the value itself; None without one."""
     solved = [one.bound for one in answers if not one.name and one.bound is not None]
     known = [bound for bound in (question.bound, *solved) if bound is not None]
-    return min(value, max(known)) if known else None
+    if not known:
+        return None
+    return max(value, min(known)) if question.maximised else min(value, max(known))
 
 
 def _excess(question: PlanQuestion, answers: Sequence[WhatIf]) -> MemoryUse | None:

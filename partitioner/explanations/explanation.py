@@ -15,7 +15,7 @@ from partitioner.explanations.bottleneck import Bottleneck
 from partitioner.explanations.critical_path import CriticalPath
 from partitioner.explanations.limits import change_sentences, memory_sentences, move_sentences
 from partitioner.explanations.memory import MemoryUse
-from partitioner.explanations.sentences import load_sentences, path_sentences, value_sentences
+from partitioner.explanations.sentences import bottleneck_sentences, path_sentences, value_sentences
 from partitioner.explanations.what_ifs.answers import WhatIf
 from partitioner.explanations.wording import Wording
 from partitioner.results.tables import render
@@ -30,9 +30,9 @@ class Explanation:
     objective, split
         What the plan was made for.
     value
-        The value of the plan, in the unit of the graph's times.
+        The value of the plan, in the unit of the graph's times; samples in flight for ``"capacity"``.
     bound
-        No plan with this split has a smaller value; None if that is not known, or the plan breaks a rule.
+        No plan with this split has a better value; None if that is not known, or the plan breaks a rule.
     violations
         The rules that the plan breaks; empty for a plan that can be used.
     stages
@@ -55,6 +55,8 @@ class Explanation:
         What changes of the question would buy.
     time_unit
         The unit of times, empty if the graph does not give it.
+    time_per_sample
+        For objective ``"capacity"`` the largest load; else None.
     """
 
     objective: str
@@ -71,6 +73,7 @@ class Explanation:
     excess: MemoryUse | None
     what_ifs: tuple[WhatIf, ...]
     time_unit: str = ""
+    time_per_sample: float | None = None
 
     def __repr__(self) -> str:
         where = ", ".join(one.device for one in self.bottlenecks) or "the critical path"
@@ -82,15 +85,17 @@ class Explanation:
         loads = [
             text
             for one in self.bottlenecks
-            for text in load_sentences(words, self.stages, self.communication, one)
+            for text in bottleneck_sentences(words, self.stages, self.communication, one)
         ]
         groups = min((one.groups for one in self.bottlenecks), default=0)
         found = {
-            "Value": value_sentences(words, self.split, self.value, self.bound, self.violations),
+            "Value": value_sentences(
+                words, self.split, self.value, self.bound, self.violations, self.time_per_sample
+            ),
             "Bottleneck": loads if self.path is None else path_sentences(words, self.path),
             "What bounds it": move_sentences(words, self.value, groups, self.moves),
-            "Memory": memory_sentences(words, self.memory, self.excess, self.what_ifs),
-            "What a change would buy": change_sentences(words, self.what_ifs),
+            "Memory": memory_sentences(words, self.value, self.memory, self.excess, self.what_ifs),
+            "What a change would buy": change_sentences(words, self.value, self.what_ifs),
         }
         return {title: texts for title, texts in found.items() if texts}
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from partitioner.base.argument_types import require_mapping
-from partitioner.base.errors import OptionError
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import AnySolution, PlanRecord, Solution, solution_of
@@ -23,6 +22,7 @@ from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph, NodeId
 
+LONGEST = "max_time_per_sample"  # what `max_slowdown` came to is among the statistics of a plan
 NOT_KEPT = ("placer",)  # options that a plan holds in another form than a call gives them
 
 
@@ -52,6 +52,17 @@ class PlanQuestion:
     evaluated_as: Objective
     terms: Mapping[str, Any]
     options: Mapping[str, Any]
+
+    @property
+    def maximised(self) -> bool:
+        """Whether larger values are better."""
+        return bool(MAXIMISED.get(self.asked.name))
+
+    def better(self, value: float, other: float, tolerance: float = 0.0) -> bool:
+        """Whether a value is better than another one, by more than a fraction of that."""
+        if self.maximised:
+            return value > other * (1 + tolerance)
+        return value < other * (1 - tolerance)
 
     @property
     def simulated(self) -> bool:
@@ -112,8 +123,6 @@ def question_of(graph: Graph, devices: Devices | None, plan: AnySolution) -> Pla
     ------
     WorkloadError
         If the plan is made for another graph, or no devices are given and the plan has none.
-    OptionError
-        If the objective of the plan is maximised.
     """
     found = solution_of(plan)
     if not isinstance(found, PlanRecord):
@@ -122,10 +131,9 @@ def question_of(graph: Graph, devices: Devices | None, plan: AnySolution) -> Pla
     devices = found.devices(devices)
     found.check_graph(graph, devices, strict=False)
     asked = objective_of(found.objective or DEFAULT, options=found.options)
-    if MAXIMISED.get(asked.name):
-        raise OptionError(f"objective = {asked.name!r}: must be one whose value is a time")
     judged = THROUGHPUT if asked is SIMULATED else asked
-    terms = evaluation_arguments(found, graph, judged.terms, {})
+    longest = found.statistics.get(LONGEST) if LONGEST in judged.terms else None
+    terms = evaluation_arguments(found, graph, judged.terms, {LONGEST: longest})
     known = {name: found.options[name] for name in default_options() if name in found.options}
     known |= {name: terms[name] for name in ("constraints", "transfers") if name in terms}
     known = {name: value for name, value in known.items() if name not in NOT_KEPT}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from partitioner.explanations.bottleneck import Bottleneck
 from partitioner.explanations.critical_path import CriticalPath, PathEntry
+from partitioner.explanations.room import Room
 from partitioner.explanations.tensors import TensorTime
-from partitioner.explanations.wording import Wording, listed, nodes, quoted, share
-from partitioner.results.figures import nearness
+from partitioner.explanations.wording import Wording, listed, memory, nodes, quoted, share
 
 SHOWN_RULES = 5
 DECIDING = {
@@ -26,23 +26,33 @@ MODELS = {
 
 
 def value_sentences(
-    words: Wording, split: str, value: float, bound: float | None, violations: Sequence[str]
+    words: Wording,
+    split: str,
+    value: float,
+    bound: float | None,
+    violations: Sequence[str],
+    time_per_sample: float | None,
 ) -> list[str]:
     """Return the value of a plan and how near it is to the bound, and the rules that the plan breaks."""
-    found = [f"The plan takes {words.value(value)}."]
-    if bound is not None and bound >= value * (1 - 1e-12):
-        found = [f"The plan takes {words.value(value)}, and no {split} split takes less: it is optimal."]
+    says, better = words.phrases, f"no {split} split {words.phrases.better}"
+    found = [f"The plan {says.takes} {words.value(value)}."]
+    if bound is not None and words.proven(value, bound):
+        found = [f"The plan {says.takes} {words.value(value)}, and {better}: it is optimal."]
     elif bound is not None:
-        near = nearness(value, bound)
-        found.append(f"No {split} split takes less than {words.value(bound)}: the plan is {near}.")
+        near = words.near(value, bound)
+        found.append(f"N{better[1:]} than {words.value(bound)}: the plan is {near}.")
+    if time_per_sample is not None:
+        found.append(f"It takes {words.time(time_per_sample)} per sample.")
     if violations:
         rules = "1 rule" if len(violations) == 1 else f"{len(violations)} rules"
         found.append(f"The plan breaks {rules} and cannot be used as it is.")
     return found + [f"Broken rule: {rule}." for rule in violations[:SHOWN_RULES]]
 
 
-def load_sentences(words: Wording, stages: int, communication: str, one: Bottleneck) -> list[str]:
-    """Return what the load of a bottleneck is made of: parts, nodes and tensors."""
+def bottleneck_sentences(words: Wording, stages: int, communication: str, one: Bottleneck) -> list[str]:
+    """Return what a bottleneck is made of: its room for samples, or parts, nodes and tensors."""
+    if one.room is not None:
+        return _room(_place(one, stages), one.room)
     busy = f"it is busy for {words.time(one.load)} per sample"
     return [
         f"{_place(one, stages)} is the bottleneck{_pass(one)}: {busy}.",
@@ -63,6 +73,25 @@ def _place(one: Bottleneck, stages: int) -> str:
 
 def _pass(one: Bottleneck) -> str:
     return f" of the {one.part} pass" if one.part else ""
+
+
+def _room(place: str, room: Room) -> list[str]:
+    """Return how many samples fit a stage, what its memory holds, and which nodes keep most of a sample."""
+    held = f"It holds {memory(room.held)} without a sample, of a memory of {memory(room.limit)}"
+    return [
+        f"{place} is the bottleneck: it has room for {room.capacity:,} samples in flight.",
+        f"{held}, and keeps {memory(room.cache)} of every sample.",
+        _caches(room),
+    ]
+
+
+def _caches(room: Room) -> str:
+    texts = [f"{quoted(node.name)} ({memory(node.cache)})" for node in room.nodes]
+    if room.node_count == 1:
+        return f"The only node with a cache is {texts[0]}."
+    together = share(sum(node.cache for node in room.nodes), room.cache)
+    most = f"Of its {room.node_count} nodes with a cache those that keep most of a sample are"
+    return f"{most} {listed(texts)}: {together} of it."
 
 
 def _parts(words: Wording, communication: str, one: Bottleneck) -> str:

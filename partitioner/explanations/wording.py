@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from partitioner.results.figures import amount, figure
+from partitioner.results.figures import amount, figure, nearness, shortfall
 from partitioner.results.names import ranges
+from partitioner.results.serving import MAXIMISED
 from partitioner.results.tables import unit_of
 
 MOST_NAMES = 4
 MOST_LETTERS = 40
 SAME = 5e-4  # smaller changes are shown as 0.0 %
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """What sentences say of a plan whose value is a time, or a number of samples."""
+
+    takes: str
+    would: str
+    better: str
+    no_better: str
+    improves: str
+    fewer: str
+    same: str
+
+
+TIME = Phrases("takes", "would take", "takes less", "is no less", "lowers", "less", "as long as now")
+ROOM = Phrases(
+    *("has room for", "would have room for", "has room for more", "are no more than now", "raises"),
+    *("fewer", "as many as now"),
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +54,16 @@ class Wording:
     pipelined: bool
     time_unit: str
 
+    @property
+    def counted(self) -> bool:
+        """Whether the value is a number of samples, of which more are better."""
+        return bool(MAXIMISED.get(self.objective))
+
+    @property
+    def phrases(self) -> Phrases:
+        """What sentences say of the value."""
+        return ROOM if self.counted else TIME
+
     def time(self, time: float) -> str:
         """Return a time with its unit.
 
@@ -50,8 +82,32 @@ class Wording:
         >>> Wording("throughput", True, "ms").value(236.358)
         '236.358 ms per sample'
         """
+        if self.counted:
+            return f"{'any number of' if math.isinf(value) else f'{value:,.0f}'} samples in flight"
         number = f"{value:.6g} {self.time_unit}".rstrip()
         return f"{number}{unit_of(self.objective, self.pipelined)}"
+
+    def proven(self, value: float, bound: float) -> bool:
+        """Whether the bound says that no plan has a better value."""
+        return bound <= value if self.counted else bound >= value * (1 - 1e-12)
+
+    def near(self, value: float, bound: float) -> str:
+        """Return how far a value is at most from the best one, as a phrase."""
+        return shortfall(value, bound) if self.counted else nearness(value, bound)
+
+    def changed(self, before: float, after: float) -> str:
+        """Return by how much a value differs from that of the plan.
+
+        Examples
+        --------
+        >>> words = Wording("throughput", True, "ms")
+        >>> words.changed(100.0, 86.8), words.changed(100.0, 105.0), words.changed(100.0, 100.001)
+        ('13.2% less', '5.0% more', 'as long as now')
+        """
+        change = after / before - 1 if before else math.inf if after else 0.0
+        if abs(change) < SAME:
+            return self.phrases.same
+        return f"{_much(abs(change))}{self.phrases.fewer if change < 0 else 'more'}"
 
 
 def memory(size: float) -> str:
@@ -76,17 +132,9 @@ def share(part: float, whole: float) -> str:
     return f"{part / whole if whole else 0.0:.1%}"
 
 
-def changed(change: float) -> str:
-    """Return by how much a value differs from another one.
-
-    Examples
-    --------
-    >>> changed(-0.132), changed(0.05), changed(0.00001)
-    ('13.2% less', '5.0% more', 'as long as now')
-    """
-    if abs(change) < SAME:
-        return "as long as now"
-    return f"{abs(change):.1%} {'less' if change < 0 else 'more'}"
+def _much(change: float) -> str:
+    """Return a change as a percentage with a space; nothing if it has none."""
+    return f"{change:.1%} " if math.isfinite(change) else ""
 
 
 def quoted(name: str) -> str:

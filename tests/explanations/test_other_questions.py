@@ -109,11 +109,15 @@ def test_memory_of_a_neighbour_refuses_a_better_border() -> None:
     assert "Memory is the limit: without it the best plan found takes 4 per sample, 20.0% less" in text
 
 
-def test_what_has_no_explanation_is_refused() -> None:
-    graph = pt.Graph.from_arrays({"accelerator": [1.0]}, cache=1.0)
+def test_samples_in_flight_without_and_with_a_limit() -> None:
+    graph = pt.Graph.from_arrays({"accelerator": [2.0]}, cache=1.0)
     plan = PlanRecord({0: "accelerator0"}, objective="capacity")
-    with pytest.raises(pt.OptionError, match="objective = 'capacity': must be one whose value is a time"):
-        pt.explain(graph, pt.Devices.accelerated(1, memory=4.0), plan)
+    text = pt.explain(graph, pt.Devices.accelerated(1), plan, what_if=()).summary(200)
+    assert "The plan has room for any number of samples in flight." in text
+    text = pt.explain(graph, pt.Devices.accelerated(1, memory=4.0), plan).summary(200)
+    assert "The plan has room for 4 samples in flight, and no chain split has room for more" in text
+    assert "keeps 1B of every sample.\n  The only node with a cache is '0' (1B)." in text
+    assert "If it is solved again as it is, the best plan found has room for 4 samples in flight" in text
 
 
 def test_reprs_are_one_short_line() -> None:

@@ -90,7 +90,7 @@ def diff(
     WorkloadError
         If a plan does not fit the graph and the devices.
     OptionError
-        If the plans are made for different objectives, or for ``"capacity"``.
+        If the plans are made for different objectives.
 
     Examples
     --------

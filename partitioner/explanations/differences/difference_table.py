@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from partitioner.explanations.differences.moved import DeviceChange, MovedNodes
-from partitioner.explanations.wording import Wording, changed, listed
+from partitioner.explanations.wording import Wording, listed
 from partitioner.results.figures import amount, figure
 from partitioner.results.names import joined_within, ranges
 from partitioner.results.tables import WIDE, columns, figure_table, render
@@ -27,8 +27,8 @@ def difference_lines(
 ) -> list[str]:
     """Return the values of two plans and how many nodes moved, as sentences."""
     before, after = value
-    second = f"the second one {words.value(after)}{_by(before, after)}"
-    found = [f"The first plan takes {words.value(before)}, {second}."]
+    second = f"the second one {words.value(after)}, {words.changed(before, after)}"
+    found = [f"The first plan {words.phrases.takes} {words.value(before)}, {second}."]
     for number, broken in zip(("first", "second"), violations, strict=True):
         found += [f"The {number} plan breaks {broken} rule{'s' if broken > 1 else ''}."] if broken else []
     count = sum(len(each.nodes) for each in moved)
@@ -53,10 +53,6 @@ def difference_table(
         parts += ["", where]
         parts += [f"... and {len(moved) - MOST_GROUPS} more groups"] if len(moved) > MOST_GROUPS else []
     return render(parts, width)
-
-
-def _by(before: float, after: float) -> str:
-    return f", {changed(after / before - 1)}" if before else ""
 
 
 def _title(each: DeviceChange) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from partitioner.evaluation.result import Evaluation
-from partitioner.explanations.bottleneck import slowest
+from partitioner.explanations.bottleneck import decisive
 from partitioner.explanations.question import PlanQuestion
 from partitioner.workload.devices import DeviceKind, Devices
 from partitioner.workload.graph import Graph
@@ -69,7 +69,11 @@ def _more_memory(question: PlanQuestion, kind: DeviceKind) -> Iterator[Change]:
 
 
 def _unlimited_memory(question: PlanQuestion, kind: DeviceKind) -> Iterator[Change]:
-    yield _memory(question, "unlimited_memory", "memory without a limit on every device", None)
+    name, words = "unlimited_memory", "memory without a limit on every device"
+    if question.maximised:
+        yield Change(name, words, against="the number of samples would have no limit")
+    else:
+        yield _memory(question, name, words, None)
 
 
 def _memory(question: PlanQuestion, name: str, words: str, factor: float | None) -> Change:
@@ -146,7 +150,7 @@ CHANGES: Mapping[str, Callable[[PlanQuestion, DeviceKind], Iterator[Change]]] = 
 def changes_of(question: PlanQuestion, evaluation: Evaluation, names: tuple[str, ...]) -> list[Change]:
     """Return the changes of these names; a device that is added is of the bottleneck's kind."""
     kinds = {kind.name: kind for kind in question.devices.kinds}
-    bottleneck = kinds[slowest(evaluation).kind]
+    bottleneck = kinds[decisive(evaluation).kind]
     return [
         change for name, make in CHANGES.items() if name in names for change in make(question, bottleneck)
     ]

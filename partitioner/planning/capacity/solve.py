@@ -120,7 +120,7 @@ def solve_capacity(
         workload_sha256=workload.sha256,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
         notes=(*best.notes, *noted),
-        statistics={"searches": search.steps, "time_bound": best.bound},
+        statistics={"searches": search.steps, "time_bound": best.bound, **_longest(search)},
         by_stage=stage_loads(graph, best.placement, evaluation.loads, best.stages, best.replicas),
     )
 
@@ -238,6 +238,11 @@ def _evaluated(
     )
     solution = Solution(plan.placement, order=order or None, replicas=plan.replicas)
     return evaluated(objective, graph, devices, solution, terms)
+
+
+def _longest(search: CapacitySearch) -> dict[str, float]:
+    """Return the limit of the time per sample, if there is one above 0."""
+    return {LIMITS[0]: search.limit} if 0 < search.limit < math.inf else {}
 
 
 def _why_ended(settings: Settings, samples: int, most: int) -> str:
