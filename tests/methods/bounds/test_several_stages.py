@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from partitioner import PartitionerError, Solution
+from partitioner.methods.bounds.several_stages import bound, search
 from partitioner.methods.bounds.several_stages.bound import PathBounds
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
@@ -17,6 +19,7 @@ from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
 from partitioner.planning.request import Request
+from partitioner.problem.arrays import Ints
 from partitioner.problem.nets import build_nets
 from partitioner.problem.variants import PipelineProblem
 from partitioner.schedule import simulate
@@ -27,6 +30,7 @@ from tests.oracle_pipelines import atoms
 from tests.oracle_virtual_stages import chains
 from tests.random_virtual_stages import VirtualCase, random_virtual_case
 
+FEW = 20  # steps of walks
 ABOVE = 1.4  # of the best makespan: up to there a bound that is wrong could rise
 MOST_CHAINS = 300  # of a number of devices
 
@@ -60,7 +64,7 @@ def bounds_of(case: VirtualCase) -> PathBounds:
 
 def judged(seed: int, name: str) -> int:
     """Compare the bounds of a random case with its best makespans, and return how many there are."""
-    case, count = random_virtual_case(np.random.default_rng(seed), name), 0
+    case, count, together = random_virtual_case(np.random.default_rng(seed), name), 0, dict[int, float]()
     if not case.graph.backward.any():
         return 0
     for devices in range(1, case.devices.kinds[0].count + 1):
@@ -71,12 +75,20 @@ def judged(seed: int, name: str) -> int:
         except PartitionerError:
             continue
         if 0 < best < math.inf:
-            for _ in bounds.narrow(devices, 0.0, ABOVE * best):
-                pass
-            words = f"seed {seed}, {devices} devices: {bounds.bound} > {best}"
-            assert bounds.bound <= best * (1 + 1e-9), words
+            together[devices] = best
+            check(bounds, {devices: 0.0}, best, f"seed {seed}, {devices} devices")
             count += bounds.bound > 0
+    if together:
+        best = min(together.values())
+        check(bounds_of(case), dict.fromkeys(together, 0.0), best, f"seed {seed}, any of {list(together)}")
     return count
+
+
+def check(bounds: PathBounds, known: dict[int, float], best: float, words: str) -> None:
+    """Raise the bounds for numbers of devices, which must stay below the best makespan."""
+    for _ in bounds.narrow(known, ABOVE * best):
+        pass
+    assert bounds.bound <= best * (1 + 1e-9), f"{words}: {bounds.bound} > {best}"
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
@@ -84,3 +96,25 @@ def judged(seed: int, name: str) -> int:
 def test_no_bound_is_above_the_best_pipeline(name: str, first: int, count: int) -> None:
     """Against all chains on each number of devices, simulated."""
     assert sum(judged(seed, name) for seed in range(first, first + count)) >= count / 4
+
+
+@pytest.mark.parametrize("name", ["interleaved_1f1b", "zbv"])
+@pytest.mark.parametrize("cells", [1, 4_000_000])
+def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any steps at first, and numbers of devices one by one, no bound is wrong either."""
+    monkeypatch.setattr(bound, "MOST_CELLS", cells)
+    monkeypatch.setattr(search, "MOST_STEPS", FEW)
+    went_on = list[bool]()
+    begin, go_on = search.PathBound.begin, search.PathBound.go_on
+
+    def few(self: search.PathBound, limit: float) -> Iterator[Ints]:
+        self.most_steps = FEW
+        return begin(self, limit)
+
+    def noted(self: search.PathBound, high: float) -> bool:
+        went_on.append(go_on(self, high))
+        return went_on[-1]
+
+    monkeypatch.setattr(search.PathBound, "begin", few)
+    monkeypatch.setattr(search.PathBound, "go_on", noted)
+    assert sum(judged(seed, name) for seed in range(40, 46)) > 0 and any(went_on)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from partitioner.workload.graph import Graph
 
 MOST_PASSES = 150_000
 MOST_CHOICES = 1000  # of the stages that do not wait
-MOST_HALVED = 60  # distances of a bound and the makespan, for a number of devices
+MOST_CELLS = 4_000_000  # pairs of cuts for all numbers of devices that are looked at together
+MOST_HALVED = 2000  # distances of a bound and the makespan
 
 
 class PathBounds:
@@ -52,31 +53,46 @@ class PathBounds:
         inside = self.costs.cuts.member[borders[1:-1]]
         return np.asarray((~inside).sum(axis=0))
 
-    def narrow(self, devices: int, bound: float, value: float) -> Iterator[Ints]:
-        """Raise `bound`, a lower bound for pipelines on some devices, towards a makespan.
+    def narrow(self, known: Mapping[int, float], value: float) -> Iterator[Ints]:
+        """Raise known lower bounds, by the number of devices in use, towards a makespan.
 
-        It holds for pipelines whose stages all wait for one another, and for those in which some do not: each
-        choice of these stages has a bound of its own, of which the least counts. It stays as it is where
-        nothing is known: cuts, passes or choices are too many, or the backward pass has no single direction.
+        A bound holds for pipelines whose stages all wait for one another, and for those in which some do not:
+        each choice of these stages has a bound of its own. The least of all is :attr:`bound`. It stays as it
+        is where nothing is known: cuts, passes or choices are too many, or the backward pass has no single
+        direction.
 
         Yields
         ------
         array of int
             Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
         """
-        self.bound, limit, searches = bound, value, list[PathBound]()
-        for search in self._searches(devices, bound, value):
-            yield from search.begin(limit)
-            limit = min(limit, search.bound)
-            searches.append(search)
-            if self.settings.expired:
-                return
+        counts, together = list(known), max(1, MOST_CELLS // len(self.costs.cuts) ** 2)
+        self.bound, found = min(known.values()), value
+        for first in range(0, len(counts), together):
+            group = {devices: known[devices] for devices in counts[first : first + together]}
+            low = yield from self._narrowed(group, value)
+            found = min(found, low)
+        self.bound = max(self.bound, found)
+
+    def _narrowed(self, known: Mapping[int, float], value: float) -> Generator[Ints, None, float]:
+        """Return the least of some bounds after always raising the least one; yield pipelines on the way."""
+        limit, searches, least = value, list[PathBound](), value
+        for devices, bound in known.items():
+            before = len(searches)
+            for search in self._searches(devices, bound, value):
+                if self.settings.expired:
+                    return min(known.values())
+                yield from search.begin(limit)
+                limit = min(limit, search.bound)
+                searches.append(search)
+            if before == len(searches):
+                least = min(least, bound)
         for _ in range(MOST_HALVED if searches else 0):
             search = min(searches, key=lambda each: each.bound)
-            if search.closed or self.settings.expired:
+            if self.settings.expired or search.bound >= least or (search.closed and not search.go_on(value)):
                 break
             yield from search.halve()
-        self.bound = min((search.bound for search in searches), default=bound)
+        return min([least, *(search.bound for search in searches)])
 
     def _searches(self, devices: int, bound: float, value: float) -> Iterator[PathBound]:
         """Yield a search for each choice of the stages that do not wait; the first one is that of none."""

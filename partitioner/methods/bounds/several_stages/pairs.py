@@ -17,7 +17,7 @@ from partitioner.methods.bounds.several_stages.pair_kernel import cheapest_sums,
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Bools, Floats, Ints
 
-MOST_STEPS = 30_000_000  # of all walks with a limit
+MOST_STEPS = 30_000_000  # of all walks with a limit, at first
 MOST_CUTS = 320
 Pair = tuple[int, int]
 Table = TypeVar("Table", Bools, Floats)
@@ -54,6 +54,7 @@ class PairWalk:
     limit: float
     settings: Settings
     steps: int = 0
+    most_steps: int = MOST_STEPS
 
     def __post_init__(self) -> None:
         self.devices, self.cuts = len(self.rows), self.open_.shape[1]
@@ -80,7 +81,7 @@ class PairWalk:
     @property
     def over(self) -> bool:
         """Whether the walk is to be cut short."""
-        return self.settings.expired or self.steps > MOST_STEPS
+        return self.settings.expired or self.steps > self.most_steps
 
     def least(self, path: Floats) -> tuple[float, Ints | None] | None:
         """Return the least length of a weighted path, and the borders with it; None if cut short.

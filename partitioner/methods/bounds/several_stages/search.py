@@ -9,7 +9,7 @@ import numpy as np
 
 from partitioner.methods.bounds.several_stages.arcs import StageArcs
 from partitioner.methods.bounds.several_stages.master import PathMaster
-from partitioner.methods.bounds.several_stages.pairs import MOST_CUTS, JointNets, PairWalk
+from partitioner.methods.bounds.several_stages.pairs import MOST_CUTS, MOST_STEPS, JointNets, PairWalk
 from partitioner.methods.method import Settings
 from partitioner.methods.virtual_stages.pass_graph import PassGraph
 from partitioner.methods.virtual_stages.path_kernel import count_passes, path_ends
@@ -22,6 +22,7 @@ MOST_ROUNDS = 6  # times that stages are closed at one makespan
 LITTLE = 0.98  # closing ends if more than this fraction of the stages is left
 MOST_PATHS, MOST_KNOWN = 400, 400
 ASIDE = 1e-3  # length of the passes of other devices in the path along a device
+FURTHER, PATIENCE = 8, 64  # factors for the steps of walks: each time that one is given up, and at most
 ROUNDING = 1e-9
 
 
@@ -47,6 +48,8 @@ class PathBound:
         Say when the run must end.
     bound, high
         A lower bound on the makespan of these pipelines, and up to where it may rise.
+    most_steps
+        The steps of walks with a limit, after which it is given up.
     """
 
     graph: PassGraph
@@ -59,9 +62,11 @@ class PathBound:
     settings: Settings
     bound: float
     high: float
+    most_steps: int = MOST_STEPS
     paths: list[Floats] = field(default_factory=list)
     known: dict[bytes, Ints] = field(default_factory=dict)
     best: Floats | None = None
+    given_up: bool = False
 
     def __post_init__(self) -> None:
         self.rows = self._along_devices()
@@ -77,6 +82,13 @@ class PathBound:
     def closed(self) -> bool:
         """Whether the search has ended."""
         return self.high - self.bound <= NARROW * self.high
+
+    def go_on(self, high: float) -> bool:
+        """Open the search up to a makespan again, for longer walks; return whether there may be any."""
+        if not self.given_up or self.most_steps >= MOST_STEPS * PATIENCE:
+            return False
+        self.high, self.given_up, self.most_steps = high, False, self.most_steps * FURTHER
+        return True
 
     def begin(self, limit: float) -> Iterator[Ints]:
         """Raise the bound to the best prices of paths, or to a limit; yield pipelines as :meth:`halve`."""
@@ -114,9 +126,12 @@ class PathBound:
         if self.arcs.stages != 2 * len(self.rows) or len(open_[0]) > MOST_CUTS:
             return False
         walk = PairWalk(
-            self.arcs, bool(self.ranks[-1] == 0), self.rows, open_, self.nets, most, self.settings
+            *(self.arcs, bool(self.ranks[-1] == 0), self.rows, open_, self.nets, most, self.settings),
+            most_steps=self.most_steps,
         )
-        return (yield from self._priced(open_, limit, walk, True)) > most
+        found = yield from self._priced(open_, limit, walk, True)
+        self.given_up |= walk.steps > self.most_steps
+        return found > most
 
     def _priced(
         self, open_: Bools, limit: float, walk: PairWalk | None, refuting: bool = False
