@@ -123,22 +123,24 @@ class Ranking:
     def fill_and_drain(self, request: Request) -> float:
         """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
 
-        The bound is 0 if nothing is known of the schedule, the ideals are too many, or plans choose among
-        alternatives.
+        The bound is 0 if nothing is known of the schedule, or plans choose among alternatives. Where the
+        ideals are too many it knows the number of stages in series alone.
         """
         from partitioner.methods.bounds.fill_drain.search import fill_drain  # loads numba
+        from partitioner.methods.bounds.fill_drain.series import series_bound
 
         if self.best is None or self.expired or self.chooses:
             return 0.0
         exact = request.problem(apart=True)
+        assert isinstance(exact, PipelineProblem)
+        known = series_bound(request.fitted, exact)
         for apart in (True, False):
             problem = exact if apart else request.problem()
-            if self.expired or not (
-                isinstance(problem, PipelineProblem) and isinstance(exact, PipelineProblem)
-            ):
+            if self.expired or not isinstance(problem, PipelineProblem):
                 break
             search = fill_drain(request.fitted, problem, exact, self.settings, self.best.makespan)
             if search is not None:
+                search.bound = max(search.bound, known)
                 for stages in search.narrow():
                     outcome = Outcome(problem, stages, search.value, search.bound, "heuristic")
                     placement = expand(self.graph, self.devices, outcome)
@@ -147,7 +149,7 @@ class Ranking:
                         search.value = self.best.makespan
                 self.statistics["steps"] = search.steps
                 return search.bound
-        return 0.0
+        return known
 
     def batches(self, given: dict[str, Any], bound: float) -> None:
         """Simulate the best plans for batches with any number of stages, unless the best so far is proven.

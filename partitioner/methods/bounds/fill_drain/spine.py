@@ -29,6 +29,8 @@ class PassSpine(NamedTuple):
     before, after
         Shape (n,): for a supernode that is none of them, the least time that a sample takes at those before
         it and at those behind it: both passes if the backward pass returns, else forward and backward pass.
+    first, last
+        Shape (n,): how many supernodes of the spine come before a supernode at least, and at most.
     """
 
     on: Bools
@@ -37,6 +39,8 @@ class PassSpine(NamedTuple):
     together: bool
     before: Floats
     after: Floats
+    first: Ints
+    last: Ints
 
 
 def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
@@ -69,7 +73,8 @@ def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
     both = shortest.sum(axis=0)
     before = np.where(on, 0.0, (both if returns else shortest[0]) @ less)
     after = np.where(on, 0.0, less @ (both if returns else shortest[1]))
-    return PassSpine(on, trains, returns, together, before, after)
+    held = on.astype(np.int64)
+    return PassSpine(on, trains, returns, together, before, after, held @ less, held.sum() - less @ held)
 
 
 def _within(problem: PipelineProblem, pairs: Ints) -> bool:
