@@ -14,7 +14,8 @@ from partitioner.schedule.table import CELL, CELL_RULE, Table
 
 NUMBER = r"(0|[1-9][0-9]{0,8})"
 TRANSFER = re.compile(rf"{NUMBER}(SEND|RECV)_([FB]){NUMBER}", re.ASCII)
-SHARDING = re.compile(rf"{NUMBER}(UNSHARD|RESHARD|REDUCE_GRAD)", re.ASCII)
+SHARDING = re.compile(rf"{NUMBER}(UNSHARD|RESHARD|(WAIT_)?REDUCE_GRAD)", re.ASCII)
+WAIT = re.compile(rf"{NUMBER}WAIT_SEND_[FB]{NUMBER}", re.ASCII)
 OVERLAP = re.compile(r"\(([^()]*)\)OVERLAP_F_B")
 OVERLAP_RULE = "must hold a forward and a backward pass, such as (0F1;3B0)OVERLAP_F_B"
 
@@ -35,7 +36,8 @@ def load_torch_schedule(path: str | os.PathLike[str], devices: Sequence[str] | N
     forward pass of stage 2 for microbatch 0, ``B`` the backward pass, ``I`` and ``W`` its halves. The passes
     of ``(0F1;3B0)OVERLAP_F_B`` are read as two passes in this order, since in a pass table a device runs one
     pass at a time. Transfers (``SEND_F``, ``RECV_F``, ``SEND_B``, ``RECV_B``) and the handling of shards
-    (``UNSHARD``, ``RESHARD``, ``REDUCE_GRAD``) are left out, since they follow from the table; but a
+    (``UNSHARD``, ``RESHARD``, ``REDUCE_GRAD``), and waiting for them (``WAIT_SEND_F``, ``WAIT_SEND_B``,
+    ``WAIT_REDUCE_GRAD``), are left out, since they follow from the table; but a
     ``SEND`` must come after its pass, and a ``RECV`` before it.
 
     Parameters
@@ -85,7 +87,7 @@ def _row(number: int, row: Sequence[str], flaws: list[Flaw]) -> list[Cell]:
 
 def _cell(where: str, text: str, flaws: list[Flaw]) -> Cell:
     """Return the passes or the transfer of a cell; add a flaw if its text is neither."""
-    if text == "" or SHARDING.fullmatch(text):
+    if text == "" or SHARDING.fullmatch(text) or WAIT.fullmatch(text):
         return Cell(where)
     if TRANSFER.fullmatch(text):
         return Cell(where, transfer=text)

@@ -12,6 +12,7 @@ import pytest
 from partitioner import Plan, Workload, export
 from tests.exports.models import cuts, decoder, gpus, line
 from tests.exports.test_writers import CUTS, case, layers_of
+from tests.exports.torch_runtime import torch_runtime
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -208,10 +209,7 @@ def test_torch_reads_the_ranks_of_the_stages_from_the_schedule(homes: list[int],
     found = fields_of(workload, plan, "torch")
     path = tmp_path / "schedule.csv"
     path.write_text(found["schedule_csv"], encoding="utf-8")
-    runtime = object.__new__(schedules._PipelineScheduleRuntime)
-    runtime.pp_group_size, runtime._num_stages = len(set(homes)), len(homes)
-    runtime._n_microbatches, runtime._stages, runtime.pipeline_order = 4, [], {}
-    runtime._defer_pp_recv = False
+    runtime = torch_runtime(len(set(homes)), len(homes), 4)
     runtime._load_csv(str(path), format="compute_only")
     read = schedules._validate_schedule(runtime.pipeline_order, len(set(homes)), len(homes), 4)
     assert [read[stage] for stage in range(len(homes))] == found["stage_to_rank"]

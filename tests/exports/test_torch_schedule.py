@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,9 +14,11 @@ from partitioner.exports.torch_pipelining import torch_pipelining
 from partitioner.exports.torch_schedule import save_torch_schedule, torch_ranks, torch_schedule
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.schedule import Table, simulate
+from tests.exports.torch_runtime import torch_runtime
 from tests.schedule.runs import TRAINING, every_run, line, pipeline, same_passes
 
 RUNS = every_run()
+LEFT_OUT = re.compile("SHARD|REDUCE|WAIT")  # actions that torch does not simulate
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name != "single_stream, inference"])
@@ -91,17 +93,6 @@ def test_a_limit_that_the_order_does_not_imply_is_refused() -> None:
         torch_schedule(RUNS["single_stream, inference"].table)
 
 
-def torch_runtime(ranks: int, stages: int, microbatches: int) -> Any:
-    """The runtime of torch for schedules, without the processes and modules that it would run."""
-    schedules = pytest.importorskip(
-        "torch.distributed.pipelining.schedules", reason="torch is not installed: pip install torch"
-    )
-    runtime = object.__new__(schedules._PipelineScheduleRuntime)
-    runtime.pp_group_size, runtime._num_stages, runtime._n_microbatches = ranks, stages, microbatches
-    runtime._stages, runtime.pipeline_order, runtime._defer_pp_recv = [], {}, False
-    return runtime
-
-
 @pytest.mark.parametrize("name", TRAINING)
 def test_torch_reads_what_we_write(tmp_path: Path, name: str) -> None:
     """It finds the same passes, adds the communication, and its simulation ends without a deadlock."""
@@ -113,7 +104,7 @@ def test_torch_reads_what_we_write(tmp_path: Path, name: str) -> None:
     for rank, device in enumerate(torch_ranks(table)):
         assert [str(action) for action in runtime.pipeline_order[rank] if action] == rows[device]
     runtime.pipeline_order_with_comms = {  # which has no place for shards in its simulation
-        rank: [action for action in actions if "SHARD" not in str(action) and "REDUCE" not in str(action)]
+        rank: [action for action in actions if not LEFT_OUT.search(str(action))]
         for rank, actions in runtime.pipeline_order_with_comms.items()
     }
     assert runtime._simulate()

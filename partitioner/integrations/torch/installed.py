@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable
 
-TRAINING_VERSION = "2.13"
+KNOWN_VERSIONS = ("2.13", "2.14", "2.15")  # with which the tests of this package pass
 
 
 def require_torch() -> None:
@@ -23,8 +23,9 @@ def check_version(version: str, what: str = "training=True", instead: str = ", o
     --------
     >>> check_version("2.13.0+cpu")
     """
-    if version.split(".")[:2] != TRAINING_VERSION.split("."):
+    if ".".join(version.split(".")[:2]) not in KNOWN_VERSIONS:
+        known = f"{', '.join(KNOWN_VERSIONS[:-1])} and {KNOWN_VERSIONS[-1]}"
         raise BackendUnavailable(
-            f"torch {version}: {what} uses a private interface of torch {TRAINING_VERSION}: "
-            f"pip install torch=={TRAINING_VERSION}.*{instead}"
+            f"torch {version}: {what} uses a private interface that is known of torch {known}: "
+            f"pip install torch=={KNOWN_VERSIONS[-1]}.*{instead}"
         )

@@ -36,11 +36,21 @@ def exported_program(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
         If a shape depends on values; or, with `gradients`, if the model calls a ``torch.autograd.Function``:
         torch exports what its forward pass does and forgets its backward pass.
     """
+    _count_devices_of_autograd()
     exported = torch.export.export(model, args, dict(kwargs), strict=False)
     require_shapes(exported.graph)
     if gradients and (names := functions_called(exported.graph)):
         raise WorkloadError([Flaw("model", "", f"torch.autograd.Function {name}", RULE) for name in names])
     return exported
+
+
+def _count_devices_of_autograd() -> None:
+    """Run a backward pass, at the first of which autograd starts a thread for each device that there is.
+
+    ``torch.export`` of torch 2.15 makes one known also where there is none but the CPU. With a thread for it,
+    no forked process could run a backward pass.
+    """
+    torch.ones((), requires_grad=True).clone().backward()
 
 
 def functions_called(graph: Any) -> list[str]:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import torch
-from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining import PipelineStage, schedules
 from torch.distributed.pipelining.schedules import (
     _Action,
     _add_reduce_grad,
@@ -166,11 +166,12 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
         for stage in stages:
             stage.stage_index_to_group_rank = self._rank_of
         self.stage_index_to_group_rank = self._rank_of
-        self.pipeline_order_with_comms = _add_send_recv(
+        transferred = _add_send_recv(
             {rank: _add_reduce_grad(filled(row), microbatches) for rank, row in self.pipeline_order.items()},
             stage_to_rank=self._rank_of.__getitem__,
             num_stages=len(rank_of),
         )
+        self.pipeline_order_with_comms = _with_waits(transferred)
 
     def _split_inputs(self, args: tuple[Any, ...], kwargs: Any = None) -> tuple[list[Any], list[Any]]:
         """Return the arguments of each microbatch, which are given as such; none on ranks that take none."""
@@ -179,6 +180,12 @@ class TableSchedule(_PipelineScheduleRuntime):  # type: ignore[misc]
     def _merge_outputs(self, output_chunks: list[Any]) -> list[Any]:
         """Return the outputs of each microbatch."""
         return output_chunks
+
+
+def _with_waits(actions: dict[int, list[Any]]) -> dict[int, list[Any]]:
+    """Return the actions with a wait for each send, which torch asks for from 2.15 on."""
+    add: Callable[[Any], Any] = getattr(schedules, "_add_wait_send", lambda unchanged: unchanged)
+    return dict(add(actions))
 
 
 def filled(row: Sequence[Any]) -> list[Any]:

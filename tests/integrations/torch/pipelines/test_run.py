@@ -266,5 +266,7 @@ def test_what_is_private_in_torch_is_there() -> None:
     rows = {0: [actions[0], actions[3]], 1: actions[1:3]}
     rows = {rank: schedules._add_reduce_grad(row, 1) for rank, row in rows.items()}
     ordered = schedules._add_send_recv(rows, stage_to_rank={0: 0, 1: 1}.__getitem__, num_stages=2)
-    assert list(map(str, ordered[0])) == ["0F0", "0SEND_F0", "0RECV_B0", "0B0", "0REDUCE_GRAD"]
-    assert list(map(str, ordered[1])) == ["1RECV_F0", "1F0", "1B0", "1SEND_B0", "1REDUCE_GRAD"]
+    assert list(map(str, ordered[0]))[:5] == ["0F0", "0SEND_F0", "0RECV_B0", "0B0", "0REDUCE_GRAD"]
+    assert list(map(str, ordered[1]))[:5] == ["1RECV_F0", "1F0", "1B0", "1SEND_B0", "1REDUCE_GRAD"]
+    later = [str(action) for row in ordered.values() for action in row[5:]]
+    assert all("WAIT_REDUCE_GRAD" in action for action in later)  # from 2.15 on
