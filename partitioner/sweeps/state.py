@@ -17,6 +17,7 @@ from partitioner.sweeps.row import FAILED, SweepRow
 from partitioner.sweeps.task import SweepTask
 
 INTERRUPTED = "interrupted"
+LONG, COMPILING = 5.0, ", a machine compiles kernels before its first task"  # seconds without a row
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,11 @@ class SweepProgress:
         --------
         >>> SweepProgress(40, 1, 200, 20, 60.0).text()
         '40 of 200 done, 1 failed, 60 s, about 480 s left'
+        >>> SweepProgress(0, 0, 200, 0, 60.0).text()
+        '0 of 200 done, 0 failed, 60 s, a machine compiles kernels before its first task'
         """
-        left = "" if self.left is None else f", about {self.left:.0f} s left"
+        slow = self.left is None and self.seconds >= LONG
+        left = COMPILING if slow else "" if self.left is None else f", about {self.left:.0f} s left"
         return f"{self.done:,} of {self.total:,} done, {self.failed:,} failed, {self.seconds:.0f} s{left}"
 
 
