@@ -212,6 +212,17 @@ def test_graphs_of_100000_nodes_keep_the_limit(shape: str, objective: str, limit
     assert len(plan.placement) == len(graph)
 
 
+@pytest.mark.slow
+def test_the_makespan_of_a_long_pipeline_keeps_the_limit() -> None:
+    """It once computed which of 20,000 supernodes come before which, for half a minute."""
+    asked: dict[str, Any] = {"objective": "makespan", "schedule": "inference", "microbatches": 8}
+    solve(large_graph("path", 100), DEVICES, time_limit=5.0, **asked)  # loads the kernels
+    graph = large_graph("path", 20_000)
+    with at_most(3 * 4.0):
+        plan = solve(graph, DEVICES, time_limit=3.0, **asked)
+    assert len(plan.placement) == len(graph)
+
+
 def test_pipedreams_planner_ends_when_the_time_is_over() -> None:
     graph, devices = large_graph("path", 1000), Devices.accelerated(4)
     goal = Goal(extension=Extension(Regime(), demands_of(graph, devices, NONE)))

@@ -10,6 +10,7 @@ from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
 
+MOST_SUPERNODES = 4000  # for which it is computed which of them come before which
 EVERY = 1e-9  # of the mean work, for each supernode: one more is better, even if it takes no time
 
 
@@ -46,6 +47,8 @@ class PassSpine(NamedTuple):
 def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
     """Return the spine of a problem; None if the backward pass of its stages has neither direction.
 
+    None also if the supernodes are too many.
+
     Parameters
     ----------
     graph
@@ -54,6 +57,8 @@ def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
         Its supernodes are numbered in a topological order.
     """
     member, n, trains = problem.member, problem.n, bool(graph.backward.any())
+    if n > MOST_SUPERNODES:
+        return None
     ends, within = member[graph.edges], graph.backward[graph.edges]
     less = _closure(n, ends[~within.any(axis=1)])
     counted, returns, together = np.bincount(member[~graph.backward], minlength=n) > 0, True, False
