@@ -20,6 +20,7 @@ from partitioner.workload.graph import Graph
 MOST_PASSES = 150_000
 MOST_CHOICES = 1000  # of the stages that do not wait
 MOST_CELLS = 4_000_000  # pairs of cuts for all numbers of devices that are looked at together
+MOST_WALKED = 2_000_000_000  # steps, after which no walk that was given up is done again
 MOST_HALVED = 2000  # distances of a bound and the makespan
 
 
@@ -89,7 +90,10 @@ class PathBounds:
                 least = min(least, bound)
         for _ in range(MOST_HALVED if searches else 0):
             search = min(searches, key=lambda each: each.bound)
-            if self.settings.expired or search.bound >= least or (search.closed and not search.go_on(value)):
+            if self.settings.expired or search.bound >= least:
+                break
+            far = sum(each.walked for each in searches) > MOST_WALKED
+            if search.closed and (far or not search.go_on(value)):
                 break
             yield from search.halve()
         return min([least, *(search.bound for search in searches)])

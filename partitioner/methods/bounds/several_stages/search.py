@@ -67,6 +67,7 @@ class PathBound:
     known: dict[bytes, Ints] = field(default_factory=dict)
     best: Floats | None = None
     given_up: bool = False
+    walked: int = 0
 
     def __post_init__(self) -> None:
         self.rows = self._along_devices()
@@ -131,6 +132,7 @@ class PathBound:
         )
         found = yield from self._priced(open_, limit, walk, True)
         self.given_up |= walk.steps > self.most_steps
+        self.walked += walk.steps
         return found > most
 
     def _priced(
