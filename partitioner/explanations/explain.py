@@ -138,7 +138,7 @@ def _explanation(
         excess=_excess(question, answers),
         what_ifs=answers,
         time_unit=question.graph.extras.time_unit or "",
-        time_per_sample=max(load.load for load in evaluation.loads) if question.maximised else None,
+        time_per_sample=evaluation.bottleneck.load if question.maximised else None,
     )
 
 

@@ -94,8 +94,8 @@ class Explanation:
             ),
             "Bottleneck": loads if self.path is None else path_sentences(words, self.path),
             "What bounds it": move_sentences(words, self.value, groups, self.moves),
-            "Memory": memory_sentences(words, self.value, self.memory, self.excess, self.what_ifs),
-            "What a change would buy": change_sentences(words, self.value, self.what_ifs),
+            "Memory": memory_sentences(words, self.memory, self.excess, self.what_ifs),
+            "What a change would buy": change_sentences(words, self.what_ifs),
         }
         return {title: texts for title, texts in found.items() if texts}
 

@@ -56,7 +56,7 @@ class PlanQuestion:
     @property
     def maximised(self) -> bool:
         """Whether larger values are better."""
-        return bool(MAXIMISED.get(self.asked.name))
+        return MAXIMISED.get(self.asked.name, False)
 
     def better(self, value: float, other: float, tolerance: float = 0.0) -> bool:
         """Whether a value is better than another one, by more than a fraction of that."""

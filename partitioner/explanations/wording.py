@@ -57,7 +57,7 @@ class Wording:
     @property
     def counted(self) -> bool:
         """Whether the value is a number of samples, of which more are better."""
-        return bool(MAXIMISED.get(self.objective))
+        return MAXIMISED.get(self.objective, False)
 
     @property
     def phrases(self) -> Phrases:
@@ -95,19 +95,33 @@ class Wording:
         """Return how far a value is at most from the best one, as a phrase."""
         return shortfall(value, bound) if self.counted else nearness(value, bound)
 
-    def changed(self, before: float, after: float) -> str:
-        """Return by how much a value differs from that of the plan.
+    def changed(self, change: float | None) -> str:
+        """Return by how much a value differs from that of the plan, see :func:`relative_change`.
 
         Examples
         --------
         >>> words = Wording("throughput", True, "ms")
-        >>> words.changed(100.0, 86.8), words.changed(100.0, 105.0), words.changed(100.0, 100.001)
+        >>> words.changed(-0.132), words.changed(0.05), words.changed(0.00001)
         ('13.2% less', '5.0% more', 'as long as now')
         """
-        change = after / before - 1 if before else math.inf if after else 0.0
+        if change is None:
+            return "more"
         if abs(change) < SAME:
             return self.phrases.same
-        return f"{_much(abs(change))}{self.phrases.fewer if change < 0 else 'more'}"
+        return f"{abs(change):.1%} {self.phrases.fewer if change < 0 else 'more'}"
+
+
+def relative_change(before: float, after: float) -> float | None:
+    """Return by which fraction a value differs from the one before; None if that was 0 and the value is not.
+
+    Examples
+    --------
+    >>> relative_change(4.0, 5.0), relative_change(0.0, 0.0), relative_change(0.0, 5.0)
+    (0.25, 0.0, None)
+    """
+    if before:
+        return after / before - 1
+    return None if after else 0.0
 
 
 def memory(size: float) -> str:
@@ -130,11 +144,6 @@ def share(part: float, whole: float) -> str:
     '12.5%'
     """
     return f"{part / whole if whole else 0.0:.1%}"
-
-
-def _much(change: float) -> str:
-    """Return a change as a percentage with a space; nothing if it has none."""
-    return f"{change:.1%} " if math.isfinite(change) else ""
 
 
 def quoted(name: str) -> str:

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from partitioner.explanations.differences.moved import DeviceChange, MovedNodes
-from partitioner.explanations.wording import Wording, listed
+from partitioner.explanations.wording import Wording, listed, relative_change
 from partitioner.results.figures import amount, figure
 from partitioner.results.names import joined_within, ranges
 from partitioner.results.tables import WIDE, columns, figure_table, render
@@ -27,7 +27,7 @@ def difference_lines(
 ) -> list[str]:
     """Return the values of two plans and how many nodes moved, as sentences."""
     before, after = value
-    second = f"the second one {words.value(after)}, {words.changed(before, after)}"
+    second = f"the second one {words.value(after)}, {words.changed(relative_change(before, after))}"
     found = [f"The first plan {words.phrases.takes} {words.value(before)}, {second}."]
     for number, broken in zip(("first", "second"), violations, strict=True):
         found += [f"The {number} plan breaks {broken} rule{'s' if broken > 1 else ''}."] if broken else []

@@ -12,6 +12,7 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, P
 from partitioner.base.interruption import Interruption
 from partitioner.explanations.question import PlanQuestion
 from partitioner.explanations.what_ifs.changes import Change
+from partitioner.explanations.wording import relative_change
 from partitioner.methods.method import Progress
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
@@ -38,7 +39,8 @@ class WhatIf:
     value, bound
         Of the best plan found for the changed question; None without one.
     change
-        By which fraction its value differs from that of the plan that is explained; None without one.
+        By which fraction its value differs from that of the plan that is explained; None without one, and
+        if that value is 0 and its own is not.
     plan
         The plan; None without one.
     against
@@ -106,7 +108,7 @@ class WhatIfs:
             plan = self._solved(change, seconds)
         except (WorkloadError, InfeasibleError, NoPlanFound, OptionError) as error:
             return WhatIf(change.name, change.words, against=_reason(error))
-        gain = plan.value / self.value - 1 if self.value else 0.0
+        gain = relative_change(self.value, plan.value)
         return WhatIf(change.name, change.words, plan.value, plan.bound_on_any_devices, gain, plan)
 
     def _solved(self, change: Change, seconds: float | None) -> Plan:
