@@ -128,17 +128,19 @@ class Ranking:
         """
         from partitioner.methods.bounds.fill_drain.search import fill_drain  # loads numba
         from partitioner.methods.bounds.fill_drain.series import series_bound
+        from partitioner.methods.bounds.fill_drain.spine import spine_of
 
         if self.best is None or self.expired or self.chooses:
             return 0.0
         exact = request.problem(apart=True)
         assert isinstance(exact, PipelineProblem)
-        known = series_bound(request.fitted, exact)
+        spine = spine_of(request.fitted, exact)
+        known = series_bound(exact, spine)
         for apart in (True, False):
             problem = exact if apart else request.problem()
             if self.expired or not isinstance(problem, PipelineProblem):
                 break
-            search = fill_drain(request.fitted, problem, exact, self.settings, self.best.makespan)
+            search = fill_drain(request.fitted, problem, exact, spine, self.settings, self.best.makespan)
             if search is not None:
                 search.bound = max(search.bound, known)
                 for stages in search.narrow():

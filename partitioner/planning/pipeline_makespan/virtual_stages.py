@@ -70,22 +70,20 @@ class VirtualRanking(Ranking):
         """Return a lower bound by paths, at least a known one; simulate the best pipelines on the way."""
         from partitioner.methods.bounds.several_stages.bound import PathBounds  # loads numba
 
+        work = runs.microbatches * float(runs.work.sum())
+        low = {count: max(known, work / count) for count in counts}
+        if self.best is None or self.expired:
+            return min(low.values())
         found = list[Start]()
         settings = self.settings.within(self.settings.clock.left * PATHS)
         problem = replace(runs.problem, nets=runs.estimates.nets)
         paths = PathBounds(self.graph, problem, runs.estimates.kind, INPUT_SHARE, settings)
-        work, best = runs.microbatches * float(runs.work.sum()), self.best
-        low = {count: max(known, work / count) for count in counts}
-        bound = min(low.values())
-        if best is not None and not self.expired:
-            low = {count: each for count, each in low.items() if each < best.makespan}
-            for cuts in paths.narrow(low, best.makespan) if low else ():
-                borders = StageBorders.of(paths.stage(cuts))
-                found.append((runs.estimates.makespan(borders.stage), borders))
-            bound = paths.bound if low else bound
+        for cuts in paths.narrow(low, self.best.makespan):
+            borders = StageBorders.of(paths.stage(cuts))
+            found.append((runs.estimates.makespan(borders.stage), borders))
         for _, borders in sorted(found, key=lambda one: one[0])[:MOST_STARTS]:
             self._offer(runs, borders, starts)
-        return bound
+        return paths.bound
 
     def start_from(self, start: AnySolution) -> None:
         """Use no warm start: the note of the plan says so."""

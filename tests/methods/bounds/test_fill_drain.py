@@ -12,6 +12,7 @@ import pytest
 from partitioner import DeviceKind, Devices, Graph, PartitionerError, solve
 from partitioner.methods.bounds.fill_drain.search import fill_drain
 from partitioner.methods.bounds.fill_drain.series import series_bound
+from partitioner.methods.bounds.fill_drain.spine import spine_of
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate
@@ -135,9 +136,9 @@ def bounds_of(asked: Asked, value: float) -> list[float]:
     for problem in (apart, request.problem()):
         assert isinstance(problem, PipelineProblem)
         assert isinstance(apart, PipelineProblem)
-        in_series = series_bound(asked.graph, problem)
+        in_series = series_bound(problem, spine_of(asked.graph, problem))
         found += [in_series] if in_series else []
-        search = fill_drain(asked.graph, problem, apart, Settings(), value)
+        search = fill_drain(asked.graph, problem, apart, spine_of(asked.graph, apart), Settings(), value)
         if search is not None:
             for _ in search.narrow():
                 pass

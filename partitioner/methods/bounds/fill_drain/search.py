@@ -13,12 +13,11 @@ from partitioner.methods.bounds.fill_drain.levels import DetailLevel, least_leve
 from partitioner.methods.bounds.fill_drain.outside import held_of, less_in_series
 from partitioner.methods.bounds.fill_drain.paths import STREAM, WAYS
 from partitioner.methods.bounds.fill_drain.spine import PassSpine, spine_of
-from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.lattice_limits import lattice_within
 from partitioner.methods.dp.passes.growth import read_of_node
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
-from partitioner.methods.dp.pipeline.model import least_memory
+from partitioner.methods.dp.pipeline.model import relax_memory
 from partitioner.methods.dp.pipeline.solve import model_for
 from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
@@ -220,7 +219,12 @@ def _way(problem: PipelineProblem, spine: PassSpine) -> int:
 
 
 def fill_drain(
-    graph: Graph, problem: PipelineProblem, apart: PipelineProblem, settings: Settings, value: float
+    graph: Graph,
+    problem: PipelineProblem,
+    apart: PipelineProblem,
+    spine: PassSpine | None,
+    settings: Settings,
+    value: float,
 ) -> FillDrain | None:
     """Return the search for a bound; None if the ideals are too many or nothing is known of the schedule.
 
@@ -232,6 +236,8 @@ def fill_drain(
         A problem with a schedule and a number of microbatches.
     apart
         The same problem, or the one in which no nodes that cost nothing have been merged.
+    spine
+        The spine of that one; None if there is none.
     settings
         Say when the run must end.
     value
@@ -239,17 +245,17 @@ def fill_drain(
     """
     if problem.pipeline.schedule not in WAYS or problem.pipeline.microbatches is None:
         return None
-    spine = spine_of(graph, problem)
-    if spine is None:
-        return None
     idle = apart is not problem
     if idle:
-        exact = spine_of(graph, apart)
-        spine = spine._replace(together=exact is not None and exact.together)
+        together = spine is not None and spine.together
+        merged = spine_of(graph, problem)
+        spine = None if merged is None else merged._replace(together=together)
+    if spine is None:
+        return None
     free = without_levels(problem.relaxed())
     free = replace(free, nets=build_nets(graph, free.member, free.n, "passes"))
     free = turned(replace(free, pipeline=replace(free.pipeline, limits=PipelineLimits()), coarser=None))
-    relaxation = relax(replace(free, relaxed_size=least_memory(free)))
+    relaxation = relax_memory(free)
     lattice = lattice_within(free, settings, model_for(free), MOST_IDEALS)
     if lattice is None or np.isinf(relaxation.bound):
         return None

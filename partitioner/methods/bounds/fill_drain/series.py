@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from partitioner.methods.bounds.fill_drain.paths import STREAM, TURNS, WAYS
-from partitioner.methods.bounds.fill_drain.spine import PassSpine, spine_of
-from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.bounds.fill_drain.paths import TURNS, WAYS
+from partitioner.methods.bounds.fill_drain.spine import PassSpine
+from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
-from partitioner.methods.dp.pipeline.model import least_memory
+from partitioner.methods.dp.pipeline.model import relax_memory
 from partitioner.problem.arrays import Floats
 from partitioner.problem.variants import PipelineProblem
-from partitioner.workload.graph import Graph
 
 TINY = 1e-12  # in place of 0 where a stage in series may take all of the makespan
 
 
-def series_bound(graph: Graph, problem: PipelineProblem) -> float:
+def series_bound(problem: PipelineProblem, spine: PassSpine | None) -> float:
     """Return a lower bound on the makespan of every pipeline; 0 if nothing is known.
 
     A stage that holds none of the spine lies between two of its supernodes, and holds only what is neither
@@ -30,24 +27,23 @@ def series_bound(graph: Graph, problem: PipelineProblem) -> float:
 
     Parameters
     ----------
-    graph
-        The graph that the problem is a contraction of.
     problem
         A problem with a schedule and a number of microbatches.
+    spine
+        Its spine; None if there is none.
     """
     schedule, samples = problem.pipeline.schedule or "", problem.pipeline.microbatches
     if schedule not in WAYS or samples is None or problem.copies.max() > 1:
         return 0.0
-    spine = spine_of(graph, problem)
     if spine is None or not spine.returns or not spine.on.any():
         return 0.0
     free = without_levels(problem.relaxed())
-    relaxation = relax(replace(free, relaxed_size=least_memory(free)))
+    relaxation = relax_memory(free)
     if not np.isfinite(relaxation.bound):
         return 0.0
     room = float(relaxation.capacity(0.0, free.count, free.memory))
     prices = np.sort(np.repeat(relaxation.time_price, free.count))[::-1]
-    need, between = relaxation.weight.sum() - room, heaviest_between(spine, relaxation)
+    need, between = relaxation.weight.sum() - room, _heaviest_between(spine, relaxation)
     outside = float(relaxation.weight[~spine.on].sum())
     least = np.inf
     for apart in range(len(prices)):
@@ -56,7 +52,7 @@ def series_bound(graph: Graph, problem: PipelineProblem) -> float:
     return max(0.0, float(least))
 
 
-def heaviest_between(spine: PassSpine, relaxation: Relaxation) -> float:
+def _heaviest_between(spine: PassSpine, relaxation: Relaxation) -> float:
     """Return the most weight that a stage can hold without a supernode of the spine."""
     rest = ~spine.on
     change = np.zeros(int(spine.on.sum()) + 2)
@@ -82,4 +78,4 @@ def _rate(prices: Floats, samples: int, apart: int, way: int) -> float:
     left_out = np.minimum(places + apart, samples - 1) / 2 if way == TURNS else np.zeros(len(prices))
     shares = np.sort(1 / np.maximum(samples - 1 - left_out, TINY))[::-1]
     both = np.cumsum(prices * shares) / (1 + np.cumsum(shares))
-    return min(before, float(both.max())) if way in (STREAM, TURNS) else before
+    return min(before, float(both.max()))

@@ -67,7 +67,8 @@ class PathBounds:
         array of int
             Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
         """
-        counts, together = list(known), max(1, MOST_CELLS // len(self.costs.cuts) ** 2)
+        counts = [devices for devices, bound in known.items() if bound < value]
+        together = max(1, MOST_CELLS // len(self.costs.cuts) ** 2)
         self.bound, found = min(known.values()), value
         for first in range(0, len(counts), together):
             group = {devices: known[devices] for devices in counts[first : first + together]}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
+from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.pipeline.arrays import DeviceStates, MemoryModel, StageCosts, StageLimits
 from partitioner.methods.dp.table import growth_of
 from partitioner.problem.arrays import Floats
@@ -73,6 +75,11 @@ def least_memory(problem: PipelineProblem) -> Floats:
     if pipeline.schedule is None:
         return problem.size
     return problem.size + pipeline.parameters + pipeline.activations
+
+
+def relax_memory(problem: PipelineProblem) -> Relaxation:
+    """Return the relaxation in which every supernode takes the least memory that it can."""
+    return relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
 
 
 def stage_limits_of(problem: PipelineProblem) -> StageLimits:

@@ -22,7 +22,7 @@ from partitioner.methods.dp.pipeline.levels.flat import without_levels
 from partitioner.methods.dp.pipeline.levels.notes import among, gap_notes
 from partitioner.methods.dp.pipeline.levels.tables import LevelsTables, group_bytes
 from partitioner.methods.dp.pipeline.loads import least_value, pipeline_value
-from partitioner.methods.dp.pipeline.model import behind_matters, least_memory
+from partitioner.methods.dp.pipeline.model import behind_matters, relax_memory
 from partitioner.methods.dp.pipeline.sparse.search import SparseBracket, ThoroughSparseBracket
 from partitioner.methods.dp.pipeline.sparse.tables import (
     SparseTables,
@@ -126,7 +126,7 @@ def _solved(problem: PipelineProblem, settings: Settings, goes_on: bool, known: 
 def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
     """Return the best pipeline over linear orders and then over all ideals."""
     model = model_for(problem, known)
-    relaxation = relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
+    relaxation = relax_memory(problem)
     if np.isinf(relaxation.bound):
         return no_split(problem)
     if problem.measure is Measure.BATCH and has_many_states(problem):
