@@ -14,8 +14,9 @@ from partitioner.schedule.table import CELL, CELL_RULE, Table
 
 NUMBER = r"(0|[1-9][0-9]{0,8})"
 TRANSFER = re.compile(rf"{NUMBER}(SEND|RECV)_([FB]){NUMBER}", re.ASCII)
-SHARDING = re.compile(rf"{NUMBER}(UNSHARD|RESHARD|(WAIT_)?REDUCE_GRAD)", re.ASCII)
-WAIT = re.compile(rf"{NUMBER}WAIT_SEND_[FB]{NUMBER}", re.ASCII)
+LEFT_OUT = re.compile(
+    rf"{NUMBER}(UNSHARD|RESHARD|(WAIT_)?REDUCE_GRAD|WAIT_SEND_[FB]{NUMBER})", re.ASCII
+)  # what follows from the table
 OVERLAP = re.compile(r"\(([^()]*)\)OVERLAP_F_B")
 OVERLAP_RULE = "must hold a forward and a backward pass, such as (0F1;3B0)OVERLAP_F_B"
 
@@ -87,7 +88,7 @@ def _row(number: int, row: Sequence[str], flaws: list[Flaw]) -> list[Cell]:
 
 def _cell(where: str, text: str, flaws: list[Flaw]) -> Cell:
     """Return the passes or the transfer of a cell; add a flaw if its text is neither."""
-    if text == "" or SHARDING.fullmatch(text) or WAIT.fullmatch(text):
+    if text == "" or LEFT_OUT.fullmatch(text):
         return Cell(where)
     if TRANSFER.fullmatch(text):
         return Cell(where, transfer=text)

@@ -56,9 +56,11 @@ class SweepProgress:
         >>> SweepProgress(0, 0, 200, 0, 60.0).text()
         '0 of 200 done, 0 failed, 60 s, a machine compiles kernels before its first task'
         """
-        slow = self.left is None and self.seconds >= LONG
-        left = COMPILING if slow else "" if self.left is None else f", about {self.left:.0f} s left"
-        return f"{self.done:,} of {self.total:,} done, {self.failed:,} failed, {self.seconds:.0f} s{left}"
+        if self.left is not None:
+            rest = f", about {self.left:.0f} s left"
+        else:
+            rest = COMPILING if self.seconds >= LONG else ""
+        return f"{self.done:,} of {self.total:,} done, {self.failed:,} failed, {self.seconds:.0f} s{rest}"
 
 
 class SweepState:
