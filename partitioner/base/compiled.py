@@ -6,12 +6,13 @@ import functools
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.bytecode import FunctionIdentity
 
 from partitioner.base.clock import METER
 
@@ -41,6 +42,19 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
         return _ignoring_stale_cache(kernel)
 
     return decorate
+
+
+class _RandomNumbers(Iterator[int]):
+    """Random numbers of 56 bits."""
+
+    def __next__(self) -> int:
+        return int.from_bytes(os.urandom(7), "little")
+
+
+# Numba numbers the functions that a process compiles; a symbol in cached code is the name and the
+# number. `np.sort` and `np.argsort` compile functions of one name, so two kernels that two processes compiled
+# could hold two functions under one symbol; a process that loaded both called the wrong one, and crashed.
+FunctionIdentity._unique_ids = _RandomNumbers()  # type: ignore[assignment]
 
 
 def _ignoring_stale_cache(kernel: Any) -> Any:

@@ -116,3 +116,31 @@ def test_a_cache_that_names_a_class_of_an_earlier_version_is_ignored(
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout.split())
     assert printed == [["4.0", hit] for hit in hits]
+
+
+def test_kernels_that_two_processes_compiled_run_in_one(tmp_path: Path) -> None:
+    """Numba compiles functions of one name for ``np.sort`` and ``np.argsort``; their symbols must differ.
+
+    The second process compiles three functions before, after which numba's own counts of functions are equal.
+    """
+    for name in ("sort", "argsort"):
+        kernel = f"@njit(cache=True)\ndef kernel(values):\n    return np.{name}(values)\n"
+        source = f"import numpy as np\nfrom partitioner.base.compiled import njit\n{kernel}"
+        (tmp_path / f"by_{name}.py").write_text(source, encoding="utf-8")
+    others = "import numba\nfor i in range(3): numba.njit(eval(f'lambda x: x + {i}'))(1)\n"
+    call = "import numpy as np, {0}\n{0}.kernel(np.array([2.0, 1.0]))"
+    run_with_kernels(tmp_path, call.format("by_sort"))
+    run_with_kernels(tmp_path, others + call.format("by_argsort"))
+    both = (
+        "import numpy as np, by_sort, by_argsort\nvalues = np.arange(100.0)[::-1].copy()\n"
+        "assert by_sort.kernel(values).tolist() == sorted(values)\n"
+        "assert by_argsort.kernel(values).tolist() == list(range(99, -1, -1))\n"
+    )
+    run_with_kernels(tmp_path, both)
+
+
+def run_with_kernels(folder: Path, program: str) -> None:
+    """Run a program that imports modules of a folder, with this package."""
+    root = str(Path(partitioner.__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(folder), root))}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
