@@ -6,7 +6,8 @@ import functools
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Function], Any]:
             kernel = _cached_elsewhere(numba.njit(**options)(function))
         if cache:
             _folders.add(kernel._cache.cache_path)
-        return _ignoring_stale_cache(kernel)
+        return _forgiving(kernel)
 
     return decorate
 
@@ -57,34 +58,58 @@ class _RandomNumbers(Iterator[int]):
 FunctionIdentity._unique_ids = _RandomNumbers()  # type: ignore[assignment]
 
 
-def _ignoring_stale_cache(kernel: Any) -> Any:
-    """Return the kernel, changed to compile again if its cache names classes that no longer exist.
+def _forgiving(kernel: Any) -> Any:
+    """Return the kernel, changed to compile again what its cache cannot read, and to run if it cannot be kept.
 
-    Numba loads the types of the arguments from the cache before it checks whether the source has changed.
-    This raises if an earlier version of the package wrote the cache and a class has been renamed since.
+    Numba unpickles what it finds: also an empty file, what a crash cut off, and what an earlier version of the
+    package wrote with classes or modules that no longer exist.
     """
-    index = getattr(kernel._cache, "_cache_file", None)  # None: the kernel is not cached
-    if index is not None:
-        load = index._load_index
+    cache = kernel._cache
+    if not hasattr(cache, "_cache_file"):  # the kernel is not cached
+        return kernel
+    load, save = cache.load_overload, cache.save_overload
 
-        def load_known() -> Any:
-            try:
-                return load()
-            except (AttributeError, ImportError):
-                return {}
+    def load_sound(*call: Any) -> Any:
+        try:
+            return load(*call)
+        except Exception as error:
+            if not isinstance(error, AttributeError | ImportError):  # these tell of an earlier version
+                _damaged.add(kernel.__name__)
+            with suppress(OSError):
+                cache.flush()
+            return None
 
-        index._load_index = load_known
+    def save_if_possible(*call: Any) -> None:
+        try:
+            save(*call)
+        except OSError as error:
+            _not_kept[kernel.__name__] = error.strerror or str(error)
+
+    cache.load_overload, cache.save_overload = load_sound, save_if_possible
     return kernel
 
 
 def cache_note() -> str:
-    """Return a note on where compiled code is kept; empty if numba can write its default folder."""
-    if not _elsewhere:
-        return ""
-    why = "neither the package's folder nor the user's cache folder can be written"
-    folder = temporary_folder()
-    where = f"are cached in {folder}" if folder else "are compiled in every process"
-    return f"the kernels {where}: {why}"
+    """Return a note on where compiled code is kept, on damaged files and on kernels that could not be kept.
+
+    It is empty if numba can write its default folder and read what is there.
+    """
+    notes = []
+    if _elsewhere:
+        why = "neither the package's folder nor the user's cache folder can be written"
+        folder = temporary_folder()
+        where = f"are cached in {folder}" if folder else "are compiled in every process"
+        notes.append(f"the kernels {where}: {why}")
+    if _damaged:
+        notes.append(f"the cached code of {_listed(_damaged)} was damaged: compiled again")
+    if _not_kept:
+        notes.append(f"{_listed(_not_kept)} could not be kept: {next(iter(_not_kept.values()))}")
+    return "; ".join(notes)
+
+
+def _listed(kernels: Iterable[str]) -> str:
+    names = sorted(kernels)
+    return f"kernel {names[0]}" if len(names) == 1 else f"{len(names)} kernels"
 
 
 def kernel_folder() -> str | None:
@@ -137,6 +162,8 @@ METER.connect(
 )
 _folders: set[str | None] = set()  # where kernels are kept; None if some are not
 _elsewhere: list[str] = []  # names of the kernels for whose cache numba found no folder to write
+_damaged: set[str] = set()  # names of the kernels whose cached code could not be read
+_not_kept: dict[str, str] = {}  # names of the kernels that could not be written to the cache, and why
 
 
 def _cached_elsewhere(kernel: Any) -> Any:

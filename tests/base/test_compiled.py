@@ -144,3 +144,32 @@ def run_with_kernels(folder: Path, program: str) -> None:
     root = str(Path(partitioner.__file__).parents[1])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(folder), root))}
     subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+
+
+KERNEL = "from partitioner.base.compiled import njit\n@njit(cache=True)\ndef kernel(x):\n    return x + 1\n"
+RUN = "import one\nfrom partitioner.base import compiled\nassert one.kernel(1) == 2\n"
+
+
+@pytest.mark.parametrize(("ending", "length"), [("nbi", 0), ("nbi", 100), ("nbc", 100)])
+def test_damaged_code_is_compiled_again_with_a_note(ending: str, length: int, tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(KERNEL, encoding="utf-8")
+    run_with_kernels(tmp_path, f"{RUN}assert not compiled.cache_note()")
+    (damaged,) = (tmp_path / "__pycache__").glob(f"*.{ending}")
+    damaged.write_bytes(damaged.read_bytes()[:length])
+    run_with_kernels(
+        tmp_path,
+        f"{RUN}note = compiled.cache_note()\n"
+        "assert note == 'the cached code of kernel kernel was damaged: compiled again', note",
+    )
+    run_with_kernels(tmp_path, f"{RUN}assert not compiled.cache_note()\nassert one.kernel.stats.cache_hits")
+
+
+def test_a_kernel_runs_where_the_disk_is_full(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(KERNEL, encoding="utf-8")
+    full = (
+        "import errno, os, numba.core.caching as caching\n"
+        "def full(*_): raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
+        "caching.IndexDataCacheFile._save_data = full\n"
+    )
+    note = "kernel kernel could not be kept: No space left on device"
+    run_with_kernels(tmp_path, f"{full}{RUN}assert compiled.cache_note() == {note!r}")
