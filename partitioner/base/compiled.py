@@ -59,9 +59,9 @@ FunctionIdentity._unique_ids = _RandomNumbers()  # type: ignore[assignment]
 
 
 def _forgiving(kernel: Any) -> Any:
-    """Return the kernel, changed to compile again what its cache cannot read, and to run if it cannot be kept.
+    """Return the kernel, changed to compile again what cannot be read, and to run if it cannot be kept.
 
-    Numba unpickles what it finds: also an empty file, what a crash cut off, and what an earlier version of the
+    Numba unpickles what it finds: also an empty file, what a crash cut off, what an earlier version of the
     package wrote with classes or modules that no longer exist.
     """
     cache = kernel._cache

@@ -1,11 +1,14 @@
-"""Method ``latency_ip``: quick plans and bounds, then local search and solvers at the same time."""
+"""Method ``latency_ip``: quick plans and bounds, then local search and solvers at the same time.
+
+The state of a run for latency: its best layout and its bound.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,20 +18,41 @@ from partitioner.methods.ip.start import within
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.greedy import file_order, fill
-from partitioner.methods.latency.known import LayoutSearch
-from partitioner.methods.latency.layout import SubgraphLayout
+from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.program.formulate import formulate
 from partitioner.methods.latency.program.scheduling import ScheduleTask
 from partitioner.methods.latency.search import LatencySearch
 from partitioner.methods.latency.sequence.method import solve_sequence
+from partitioner.methods.latency.timing import latency, obeys
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import places_of
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, candidates, pick
 from partitioner.methods.solvers.portfolio import SLICE, Slot, SolverPortfolio, Statement
+from partitioner.methods.solvers.search import Search
 from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.variants import SampleProblem
+
+
+@dataclass(eq=False)
+class LayoutSearch(Search[SubgraphLayout]):
+    """A search whose solutions are layouts."""
+
+    problem: SampleProblem
+
+    def plan_value(self, solution: SubgraphLayout) -> float:
+        """Return the latency; infinity if the layout breaks a rule."""
+        return latency(self.problem, solution) if obeys(self.problem, solution) else float("inf")
+
+    def task(self) -> ScheduleTask:
+        """Return the task of finding a layout with a latency of at most `target`."""
+        return ScheduleTask(self.problem, self.target, self.bound, self.best)
+
+    def found(self, stop_reason: str) -> Outcome:
+        """Return the outcome with the best layout, its latency and the bound."""
+        return outcome_of(self.problem, self.best, self.value, self.bound, stop_reason)
+
 
 CPSAT = "cpsat"
 SCHEDULER = "partitioner.methods.latency.program.scheduling:solve_schedule"

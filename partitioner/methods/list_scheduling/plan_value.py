@@ -1,4 +1,7 @@
-"""The value of a placement of operators by each measure, and its improvement by local search."""
+"""The value of a placement of operators by each measure, and its improvement by local search.
+
+The fewest contiguous subgraphs that a placement has on each device.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
 from partitioner.methods.latency.path import longest_path
@@ -14,11 +18,11 @@ from partitioner.methods.latency.timing import latency
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.refine.search import refined
-from partitioner.methods.list_scheduling.subgraphs import fewest_subgraphs
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.loads import value_of
 from partitioner.methods.local_search.method import solve_local_search
 from partitioner.methods.method import Outcome, Part, Settings
+from partitioner.methods.places import device_kinds
 from partitioner.methods.rules import obeys
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
@@ -28,7 +32,45 @@ from partitioner.problem.variants import (
     OperatorParts,
     OperatorProblem,
     OperatorSample,
+    SampleProblem,
 )
+from partitioner.workload.graph import Bools
+
+
+def fewest_subgraphs(problem: SampleProblem, device: Ints) -> Ints:
+    """Return the index of every node's subgraph on its device, shape (n,), with as few subgraphs as possible.
+
+    The subgraphs are contiguous (paper, Definition 3.1), and each is as early as possible: the index counts
+    how often a path of the node's pass leaves its device before the node. It is 0 on devices that do not
+    pay for transfers.
+
+    Parameters
+    ----------
+    problem
+        A problem for latency.
+    device
+        Shape (n,): the device of every node, numbered kind by kind.
+    """
+    slot = np.zeros(problem.n, dtype=np.int64)
+    pays = problem.pays[device_kinds(problem)]
+    for d in np.unique(device[pays[device]]).tolist():
+        _count(problem.successors.start, problem.successors.items, problem.backward, device == d, slot)
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def _count(start: Ints, after: Ints, backward: Bools, here: Bools, slot: Ints) -> None:
+    """Write the indices of the nodes on one device, for which `here` is True, to `slot`."""
+    count = np.zeros(len(here), dtype=np.int64)
+    for u in range(len(here)):
+        if here[u]:
+            slot[u] = count[u]
+        for e in range(start[u], start[u + 1]):
+            v = after[e]
+            if backward[u] == backward[v]:
+                left = 1 if here[u] and not here[v] else 0
+                count[v] = max(count[v], count[u] + left)
+
 
 UNRULY = "its placement, carried over to the contracted graph, breaks a rule of the problem"
 

@@ -51,7 +51,7 @@ def next_device(value, limit, most_rest, rest, front, back, nets, samples, room,
     most_rest, rest
         The most processing time that may be left, and that which is left at two cuts, shape (m, m).
     front, back
-        The stages at either place, see :class:`partitioner.methods.virtual_stages.ends.PairedStages`.
+        The stages at either place, see :class:`partitioner.methods.virtual_stages.pairs.PairedStages`.
     nets
         The nets that are not in the terms of the stages, see :func:`with_nets`.
     samples, room

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from partitioner import PartitionerError, Solution
-from partitioner.methods.bounds.several_stages import bound, search
+from partitioner.methods.bounds.several_stages import bound
 from partitioner.methods.bounds.several_stages.bound import PathBounds
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
@@ -103,18 +103,18 @@ def test_no_bound_is_above_the_best_pipeline(name: str, first: int, count: int) 
 def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With hardly any steps at first, and numbers of devices one by one, no bound is wrong either."""
     monkeypatch.setattr(bound, "MOST_CELLS", cells)
-    monkeypatch.setattr(search, "MOST_STEPS", FEW)
+    monkeypatch.setattr(bound, "MOST_STEPS", FEW)
     went_on = list[bool]()
-    begin, go_on = search.PathBound.begin, search.PathBound.go_on
+    begin, go_on = bound.PathBound.begin, bound.PathBound.go_on
 
-    def few(self: search.PathBound, limit: float) -> Iterator[Ints]:
+    def few(self: bound.PathBound, limit: float) -> Iterator[Ints]:
         self.most_steps = FEW
         return begin(self, limit)
 
-    def noted(self: search.PathBound, high: float) -> bool:
+    def noted(self: bound.PathBound, high: float) -> bool:
         went_on.append(go_on(self, high))
         return went_on[-1]
 
-    monkeypatch.setattr(search.PathBound, "begin", few)
-    monkeypatch.setattr(search.PathBound, "go_on", noted)
+    monkeypatch.setattr(bound.PathBound, "begin", few)
+    monkeypatch.setattr(bound.PathBound, "go_on", noted)
     assert sum(judged(seed, name) for seed in range(40, 46)) > 0 and any(went_on)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, load
-from partitioner.methods.latency.bounds import blocks
+from partitioner.methods.latency.bounds import bound as latency_bound
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.bounds.flow import flow_for
 from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
@@ -52,7 +52,7 @@ def test_bounds_on_graphs_that_are_nearly_series(seeds: range, monkeypatch: pyte
             assert bound <= value * (1 + 1e-9), f"seed {seed}"
             compared += 1
             with monkeypatch.context() as blind:
-                blind.setattr(blocks, "WIDEST", 0)
+                blind.setattr(latency_bound, "WIDEST", 0)
                 assert bound_of(problem, Settings()) <= bound * (1 + 1e-9), f"seed {seed}"
             tight += bound >= value * (1 - 1e-9)
             by_path += longest_path(problem) >= value * (1 - 1e-9)

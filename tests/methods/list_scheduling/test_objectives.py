@@ -18,7 +18,7 @@ from partitioner import (
     evaluate,
     solve,
 )
-from partitioner.methods.list_scheduling.subgraphs import fewest_subgraphs
+from partitioner.methods.list_scheduling.plan_value import fewest_subgraphs
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import SampleProblem

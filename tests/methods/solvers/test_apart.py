@@ -16,7 +16,7 @@ from ortools.math_opt.python import mathopt
 from partitioner import Devices
 from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.list_scheduling.baechi import linear_program
+from partitioner.methods.list_scheduling.baechi import m_sct
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends import highs
 from partitioner.methods.solvers.backends.apart import apart
@@ -91,10 +91,10 @@ def test_favourite_children_are_found_apart(monkeypatch: pytest.MonkeyPatch) -> 
         where.append(in_main_thread())
         return solve(*words)
 
-    monkeypatch.setattr(linear_program, "solve_highs", watched)
+    monkeypatch.setattr(m_sct, "solve_highs", watched)
     builder = Builder()
     column = builder.variables(1, np.inf)
     builder.add(builder.new_rows(1, 2.0, np.inf), column, 1.0)
-    answer = linear_program.optimum(builder.program(column), Settings())
+    answer = m_sct.optimum(builder.program(column), Settings())
     assert answer is not None and answer[0] == pytest.approx(2.0)
     assert where == [False]

@@ -1,16 +1,22 @@
-"""PipeDream's planner as a function of layers and levels of machines."""
+"""PipeDream's planner as a function of layers and levels of machines.
+
+The dynamic program of one level; T(j, m) is the best time up to state j on m machines.
+
+The hierarchy of levels: the best time on one level is the compute time on the next.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.base.compiled import njit
 from partitioner.base.errors import InfeasibleError, OptionError, shown
 from partitioner.methods.baselines.pipedream.layers import Layers
-from partitioner.methods.baselines.pipedream.levels import Hierarchy, Piece
-from partitioner.methods.baselines.pipedream.model import stage_time
+from partitioner.methods.baselines.pipedream.model import stage_time, stashed_bytes, transfer_time
 from partitioner.methods.baselines.pipedream.request import MachineLevel, Restrictions, check, checked_levels
 from partitioner.methods.baselines.pipedream.result import PipeDreamPlan, Stage
 from partitioner.methods.baselines.pipedream.states import (
@@ -20,6 +26,247 @@ from partitioner.methods.baselines.pipedream.states import (
     ideal_states,
     no_look,
 )
+from partitioner.workload.graph import Bools, Floats, Ints
+
+
+class Cuts(NamedTuple):
+    """The states at which a pipeline may be cut; state 0 is the empty ideal, S the whole graph.
+
+    Parameters
+    ----------
+    parameters, held
+        Shape (S + 1,): bytes of the ideal's weights, and of weights and activations.
+    output
+        Shape (S + 1,): bytes that cross the cut.
+    before
+        Shape (S + 1, S + 1): whether the first state may be a cut before the second one.
+    """
+
+    parameters: Floats
+    held: Floats
+    output: Floats
+    before: Bools
+
+
+class Rules(NamedTuple):
+    """A level of machines, and the rules for pipelines on it.
+
+    Parameters
+    ----------
+    machines, bandwidth
+        The number of machines, and the bandwidth between them in bytes per unit of time.
+    first_share, later_share
+        Divisors of the synchronisation time, of the first stage and of later ones.
+    straight
+        Whether no stage is replicated.
+    fewer
+        Whether machines may stay idle.
+    memory
+        Bytes of a machine, infinity without a limit.
+    charged
+        Whether transfers between stages count.
+    ratio
+        Divisor of the transfer time, by compression.
+    """
+
+    machines: int
+    bandwidth: float
+    first_share: float
+    later_share: float
+    straight: bool
+    fewer: bool
+    memory: float
+    charged: bool
+    ratio: float
+
+
+def best_row(time: Floats, start: int, cuts: Cuts, rules: Rules) -> tuple[Floats, Ints, Ints, Ints]:
+    """Return the best pipelines of everything between state `start` and each later one.
+
+    A stage of r machines between the cuts k and j takes the largest of the times of its compute with
+    synchronisation, its input and its output. The first stage pays no transfer, the last one has no output,
+    and the memory of a stage depends on the number of machines behind it. As in the released program, idle
+    machines are not considered for a pipeline that ends at the first state.
+
+    Parameters
+    ----------
+    time
+        Shape (S + 1, S + 1): time of the layers between two states on one machine, infinity where
+        they cannot be a stage.
+    start
+        The state after which the pipelines begin.
+    cuts, rules
+        The states and the level.
+
+    Returns
+    -------
+    value, split, left, replicas
+        Shape (S + 1, machines + 1): the smallest time for exactly (with `fewer`, at most) that many machines;
+        the state after which the last stage begins, how many machines are left for the stages before it,
+        and how many it has.
+    """
+    shape = (len(cuts.parameters), rules.machines + 1)
+    value, split = np.full(shape, np.inf), np.full(shape, -1, np.int64)
+    left, replicas = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    _fill_row(time, start, cuts, rules, value, split, left, replicas)
+    return value, split, left, replicas
+
+
+@njit(cache=True, nogil=True)
+def _fill_row(time, start, cuts, rules, value, split, left, replicas):  # type: ignore[no-untyped-def]
+    parameters, held, output, before = cuts
+    machines, bandwidth, first_share, later_share, straight, fewer, memory, charged, ratio = rules
+    states = len(parameters)
+    most = 1 if straight else machines
+    for j in range(start + 1, states):
+        weights, bytes_held = parameters[j] - parameters[start], held[j] - held[start]
+        for r in range(1, most + 1):
+            if stashed_bytes(bytes_held, r, machines - r) <= memory:
+                cost = stage_time(time[start, j], weights, r, bandwidth, first_share)
+                if cost < value[j, r]:
+                    value[j, r], split[j, r], replicas[j, r] = cost, start, r
+        for k in range(start + 1, j):
+            if not before[k, j]:
+                continue
+            weights, bytes_held = parameters[j] - parameters[k], held[j] - held[k]
+            for r in range(1, min(most, machines - 1) + 1):
+                cost = stage_time(time[k, j], weights, r, bandwidth, later_share)
+                if charged:
+                    cost = max(cost, transfer_time(output[k], r, bandwidth, ratio))
+                    if j < states - 1:
+                        cost = max(cost, transfer_time(output[j], r, bandwidth, ratio))
+                for m in range(r + 1, machines + 1):
+                    total = max(cost, value[k, m - r])
+                    if total < value[j, m] and stashed_bytes(bytes_held, r, machines - m) <= memory:
+                        value[j, m], split[j, m], left[j, m], replicas[j, m] = total, k, m - r, r
+        if fewer and j > start + 1:
+            for m in range(2, machines + 1):
+                if value[j, m - 1] < value[j, m]:
+                    value[j, m], split[j, m] = value[j, m - 1], split[j, m - 1]
+                    left[j, m], replicas[j, m] = left[j, m - 1], replicas[j, m - 1]
+
+
+class Piece(NamedTuple):
+    """A stage between two cuts, with its first machine and replicas on each level, the innermost first."""
+
+    start: int
+    end: int
+    first: tuple[int, ...] = ()
+    replicas: tuple[int, ...] = ()
+
+    def on(self, first: int, replicas: int) -> Piece:
+        """Return the piece on `replicas` machines of the next level, from machine `first` on."""
+        return self._replace(first=(*self.first, first), replicas=(*self.replicas, replicas))
+
+
+class Hierarchy:
+    """The tables of all levels, computed from the innermost one; the outermost only for the empty ideal.
+
+    Parameters
+    ----------
+    layers, states
+        The graph and its cuts.
+    levels
+        The levels of machines, the innermost first.
+    restrictions
+        The restrictions, which hold on each level.
+    look
+        Called several times during the run; an exception that it raises ends the run.
+    """
+
+    def __init__(
+        self,
+        layers: Layers,
+        states: LayerIdeals,
+        levels: Sequence[MachineLevel],
+        restrictions: Restrictions,
+        look: Look = no_look,
+    ) -> None:
+        look()
+        self.cuts = cuts_of(layers, states)
+        self.rules = rules_of(levels, restrictions)
+        self.times = [_segment_times(layers, states, self.cuts, restrictions.consistent)]
+        for rules in self.rules[:-1]:
+            self.times.append(_best_table(self.times[-1], self.cuts, rules, look))
+
+    def best(self) -> tuple[float, list[Piece]]:
+        """Return the predicted time, infinity if there is no pipeline, and its stages in order."""
+        end = len(self.cuts.output) - 1
+        value = best_row(self.times[-1], 0, self.cuts, self.rules[-1])[0][end, -1]
+        return float(value), self._pieces(len(self.rules) - 1, 0, end) if value < math.inf else []
+
+    def _pieces(self, level: int, start: int, end: int) -> list[Piece]:
+        """Return the innermost stages of the best pipeline between two states on all machines of a level."""
+        rules = self.rules[level]
+        _, split, left, replicas = best_row(self.times[level], start, self.cuts, rules)
+        found: list[Piece] = []
+        machines = rules.machines
+        while end != start:
+            cut, count = int(split[end, machines]), int(replicas[end, machines])
+            machines = int(left[end, machines])
+            inner = self._pieces(level - 1, cut, end) if level else [Piece(cut, end)]
+            found = [piece.on(machines, count) for piece in inner] + found
+            end = cut
+        return found
+
+
+def cuts_of(layers: Layers, states: LayerIdeals) -> Cuts:
+    """Return the cuts of all states, with the empty ideal as state 0."""
+    parameters = states.inside @ layers.parameters
+    held = states.inside @ (layers.activation + layers.parameters)
+    before = np.zeros((len(parameters) + 1, len(parameters) + 1), dtype=bool)
+    before[0, 1:], before[1:, 1:] = True, states.before
+    parameters, held, output = (np.concatenate(([0.0], x)) for x in (parameters, held, states.output))
+    return Cuts(parameters, held, output, before)
+
+
+def rules_of(levels: Sequence[MachineLevel], restrictions: Restrictions) -> list[Rules]:
+    """Return the rules of each level.
+
+    In the released program, the synchronisation of the first stage is divided by the size of the level below,
+    and that of later stages is not divided. If `consistent`, both are divided by all machines of a group.
+    """
+    ratio = restrictions.activation_compression_ratio
+    found: list[Rules] = []
+    below = group = 1
+    for machines, bandwidth in levels:
+        first, later = (group, group) if restrictions.consistent else (below, 1)
+        found.append(
+            Rules(
+                machines=machines,
+                bandwidth=float(bandwidth),
+                first_share=float(first),
+                later_share=float(later),
+                straight=restrictions.straight,
+                fewer=restrictions.fewer_machines,
+                memory=math.inf if restrictions.memory is None else float(restrictions.memory),
+                charged=ratio is not None,
+                ratio=float(ratio or 1.0),
+            )
+        )
+        below, group = machines, group * machines
+    return found
+
+
+def _best_table(time: Floats, cuts: Cuts, rules: Rules, look: Look) -> Floats:
+    """Return the best time between any two states on all machines of a level, shape (S + 1, S + 1)."""
+    table = np.full(time.shape, np.inf)
+    for start in range(len(time) - 1):
+        look()
+        table[start] = best_row(time, start, cuts, rules)[0][:, rules.machines]
+    return table
+
+
+def _segment_times(layers: Layers, states: LayerIdeals, cuts: Cuts, consistent: bool) -> Floats:
+    """Return the time of the layers between two states on one machine, shape (S + 1, S + 1).
+
+    In the released program, states of which neither contains the other make segments, too, even of negative
+    time, which levels above the first may use. If `consistent`, they make none.
+    """
+    total = np.concatenate(([0.0], states.inside @ layers.time))
+    allowed = cuts.before if consistent else np.triu(np.ones_like(cuts.before), 1)
+    return np.where(allowed, total[None, :] - total[:, None], np.inf)
+
 
 STATES = {"antichains": antichain_states, "ideals": ideal_states}
 MAX_STATES = 5000

@@ -1,23 +1,188 @@
-"""The search for the largest load that can be refuted, which is a lower bound on every placement."""
+"""The search for the largest load that can be refuted, which is a lower bound on every placement.
+
+The linear program that finds better weights from the columns so far: cutting planes in a trust region.
+
+The largest ratio of what the supernodes weigh together to what the devices can hold is a linear
+program once the columns are known:
+
+    max sum of w_v  with  sum over k of count_k c_k = n  and  column . w <= c_k  for every column of k.
+
+Its optimum is too large while columns are missing, so the weights are kept near the best ones known.
+
+The oracles of a problem for a threshold: one for each kind of device that is present.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+from ortools.math_opt.python import mathopt
 
-from partitioner.methods.bounds.cover.oracles import Oracles
-from partitioner.methods.bounds.cover.pricing import Columns
+from partitioner.methods.bounds.cover.pricing import Columns, FractionOracle, Oracle, SetOracle
+from partitioner.methods.bounds.cover.states import Ways, enumerate_ways
+from partitioner.methods.bounds.cover.steps import steps_of
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.imported import imported
-from partitioner.problem.arrays import Floats
+from partitioner.methods.solvers.backends.apart import apart
+from partitioner.methods.solvers.backends.backend import Answer
+from partitioner.methods.solvers.backends.guard import guarded
+from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PartsProblem
 
-if TYPE_CHECKING:
-    from partitioner.methods.bounds.cover.master import Master
+SHRINK, GROW, WIDEN, WHOLE = 0.85, 1.5, 10.0, 10.0
 
-MASTER = "partitioner.methods.bounds.cover.master:Master"  # imported when it is needed, as it loads a solver
+
+class Master:
+    """The linear program and its trust region.
+
+    Parameters
+    ----------
+    count
+        Shape (kinds,): devices of every kind.
+    weight
+        Shape (n,): the first weights.
+    columns
+        The columns known so far.
+
+    Attributes
+    ----------
+    centre
+        Shape (n,): the best weights so far, scaled so that the devices together hold `n`.
+    """
+
+    def __init__(self, count: Ints, weight: Floats, columns: Sequence[Columns]) -> None:
+        self.n = len(weight)
+        self.model = mathopt.Model()
+        self.weights = [self.model.add_variable(lb=0.0) for _ in range(self.n)]
+        self.holds = [self.model.add_variable(lb=0.0) for _ in count]
+        capacity = sum(int(c) * hold for c, hold in zip(count, self.holds, strict=True))
+        self.model.add_linear_constraint(capacity == self.n)
+        self.model.maximize(mathopt.fast_sum(self.weights))
+        self.centre = weight
+        self.radius = np.maximum(weight, weight.mean())
+        for each in columns:
+            self.add(each)
+
+    def add(self, columns: Columns) -> None:
+        """Add a column for every kind."""
+        for column, hold in zip(columns, self.holds, strict=True):
+            members = np.flatnonzero(column.share).tolist()
+            row = mathopt.LinearSum(float(column.share[v]) * self.weights[v] for v in members)
+            self.model.add_linear_constraint(row <= hold)
+
+    def move(self, weight: Floats, better: bool) -> None:
+        """Move the centre to better weights and widen the trust region, or keep the centre and narrow it."""
+        if better:
+            self.centre = weight
+        self.radius = self.radius * (GROW if better else SHRINK)
+
+    def best(self, least: float) -> Floats | None:
+        """Return the best weights near the centre if the known columns allow them a ratio above `least`.
+
+        The trust region widens until there are some; None if there are none anywhere.
+        """
+        while True:
+            trial = self._near()
+            if trial is not None and trial[1] > least:
+                return trial[0]
+            if self.radius.min() > WHOLE * self.n:
+                return None
+            self.radius = self.radius * WIDEN
+
+    def _near(self) -> tuple[Floats, float] | None:
+        """Return the best weights in the trust region and the ratio that the known columns allow them."""
+        low, high = np.maximum(self.centre - self.radius, 0.0), self.centre + self.radius
+        for variable, least, most in zip(self.weights, low.tolist(), high.tolist(), strict=True):
+            variable.lower_bound, variable.upper_bound = least, most
+        answer = apart(lambda: guarded(self._solved))
+        if answer.values is None:
+            return None
+        weight = np.maximum(answer.values, 0.0)
+        return np.where(weight > 1e-7, weight, 0.0), answer.bound / self.n
+
+    def _solved(self) -> Answer:
+        result = mathopt.solve(self.model, mathopt.SolverType.HIGHS)
+        if not result.has_primal_feasible_solution():
+            return Answer("infeasible")
+        return Answer("optimal", np.array(result.variable_values(self.weights)), result.objective_value())
+
+
+MOST_STATES = 400_000
+ROUNDING = 1e-12
+
+
+class Shares(NamedTuple):
+    """Factors of processing and of transfers whose weighted sum is a load, or a lower bound on it."""
+
+    processing: float
+    transfers: float
+
+
+SHARES = {
+    "sequential": Shares(1.0, 1.0),
+    "overlapped": Shares(0.5, 0.5),
+    "duplex": Shares(0.5, 0.25),
+}
+FREE = Shares(1.0, 0.0)
+
+
+class Oracles:
+    """The source of oracles for all thresholds up to a largest one.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    threshold
+        The largest threshold of interest.
+    left
+        Function that returns how many seconds are left.
+
+    Attributes
+    ----------
+    count
+        Shape (kinds present,): devices of each kind that is present.
+    ready
+        False if there are too many states, or the time ended before they were enumerated.
+    """
+
+    def __init__(
+        self, problem: PartsProblem, threshold: float, left: Callable[[], float] = lambda: np.inf
+    ) -> None:
+        self.left = left
+        self.time = problem.work()
+        self.threshold = threshold
+        self.kinds = np.flatnonzero(problem.count > 0).tolist()
+        self.count = problem.count[self.kinds]
+        whole = [kind for kind in self.kinds if problem.pays[kind] or problem.contiguous[kind]]
+        self.ways = {kind: _ways(problem, kind, self.time[kind], threshold, left) for kind in whole}
+        self.ready = None not in self.ways.values()
+
+    def within(self, threshold: float) -> list[Oracle]:
+        """Return an oracle for each kind that is present."""
+        return [self._oracle(kind, threshold * (1 + ROUNDING)) for kind in self.kinds]
+
+    def _oracle(self, kind: int, threshold: float) -> Oracle:
+        ways = self.ways.get(kind)
+        if ways is None:
+            return FractionOracle(self.time[kind], threshold)
+        return SetOracle(ways.within(threshold), threshold, self.left)
+
+
+def _ways(
+    problem: PartsProblem, kind: int, time: Floats, threshold: float, left: Callable[[], float]
+) -> Ways | None:
+    shares = SHARES[problem.communication] if problem.pays[kind] else FREE
+    transfers = problem.nets.cost * problem.transfer_factor[kind] * shares.transfers
+    steps = steps_of(problem, transfers, bool(problem.contiguous[kind]), left)
+    if steps is None:
+        return None
+    return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES, left)
+
+
+MASTER = "partitioner.methods.bounds.cover.bound:Master"  # imported when it is needed, as it loads a solver
 PATIENCE = 40  # steps without a better ratio after which a threshold is given up
 RETRIES = 2
 SURE = 1 + 1e-9

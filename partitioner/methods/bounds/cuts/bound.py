@@ -3,7 +3,7 @@
 Let k equal devices pay for transfers, and let T be the largest load. The work on the left of a cut lies in
 one of many windows, and a minimum cut bounds what a cut in a window tears
 (:mod:`partitioner.methods.bounds.cuts.network`). All loads together are the work and the transfers. The
-cheapest sequence of cuts (:mod:`partitioner.methods.bounds.cuts.paths`) bounds the transfers; the work
+cheapest sequence of cuts (:mod:`partitioner.methods.bounds.cuts.bound`) bounds the transfers; the work
 between two cuts and what their stage pays for both are at most T.
 
 Two stages at least pay for a torn net. A net may be torn by several cuts, but counts once. Every stage does
@@ -18,19 +18,213 @@ for each side.
 
 What is known of chains with loads of at most T narrows the windows that their cuts may be in, so that stages
 do more work and fewer nets are torn twice. It holds for every smaller T as well.
+
+What is known of all chains whose loads keep to a threshold: where their cuts are, and what these cost.
+
+The cheapest sequences of cuts through windows of work, from nothing on the left to everything.
+
+A cut is numbered by the paying stages on its left, and has a phase: the free device is not in use yet, has
+the next stage, had the last one, or is further to the left. Without a free device the first is the only one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.bounds.cuts.chains import LightChains
+from partitioner.methods.bounds.cover.pricing import FractionOracle
 from partitioner.methods.bounds.cuts.known import paying
-from partitioner.methods.bounds.cuts.network import CutNetwork
+from partitioner.methods.bounds.cuts.network import ROUNDING, CutNetwork
 from partitioner.methods.bounds.cuts.windows import CutWindows
+from partitioner.problem.arrays import Bools, Floats
 from partitioner.problem.variants import ChainProblem
+
+UNUSED, NEXT, LAST, USED = range(4)
+PAYING = (
+    (UNUSED, UNUSED),
+    (UNUSED, NEXT),
+    (LAST, USED),
+    (USED, USED),
+)  # phases at both ends of a paying stage
+
+
+class Steps(NamedTuple):
+    """Whether a stage may begin at a cut in one window and end at a cut in another, shape (W, W) each."""
+
+    paying: Bools
+    free: Bools
+
+
+class Paths(NamedTuple):
+    """What the cuts of a sequence cost at least, shape (count + 1, 4, W) each, infinity if there is none.
+
+    Parameters
+    ----------
+    ahead, behind
+        Cost of a cut and of all cuts before it, and after it.
+    cost
+        Shape (4, W): cost of a cut in each phase, for all devices that pay.
+    """
+
+    ahead: Floats
+    behind: Floats
+    cost: Floats
+
+    @property
+    def through(self) -> Floats:
+        """The least cost of a sequence through each cut."""
+        return self.ahead + self.behind - self.cost
+
+
+def cheapest_paths(steps: Steps, allowed: Bools, both: Floats, one: Floats) -> Paths:
+    """Return the least cost of sequences of cuts.
+
+    Parameters
+    ----------
+    steps
+        The stages that are possible.
+    allowed
+        Shape (count + 1, 4, W): the cuts that are possible.
+    both, one
+        Shape (W,): the cost of a cut for each side if both pay, and where only one side pays.
+    """
+    cost = np.array([2 * both, one, one, 2 * both])
+    last = len(allowed) - 1
+    ahead, behind = np.full(allowed.shape, np.inf), np.full(allowed.shape, np.inf)
+    ahead[0, [UNUSED, NEXT], 0] = 0.0
+    behind[last, [UNUSED, LAST, USED], -1] = 0.0
+    for number in range(last + 1):
+        if number:
+            for start, end in PAYING:
+                reached = _forwards(ahead[number - 1, start], steps.paying) + cost[end]
+                ahead[number, end] = np.minimum(ahead[number, end], reached)
+        ahead[number][~allowed[number]] = np.inf
+        reached = _forwards(ahead[number, NEXT], steps.free) + cost[LAST]
+        ahead[number, LAST] = np.where(allowed[number, LAST], reached, np.inf)
+    for number in range(last, -1, -1):
+        if number < last:
+            for start, end in PAYING:
+                reached = _forwards(behind[number + 1, end], steps.paying.T) + cost[start]
+                behind[number, start] = np.minimum(behind[number, start], reached)
+        behind[number][~allowed[number]] = np.inf
+        reached = _forwards(behind[number, LAST], steps.free.T) + cost[NEXT]
+        behind[number, NEXT] = np.where(allowed[number, NEXT], reached, np.inf)
+    return Paths(ahead, behind, cost)
+
+
+def _forwards(cost: Floats, step: Bools) -> Floats:
+    """Return the least cost with which each window is reached by one step."""
+    reached: Floats = np.where(step, cost[:, None], np.inf).min(axis=0)
+    return reached
+
+
+ROUNDS = 12  # of smaller windows for one threshold
+
+
+class LightChains:
+    """The chains in which no load exceeds a threshold, which may be lowered.
+
+    Parameters
+    ----------
+    network, count
+        The network that chains cut, and how many devices pay.
+    free_time
+        Shape (n,): the time of every supernode on the device that does not pay; None if there is none.
+    windows
+        The windows of work on the left of a cut, whose costs are raised.
+    """
+
+    def __init__(
+        self, network: CutNetwork, count: int, free_time: Floats | None, windows: CutWindows
+    ) -> None:
+        self.network, self.count, self.free_time, self.windows = network, count, free_time, windows
+        self.allowed = np.zeros((count + 1, 4, len(self.windows.low)), dtype=bool)
+        self.allowed[:, : UNUSED + 1 if free_time is None else 4] = self.windows.possible
+        self.torn = np.full(len(network.cost), count + 1.0)
+
+    def copy(self) -> LightChains:
+        """Return a copy that can be asked about a lower threshold without a change of this one."""
+        other = copy(self)
+        other.windows, other.allowed = self.windows.copy(), self.allowed.copy()
+        return other
+
+    def least(self, threshold: float) -> float:
+        """Return a lower bound on their largest load; thresholds must not rise from call to call."""
+        total = self.network.total
+        held = 0.0
+        if self.free_time is not None:
+            held = FractionOracle(self.free_time, threshold)(self.network.work).weight
+        for _ in range(ROUNDS):
+            paid, work = self._narrowed(threshold, held)
+            if np.isinf(paid) or self.windows.stop() or not self._raise_costs(work):
+                break
+        return (total - held + paid) / self.count
+
+    def _narrowed(self, threshold: float, held: float) -> tuple[float, float]:
+        """Leave out cuts that no such chain has; return the cost of cuts and the work of a paying stage."""
+        once, shared, slack = self.windows.once, self.windows.shared, ROUNDING * self.network.total
+        spare = self.count * threshold - self.network.total + held + slack
+        steps = self._steps(threshold + slack, held + slack)
+        single = cheapest_paths(steps, self.allowed, once, once)
+        self.allowed &= (single.through <= spare) & self._fit(single, threshold, held, slack)
+        paths = cheapest_paths(steps, self.allowed, shared, once)
+        self.allowed &= paths.through <= spare
+        return float(paths.through.min()), self._least_work(steps, single, paths, threshold, spare)
+
+    def _steps(self, threshold: float, held: float) -> Steps:
+        """Return the stages that fit a device; both stages beside a cut pay for what is torn once."""
+        windows = self.windows
+        width = windows.low[None, :] - windows.high[:, None]
+        later = np.tri(len(width), dtype=bool).T
+        paid = windows.once[None, :] + windows.once[:, None]
+        return Steps(later & (width <= threshold - paid), later & (width <= held))
+
+    def _fit(self, single: Paths, threshold: float, held: float, slack: float) -> Bools:
+        """Return whether the stages on each side of a cut can hold the work there and what they pay."""
+        once, windows, total = self.windows.once, self.windows, self.network.total
+        left, right = np.tile(once, (4, 1)), np.tile(once, (4, 1))
+        left[NEXT], right[LAST] = 0.0, 0.0  # the other side does not pay
+        number = np.arange(self.count + 1.0)[:, None, None]
+        free = np.arange(4)[:, None] >= LAST
+        before = number * threshold + np.where(free, held, 0.0) - (single.ahead - left)
+        after = (self.count - number) * threshold + np.where(free, 0.0, held) - (single.behind - right)
+        fit: Bools = (windows.low <= before + slack) & (windows.high >= total - after - slack)
+        return fit
+
+    def _least_work(self, steps: Steps, single: Paths, paths: Paths, threshold: float, spare: float) -> float:
+        """Return the least work of a paying stage: its own width, and what others cannot take."""
+        windows, least = self.windows, np.inf
+        width = windows.low[None, :] - windows.high[:, None]
+        own = windows.once[None, :] + windows.once[:, None]
+        taken = threshold - spare  # by the others, if they pay for nothing
+        for number in range(self.count):
+            for start, end in PAYING:
+                cost = paths.ahead[number, start][:, None] + paths.behind[number + 1, end][None, :]
+                possible = steps.paying & (cost <= spare)
+                others = single.ahead[number, start][:, None] + single.behind[number + 1, end][None, :] - own
+                work = np.maximum(width, others + taken)[possible]
+                least = min(least, float(work.min(initial=np.inf)))
+        return least
+
+    def _raise_costs(self, work: float) -> bool:
+        """Count nets that are torn less often, if every paying stage does so much work; return if any is."""
+        windows = self.windows
+        where = self.allowed.any(axis=1).astype(np.int64)
+        places = (where @ windows.may_tear.astype(np.int64) > 0).sum(axis=0)
+        torn = np.maximum(places, 1).astype(np.float64)
+        if work > 0:
+            torn = np.minimum(torn, 1 + np.floor(self.network.between / work * (1 + ROUNDING)))
+        self.torn = torn = np.minimum(torn, self.torn)
+        once = (torn <= 1).astype(np.float64)
+        shared = (
+            1 / torn if self.free_time is None else np.where(torn > 1, 0.5 / np.maximum(torn - 1, 1), 1.0)
+        )
+        wanted = np.flatnonzero(where.max(axis=0))
+        return windows.raise_costs(wanted, once, shared)
+
 
 SURE = 1 - 1e-9
 FEW = 128  # windows

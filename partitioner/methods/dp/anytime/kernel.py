@@ -4,6 +4,8 @@ The stages of a state are enumerated depth first. Candidates are taken in one or
 ready are put at the end, so that every set of supernodes is met once. A stage counts if its load keeps to
 the threshold, the rest may still fit the devices that are left, and it cannot take one more supernode
 without harm to other stages.
+
+Heaps of states in two arrays: the states below each one (skew heaps), compiled.
 """
 
 # mypy: allow-untyped-decorators, allow-untyped-defs
@@ -14,9 +16,37 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp.anytime.heap import meld, pop
 from partitioner.methods.dp.anytime.known import dominated, slot_of
 from partitioner.methods.dp.kernel import add_to_stage, take_from_stage
+
+
+@njit(cache=True)
+def meld(one, other, priority, a, b):
+    """Return the top of the heap that holds all states of the heaps with tops `a` and `b`; -1 if empty."""
+    if a < 0 or b < 0:
+        return max(a, b)
+    if priority[b] < priority[a]:
+        a, b = b, a
+    top = a
+    while True:
+        rest = other[a]
+        other[a] = one[a]
+        if rest < 0:
+            one[a] = b
+            return top
+        if priority[b] < priority[rest]:
+            rest, b = b, rest
+        one[a] = rest
+        a = rest
+
+
+@njit(cache=True)
+def pop(one, other, priority, top, level):
+    """Take the state of least priority from the heap of a level and return it."""
+    state = top[level]
+    top[level] = meld(one, other, priority, one[state], other[state])
+    return state
+
 
 EXHAUSTED, PAUSED, FOUND, FULL = range(4)
 ENTERED = 16  # supernodes that take about as long as a step when a state is entered

@@ -1,32 +1,275 @@
 """The anytime search for chains, where the ideals do not fit the memory budget.
 
 A bracket of the optimum is narrowed by asking whether there are chains in which no load exceeds a threshold
-(:mod:`partitioner.methods.dp.anytime.decide`). All attempts of a round have the same effort, which grows
+(:mod:`partitioner.methods.dp.anytime.search`). All attempts of a round have the same effort, which grows
 from round to round; they search from the first stage and from the last one in turn. What an attempt cannot
 decide is left behind in its round only.
+
+The memory of one attempt: pools of states, how large they may be and how they grow, and work space.
+
+What a threshold demands of the states of the search: bounds on what the rest of the graph needs.
+
+One question of the anytime search: is there a chain in which no load exceeds a threshold?
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from partitioner.methods.bounds.cuts.known import holds
-from partitioner.methods.dp.anytime.decide import Decider, Effort
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.communication_kernel import SEQUENTIAL
+from partitioner.methods.dp.anytime import kernel
+from partitioner.methods.dp.anytime.arrays import Demand, Expansion, Pool, SearchGraph
+from partitioner.methods.dp.anytime.known import fill_slots
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.search import UNLIMITED
-from partitioner.methods.dp.table import state_count
+from partitioner.methods.dp.table import SLACK, clipped, growth_of, stage_model, state_count, used_devices
+from partitioner.methods.dp.weights import weights_above
 from partitioner.methods.imported import imported
 from partitioner.methods.loads import value_of
-from partitioner.methods.method import ROUNDING, Outcome, Settings, meets
+from partitioner.methods.method import ROUNDING, Outcome, Part, Settings, meets
 from partitioner.methods.units import load_unit, rounded_up
+from partitioner.problem.arrays import Floats
+from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
+from partitioner.workload.devices import COMMUNICATION_MODELS
 
 if TYPE_CHECKING:
     from partitioner.methods.bounds.cuts.bound import CutBound
+
+ROOM = 1 << 14  # states that a pool has room for at first
+SLOTS = 4  # slots for each state, a power of two
+BYTES = 37 + 4 * SLOTS  # for each state, besides its ideal
+BOUNDS = 3
+KEPT = ("ideal", "key", "used", "kind", "parent", "priority", "one", "other")
+
+
+def most_states(problem: Problem, memory_budget: int) -> int:
+    """Return how many states the budget holds, with room for copying when the pool grows."""
+    each = 8 * _words(problem) + BYTES
+    return max(2, min(memory_budget // (2 * each), 2**31 // SLOTS - 1))
+
+
+def empty_pool(problem: Problem, most: int) -> Pool:
+    """Return a pool that holds the state of the empty ideal."""
+    room = min(ROOM, most)
+    stages = int(problem.count.sum())
+    pool = _pool(room, _words(problem), np.full(stages + 1, -1, np.int32))
+    pool.top[0] = 0
+    fill_slots(pool, 1)
+    return pool
+
+
+def grown(pool: Pool, count: int, most: int) -> Pool:
+    """Return the pool with room for twice the states, at most `most`; it holds `count` states."""
+    room, words = pool.ideal.shape
+    larger = _pool(min(2 * room, most), words, pool.top)
+    for name in KEPT:
+        getattr(larger, name)[:count] = getattr(pool, name)[:count]
+    fill_slots(larger, count)
+    return larger
+
+
+def work_space(problem: Problem) -> Expansion:
+    """Return the work space for expanding states."""
+    n, kinds, nets = problem.n, len(problem.count), len(problem.nets.cost)
+    return Expansion(
+        placed=np.zeros(n, np.bool_),
+        missing=np.zeros(n, np.int64),
+        candidate=np.zeros(n + 1, np.int64),
+        position=np.zeros(n + 2, np.int64),
+        ready=np.zeros(n + 2, np.int64),
+        before=np.zeros(nets, np.int64),
+        inside=np.zeros(nets, np.int64),
+        compute=np.zeros((n + 2, kinds)),
+        size=np.zeros(n + 2),
+        transfer=np.zeros((n + 2, 3)),
+        weight=np.zeros((n + 2, BOUNDS)),
+        key=np.zeros(n + 2, np.uint64),
+    )
+
+
+def _words(problem: Problem) -> int:
+    return -(-problem.n // 64)
+
+
+def _pool(room: int, words: int, top: np.ndarray[tuple[int], np.dtype[np.int32]]) -> Pool:
+    """Return a pool without states."""
+    slots = 1 << (room * SLOTS // 2).bit_length()
+    return Pool(
+        ideal=np.zeros((room, words), np.uint64),
+        key=np.zeros(room, np.uint64),
+        used=np.zeros(room, np.int32),
+        kind=np.zeros(room, np.int8),
+        parent=np.full(room, -1, np.int32),
+        priority=np.zeros(room),
+        one=np.full(room, -1, np.int32),
+        other=np.full(room, -1, np.int32),
+        alike=np.full(room, -1, np.int32),
+        slot=np.full(slots, -1, np.int32),
+        top=top,
+    )
+
+
+THIRD = 1 / 3
+
+
+class DemandSource:
+    """The demands of one problem at any threshold.
+
+    Parameters
+    ----------
+    problem, relaxation
+        The problem, and its relaxation, whose weights make the first bound.
+    """
+
+    def __init__(self, problem: Problem, relaxation: Relaxation) -> None:
+        self.problem, self.relaxation = problem, relaxation
+        _, self.left, self.following = used_devices(problem)
+        self.growth = growth_of(problem)
+        self.toll = _toll(problem, relaxation)
+
+    def at(self, threshold: float) -> Demand:
+        """Return what the threshold demands; loads may exceed it by the error of rounding."""
+        threshold *= 1 + ROUNDING
+        capacity = self.relaxation.capacity(threshold, self.left, self.problem.memory)
+        capacity += SLACK * (self.relaxation.weight.sum() + capacity)
+        shares = device_shares(self.problem, threshold)
+        devices = self.left.sum(axis=1) + SLACK * (self.problem.n + self.problem.count.sum())
+        return Demand(
+            threshold=threshold,
+            weight=np.vstack((self.relaxation.weight, shares)),
+            capacity=np.vstack((capacity, *(devices for _ in shares))),
+            toll=self.toll,
+            left=self.left,
+            following=self.following,
+            growth=self.growth,
+        )
+
+
+def _toll(problem: Problem, relaxation: Relaxation) -> float:
+    """Return what a cut net takes at least of the joint capacity of later devices, for each unit of its cost.
+
+    One of them pays for it, so that it is the least over all kinds; 0 unless transfers add to the load.
+    """
+    if COMMUNICATION_MODELS.index(problem.communication) != SEQUENTIAL:
+        return 0.0
+    return float((relaxation.time_price * problem.transfer_factor)[problem.count > 0].min())
+
+
+def device_shares(problem: Problem, threshold: float) -> Floats:
+    """Return two shares of a device that every supernode needs at a threshold, shape (2, n).
+
+    No two supernodes that take more than half of the threshold share a device, and no three that take more
+    than a third; what takes exactly a half or a third counts as much of it (bounds 2 and 3 of assembly
+    lines: Scholl and Becker 2006, Section 2.2.1).
+    """
+    time = problem.work()[problem.count > 0].min(axis=0)
+    share = np.divide(time, threshold, out=np.where(time > 0, np.inf, 0.0), where=threshold > 0)
+    above = [share > limit * (1 + SLACK) for limit in (0.5, 2 * THIRD, THIRD)]
+    about = [share >= limit * (1 - SLACK) for limit in (0.5, 2 * THIRD, THIRD)]
+    halves = np.select([above[0], about[0]], [1.0, 0.5])
+    thirds = np.select([above[1], about[1], above[2], about[2]], [1.0, 2 * THIRD, 0.5, THIRD])
+    return np.vstack((halves, thirds))
+
+
+SLICE = 400_000  # steps between two looks at the clock
+FEW = 5_000  # supernodes of which the weight of all descendants is known quickly
+SPREAD = 0.3  # by how much the order of candidates differs from one seed to the next
+
+
+class Effort(NamedTuple):
+    """Limits of one attempt: steps in all, steps from one state, and stages from one state."""
+
+    steps: int
+    steps_each: int
+    stages_each: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer: the stages of a chain, or that there is none, or neither; and the steps it took."""
+
+    stages: list[Part] | None
+    refuted: bool
+    steps: int
+
+
+class Decider:
+    """Decides whether chains exist, in one direction of the graph.
+
+    Parameters
+    ----------
+    problem, relaxation
+        The problem, and its relaxation, whose weights bound what the supernodes outside an ideal need.
+    backwards
+        Whether stages are made from the last one to the first.
+    """
+
+    def __init__(self, problem: Problem, relaxation: Relaxation, backwards: bool) -> None:
+        after, before = problem.successors, problem.predecessors
+        if backwards:
+            after, before = before, after
+            problem = replace(problem, successors=after, predecessors=before)
+        self.problem, self.backwards, self.weight = problem, backwards, relaxation.weight
+        self.demands = DemandSource(problem, relaxation)
+        self.model = stage_model(problem)
+        few = problem.n <= FEW
+        self.tail = weights_above(after.start, after.items, self.weight, linear=False) if few else self.weight
+        words = np.random.default_rng(0).integers(0, 2**64, problem.n, dtype=np.uint64)
+        number = np.arange(problem.n)
+        self.graph = SearchGraph(after.start, after.items, np.diff(before.start), number, words)
+
+    def decide(self, threshold: float, effort: Effort, settings: Settings, seed: int) -> Verdict:
+        """Search for a chain in which no load exceeds the threshold, until the effort is spent.
+
+        Another seed tries the supernodes in another order; seed 0 is the plain one.
+        """
+        demand, model = self.demands.at(threshold), clipped(self.model, threshold)
+        if (demand.weight.sum(axis=1) > demand.capacity[:, 0]).any():
+            return Verdict(None, True, 0)
+        graph, space = self.graph._replace(order=self._order(seed)), work_space(self.problem)
+        most = most_states(self.problem, settings.memory_budget)
+        pool, at = empty_pool(self.problem, most), np.zeros(6, dtype=np.int64)
+        at[kernel.COUNT], at[kernel.LAST] = 1, -1
+        state, kinds = kernel.PAUSED, len(self.problem.count)
+        while state in (kernel.PAUSED, kernel.FULL):
+            steps = int(at[kernel.STEPS])
+            no_room = state == kernel.FULL and len(pool.key) == most
+            if no_room or steps >= effort.steps or settings.expired:
+                return Verdict(None, False, steps)
+            if state == kernel.FULL:
+                pool = grown(pool, int(at[kernel.COUNT]), most)
+            room = kinds + (effort.stages_each if len(pool.key) < most else 0)
+            limits = np.array([min(steps + SLICE, effort.steps), *effort[1:], room])
+            state = kernel.search(graph, model, demand, pool, space, at, limits)
+        refuted = state == kernel.EXHAUSTED and at[kernel.CUT_SHORT] == 0
+        stages = self._stages(pool, int(at[kernel.LAST])) if state == kernel.FOUND else None
+        return Verdict(stages, bool(refuted), int(at[kernel.STEPS]))
+
+    def _order(self, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Return the order of candidates: what is heavy, and what much weight depends on, comes first."""
+        key = sum(each / max(each.mean(), 1e-300) for each in (self.weight, self.tail))
+        if seed:
+            key = key * (1 + SPREAD * np.random.default_rng(seed).random(self.problem.n))
+        return np.argsort(-key, kind="stable")
+
+    def _stages(self, pool: Pool, state: int) -> list[Part]:
+        """Return the stages of the chain that leads to a state, in the order of the pipeline."""
+        stages = []
+        while pool.parent[state] >= 0:
+            parent = int(pool.parent[state])
+            bits = np.unpackbits((pool.ideal[state] ^ pool.ideal[parent]).view(np.uint8), bitorder="little")
+            stages.append(Part(int(pool.kind[state]), np.flatnonzero(bits)))
+            state = parent
+        return stages if self.backwards else stages[::-1]
+
 
 FIRST = Effort(steps=300_000, steps_each=300, stages_each=30)
 GROWTH = Effort(steps=3, steps_each=2, stages_each=2)

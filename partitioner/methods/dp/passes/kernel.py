@@ -47,7 +47,7 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     Parameters
     ----------
     lattice, costs, stage_limits, states, spec, table
-        See :mod:`partitioner.methods.dp.ideals`, :mod:`partitioner.methods.dp.passes.arrays` and
+        See :mod:`partitioner.methods.dp.ideals`, :mod:`partitioner.methods.dp.passes.tables` and
         :mod:`partitioner.methods.dp.pipeline.arrays`; the table is written.
     first
         The ideal to start with.

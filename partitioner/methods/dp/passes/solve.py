@@ -1,23 +1,209 @@
-"""The exact dynamic program and the one over linear orders for chains with two passes (paper, Appendix D)."""
+"""The exact dynamic program and the one over linear orders for chains with two passes (paper, Appendix D).
+
+Lower bounds for chains with two passes: the relaxation of both together, and of each alone.
+
+The search for the chain of a lattice with the least sum of its largest forward and largest backward load.
+
+Three lower bounds rise: on the largest forward load, on the largest backward load, and on the largest sum of
+both loads of one stage, that a chain better than the incumbent must have. A table says whether there is a
+chain with at most a threshold for one of them, among the chains whose other loads are small enough for a
+better one. If there is none, the bound rises to the threshold; else it rises to the least load of such
+chains, or one of them is a better incumbent. The search ends when the third bound, or the sum of the first
+two, meets the incumbent.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice_limits import lattice_within, too_many
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear
-from partitioner.methods.dp.passes.bounds import relax_by_pass
-from partitioner.methods.dp.passes.search import PassSearch
-from partitioner.methods.dp.passes.tables import PassTables
+from partitioner.methods.dp.passes.kernel import SUM
+from partitioner.methods.dp.passes.tables import LimitedTables, PassTables
 from partitioner.methods.dp.pipeline.states import state_bytes
+from partitioner.methods.dp.search import FIRST_STEP, HIGHEST, NARROW, UNLIMITED, Bracket, Stopped
 from partitioner.methods.limits import is_hopeless
 from partitioner.methods.loads import value_of
-from partitioner.methods.method import Outcome, Settings, meets, no_split
+from partitioner.methods.method import ROUNDING, Outcome, Part, Progress, Settings, meets, no_split
+from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem
+
+
+def relax_by_pass(problem: Problem) -> Relaxation:
+    """Return the relaxation, with those of the forward and of the backward pass alone in `passes`.
+
+    Its bound holds for the largest forward load plus the largest backward load: no device has a larger sum of
+    both, and each is at least the bound of its own pass.
+    """
+    together = relax(problem)
+    alone = tuple(relax(replace(problem, time=_only(problem, w))) for w in (0, 1))
+    bound = max(together.bound, sum(each.bound for each in alone))
+    return replace(together, bound=bound, passes=alone)
+
+
+def _only(problem: Problem, pass_: int) -> np.ndarray:
+    """Return the times without those of the other pass, shape (K, 2, n)."""
+    time = np.zeros_like(problem.time)
+    time[:, pass_] = problem.time[:, pass_]
+    return time
+
+
+@dataclass(eq=False)
+class PassSearch:
+    """The search for the best chain of a lattice, which minimises one load after the other.
+
+    Parameters
+    ----------
+    tables, settings, bound, value, stages, steps
+        As for :class:`partitioner.methods.dp.search.Bracket`.
+
+    Attributes
+    ----------
+    least
+        The largest load that a chain better than the incumbent must have at least: forward, backward, and
+        both together.
+    complete
+        Whether the search ended without reaching a limit.
+    """
+
+    tables: PassTables
+    settings: Settings
+    bound: float
+    value: float = np.inf
+    stages: list[Part] | None = None
+    steps: int = 0
+    least: list[float] = field(default_factory=list, init=False)
+    complete: bool = field(default=False, init=False)
+
+    def narrow(self, from_top: bool = False) -> None:
+        """Find the best chain; `from_top` is for the search for the least sum of a stage's loads."""
+        self.least = [relaxation.bound for relaxation in self.tables.relaxations]
+        try:
+            self._minimise_sum(from_top and bool(np.isfinite(self.value)))
+            self._rise_in_turn()
+            self.complete = True
+        except Stopped:
+            if np.isinf(self.value):
+                self._search(SUM).narrow()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bound meets the value within the requested gap, or there is no chain."""
+        return bool(np.isinf(self.bound)) or meets(self.bound, self.value, self.settings.gap)
+
+    def offer(self, stages: list[Part]) -> None:
+        """Make a chain the incumbent if it is better."""
+        forward, backward, _ = self.tables.largest_loads(stages)
+        if forward + backward < self.value:
+            self.value, self.stages = forward + backward, stages
+
+    def most(self, load: int) -> float:
+        """Return the largest load of that number that a better chain may have."""
+        return self.value if load == SUM else self.value - self.least[1 - load]
+
+    def raised(self, least: float, load: int) -> float:
+        """Return the bound that follows if better chains have at least this largest load of that number."""
+        total = least if load == SUM else least + self.least[1 - load]
+        return max(self.bound, min(total, self.value))
+
+    def _minimise_sum(self, from_top: bool) -> None:
+        search = self._search(SUM)
+        search.narrow(from_top)
+        self._learn(search)
+        if not search.complete:
+            raise Stopped
+
+    def _rise_in_turn(self) -> None:
+        """Raise the bound of the pass that took fewer steps so far, until the search is closed."""
+        step = [FIRST_STEP * load for load in self.least]
+        highest, spent = [HIGHEST * load for load in self.least], [0, 0]
+        while not self.closed:
+            before, steps, pass_ = (*self.least, self.value), self.steps, int(np.argmin(spent))
+            search = self._search(pass_)
+            try:
+                search.rise(step[pass_])
+            finally:
+                self._learn(search)
+            if before == (*self.least, self.value):
+                return  # only rounding errors are between bound and value
+            spent[pass_] += self.steps - steps
+            step[pass_] = 2 * step[pass_] if step[pass_] < highest[pass_] else 0.0
+
+    def _search(self, load: int) -> _LeastLoad:
+        """Return the search for the least load of a number, among the chains that may be better."""
+        limits = [min(self.most(other) * (1 - ROUNDING), UNLIMITED) for other in (0, 1, SUM)]
+        return _LeastLoad(
+            self.tables.limited(load, limits), self._reporting(), self.least[load], self.most(load),
+            steps=self.steps, whole=self, load=load,
+        )  # fmt: skip
+
+    def _learn(self, search: _LeastLoad) -> None:
+        """Keep what a step of the search has found."""
+        self.steps, self.bound = search.steps, self.raised(search.bound, search.load)
+        self.least[search.load] = max(self.least[search.load], search.bound)
+
+    def _reporting(self) -> Settings:
+        """Return the settings, with reports of progress that have value and bound of the whole search."""
+        report = self.settings.report
+        if report is None:
+            return self.settings
+
+        def relay(progress: Progress) -> None:
+            report(replace(progress, value=self.value, bound=self.bound))
+
+        return replace(self.settings, report=relay)
+
+
+@dataclass(eq=False)
+class _LeastLoad(Bracket):
+    """The search for the least largest load of a number, among chains that may be better than the incumbent.
+
+    Parameters
+    ----------
+    whole, load
+        The search that this one is a step of, and the number of the load.
+    """
+
+    tables: LimitedTables
+    whole: PassSearch = field(kw_only=True)
+    load: int = field(kw_only=True)
+
+    @property
+    def closed(self) -> bool:
+        """Whether there is no better chain, or the bound closes the gap of the whole search."""
+        whole = self.whole
+        done = np.isinf(self.bound) or meets(self.bound, self.value)
+        return bool(done) or meets(whole.raised(self.bound, self.load), whole.value, self.settings.gap)
+
+    def rise(self, step: float) -> None:
+        """Raise the bound by a step or half of the way, or to the least load if a chain is found there."""
+        bound, value = self.bound, self.whole.value
+        if step > 0 and bound + 2 * step < self.value:
+            self.ask(bound + step)
+        elif np.isinf(self.value):
+            self.ask(UNLIMITED)
+        elif self.value - bound > NARROW * self.value:
+            self.ask((bound + self.value) / 2)
+        if self.bound == bound and self.whole.value == value:
+            self._settle()
+
+    def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Part]] | None:
+        found = super()._fill(threshold, floor, limit)
+        if found is None:
+            return None
+        self.whole.offer(found[1])
+        return min(found[0], self.whole.most(self.load)), found[1]
+
+    def _hurry(self) -> None:
+        super()._hurry()
+        if self.stages is not None:
+            self.whole.offer(self.stages)
+
 
 BY_PASS: ChainModel[ChainProblem] = ChainModel(
     tables=PassTables,

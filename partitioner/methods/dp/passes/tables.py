@@ -1,15 +1,22 @@
-"""The tables over one lattice for chains with a load in each of two passes, and how they are filled."""
+"""The tables over one lattice for chains with a load in each of two passes, and how they are filled.
+
+The named arrays that the compiled walk over chains with two passes reads.
+
+There are K kinds, n supernodes, E nets, S states and I ideals. Pass 0 is the forward pass, 1 the backward
+pass.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.arrays import Ints32
 from partitioner.methods.dp.ideals import Lattice
-from partitioner.methods.dp.passes.arrays import PassCosts, PassSearchSpec
 from partitioner.methods.dp.passes.growth import growth_by_pass, read_of_node, work_by_pass
 from partitioner.methods.dp.passes.kernel import SUM, sweep
 from partitioner.methods.dp.pipeline.arrays import StageLimits
@@ -20,11 +27,71 @@ from partitioner.methods.dp.table import SLACK
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
-from partitioner.problem.arrays import Floats
+from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.pipeline import UNLIMITED
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import ChainProblem, PipelineProblem
 from partitioner.workload.devices import COMMUNICATION_MODELS
+
+
+class PassCosts(NamedTuple):
+    """The loads of stages in each pass, and their memory.
+
+    Parameters
+    ----------
+    work
+        Shape (2, K, n): time in each pass, infinity where a kind may not run a supernode.
+    size, memory
+        Shapes (n,) and (K,): memory that supernodes need, and that devices have.
+    transfer_factor, communication
+        Shape (K,): the time of a transfer of cost 1; and the number of the communication model.
+    net_start, net, read
+        Rows over supernodes: the nets of each, and the first pass in which it reads each of them.
+    pins, cost, source, made
+        Shape (E,): how many supernodes a net has, its cost, the supernode that makes the tensor, and the pass
+        in which it does.
+    """
+
+    work: Floats
+    size: Floats
+    memory: Floats
+    transfer_factor: Floats
+    communication: int
+    net_start: Ints
+    net: Ints
+    read: Ints
+    pins: Ints
+    cost: Floats
+    source: Ints
+    made: Ints
+
+
+class PassSearchSpec(NamedTuple):
+    """The chains that the sweep looks for.
+
+    Parameters
+    ----------
+    least, limits
+        The number of the load that is minimised, and shape (3,): the largest loads allowed in the forward
+        pass, in the backward pass, and of both together.
+    floor
+        Largest loads up to this one count as equal.
+    capacity, remaining, above
+        Shapes (S,), (I,) and (n,): as in :class:`partitioner.methods.dp.arrays.ChainSearchSpec`, for the load
+        that needs the largest part of the capacity of all devices.
+    growth, easiest
+        Shapes (3, K, n) and (K, I): by how much a supernode may raise the loads of a stage that takes it from
+        later stages, and the supernode of least growth that can follow an ideal, or -1.
+    """
+
+    least: int
+    limits: Floats
+    floor: float
+    capacity: Floats
+    remaining: Floats
+    above: Floats
+    growth: Floats
+    easiest: Ints32
 
 
 class PassTables:

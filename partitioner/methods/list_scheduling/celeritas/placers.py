@@ -1,4 +1,9 @@
-"""The placers of Celeritas, which place operators or clusters of operators."""
+"""The placers of Celeritas, which place operators or clusters of operators.
+
+Adjusting Placement: a task stays on the previous task's device unless another one is much earlier.
+
+Placement on one device after another: each takes tasks in their order until its memory is full.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +12,124 @@ from dataclasses import replace
 
 import numpy as np
 
-from partitioner.methods.list_scheduling.celeritas.adjusting import adjust, back_cost
-from partitioner.methods.list_scheduling.celeritas.fill import fill
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.celeritas.fusion import ccr, fused
 from partitioner.methods.list_scheduling.celeritas.orders import cpd_topo, dfs_topo
 from partitioner.methods.list_scheduling.coarse import expanded, merged
 from partitioner.methods.list_scheduling.engine import found
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import as_method
+from partitioner.methods.list_scheduling.ranks import largest_transfer
 from partitioner.methods.list_scheduling.task_arrays import (
+    FIRST,
     NOWHERE,
     PartialSchedule,
     TaskArrays,
     arrays_of,
+    book,
+    earliest_start,
+    fits,
     new_state,
 )
 from partitioner.methods.method import Settings
-from partitioner.problem.arrays import Ints
+from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools
+
+
+def back_cost(tasks: Tasks) -> Floats:
+    """Return the longest transfer to a consumer, between any two devices (Equation 8), shape (n,)."""
+    back = np.zeros(tasks.n)
+    np.maximum.at(back, tasks.after.owners(), largest_transfer(tasks)[tasks.after_tensor])
+    return back
+
+
+@njit(cache=True, nogil=True)
+def adjust(arrays: TaskArrays, state: PartialSchedule, order: Ints, back: Floats) -> int:
+    """Place the tasks one by one (Algorithm 2); for the first task the previous device is device 0.
+
+    Returns
+    -------
+    int
+        The first task that fits nowhere; ``NOWHERE`` if all are placed.
+    """
+    previous = FIRST
+    for v in order:
+        previous = _adjusted(arrays, state, v, previous, back[v])
+        if previous == NOWHERE:
+            return int(v)
+        book(arrays, state, v, previous)
+    return NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def _adjusted(arrays: TaskArrays, state: PartialSchedule, v: int, previous: int, back: float) -> int:
+    """Return the previous device, or the earliest one if that is earlier by more than `back` (Equation 9).
+
+    The earliest device is the one on which the task ends first. On equal devices that is the paper's EST;
+    on unequal ones the paper's proof needs the end.
+    """
+    earliest, start, end = NOWHERE, np.inf, np.inf
+    stay = np.inf
+    for d in range(len(state.room)):
+        if not fits(arrays, state, v, d):
+            continue
+        begin = earliest_start(arrays, state, v, d)
+        if d == previous:
+            stay = begin
+        if begin + arrays.time[d, v] < end:
+            earliest, start, end = d, begin, begin + arrays.time[d, v]
+    if stay == np.inf:
+        return earliest
+    later = (stay - start) + (arrays.time[previous, v] - arrays.time[earliest, v])
+    return earliest if later > back else previous
+
+
+@njit(cache=True, nogil=True)
+def fill(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> int:
+    """Place the tasks one by one (Sections 4.2.1 and 6.3).
+
+    A device is full once a task that may run there does not fit; the tasks that follow go to the next
+    device. A task that may not run on a device, or whose group is on another, does not make it full. When
+    the last device is full, or no later device is allowed, a task goes to the device with the most memory
+    left of those that it fits on, the lowest among equals.
+
+    Returns
+    -------
+    int
+        The first task that fits nowhere; ``NOWHERE`` if all are placed.
+    """
+    current = FIRST
+    for v in order:
+        d, current = _next(arrays, state, v, current)
+        if d == NOWHERE:
+            return int(v)
+        book(arrays, state, v, d)
+    return NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def _next(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> tuple[int, int]:
+    """Return the device of a task, and the first one that is not full."""
+    g = arrays.group[v]
+    if state.home[g] == NOWHERE:
+        for d in range(current, len(state.room)):
+            if fits(arrays, state, v, d):
+                return d, current
+            if d == current and arrays.group_allowed[d, g]:
+                current += 1
+    return _roomiest(arrays, state, v), current
+
+
+@njit(cache=True, nogil=True)
+def _roomiest(arrays: TaskArrays, state: PartialSchedule, v: int) -> int:
+    """Return the device with the most memory left of those that the task fits on, or ``NOWHERE``."""
+    chosen = NOWHERE
+    for d in range(len(state.room)):
+        if fits(arrays, state, v, d) and (chosen == NOWHERE or state.room[d] > state.room[chosen]):
+            chosen = d
+    return chosen
+
 
 Rule = Callable[[Tasks, TaskArrays, PartialSchedule], int]
 

@@ -1,23 +1,117 @@
-"""OS-DPOS, which splits operations along the critical path (FastT, Section 5.2, Algorithm 2)."""
+"""OS-DPOS, which splits operations along the critical path (FastT, Section 5.2, Algorithm 2).
+
+A trial of OS-DPOS in one compiled call: split a task; rank, order and place all tasks.
+
+Trials of the splits of one task, each only as far as it can be the best.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from partitioner.methods.list_scheduling.fastt.critical import schedule_path
+from partitioner.base.compiled import njit
+from partitioner.methods.list_scheduling.fastt.block import rewritten, roles, spliced
+from partitioner.methods.list_scheduling.fastt.critical import OFF, along, schedule_path
 from partitioner.methods.list_scheduling.fastt.dpos import dpos
 from partitioner.methods.list_scheduling.fastt.draft import WHOLE, Draft, Share, draft_of
+from partitioner.methods.list_scheduling.fastt.floor import heads, least_makespan, tails
+from partitioner.methods.list_scheduling.fastt.kernel import place_all
+from partitioner.methods.list_scheduling.fastt.runs import descending
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
-from partitioner.methods.list_scheduling.fastt.trials import Trials
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ranks import transfer_lines
+from partitioner.methods.list_scheduling.ranks import bottom, largest_times, largest_transfers, transfer_lines
+from partitioner.methods.list_scheduling.task_arrays import TaskArrays, arrays_of, empty_state
 from partitioner.methods.list_scheduling.timing import makespan
-from partitioner.problem.arrays import Floats
+from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
+
+
+@njit(cache=True, nogil=True)
+def trial(
+    arrays: TaskArrays, role: Ints, limit: Floats, lines: Floats, v: int, share: Share, cutoff: float
+) -> float:
+    """Return DPOS's makespan with task `v` split; infinity if some task fits nowhere, or at the cutoff.
+
+    Parameters
+    ----------
+    arrays, role
+        The tasks before the split, and the role of each.
+    limit
+        Shape (D,): memory of the devices.
+    lines
+        Shape (k, 2): slopes and intercepts of the links.
+    v, share
+        The task and its split.
+    cutoff
+        See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
+    """
+    block = roles(arrays, v, share.parts)
+    split = rewritten(arrays, v, share, block)
+    along_edges = largest_transfers(split.cost, lines)[split.after_tensor]
+    rank = bottom(split.after_start, split.after, largest_times(split.time), along_edges)
+    order = descending(rank)
+    path = along(split.before_start, split.after_start, split.after, rank)
+    place = np.full(len(rank), OFF)
+    for i in range(len(path)):
+        place[path[i]] = i
+    tail = tails(split, spliced(role, v, block), lines)
+    tensors = len(split.cost) if split.contention else 0
+    state = empty_state(limit, len(rank), len(split.group_size), tensors)
+    if not place_all(split, state, order, path, place, cutoff, tail):
+        return np.inf
+    return float(state.finish.max())
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """The trials of splits of a draft's tasks.
+
+    Parameters
+    ----------
+    draft
+        The tasks.
+    reserve
+        See :func:`partitioner.methods.list_scheduling.fastt.dpos.dpos`.
+    lines
+        Shape (k, 2): slopes and intercepts of the links.
+    """
+
+    draft: Draft
+    reserve: bool
+    lines: Floats
+
+    @cached_property
+    def arrays(self) -> TaskArrays:
+        """The tasks as the compiled loops read them."""
+        return arrays_of(self.draft.tasks, self.reserve)
+
+    @cached_property
+    def around(self) -> tuple[Floats, Floats]:
+        """Shape (n,) each: the earliest end of each task, and the least time from there to the end of all."""
+        given = self.arrays, self.draft.role, self.lines
+        return heads(*given), tails(*given)
+
+    def value(self, v: int, share: Share, cutoff: float) -> float:
+        """Return the makespan by DPOS with task `v` split.
+
+        It is infinite if some task fits nowhere, or if the makespan is certain not to be below the cutoff: a
+        path through the parts is too long in every schedule, or too long once some of the tasks are placed.
+        With contention tasks may run earlier than DPOS booked them, so all of them are placed first.
+        """
+        tasks, arrays, lines = self.draft.tasks, self.arrays, self.lines
+        if least_makespan(arrays, lines, *self.around, v, share) >= cutoff:
+            return np.inf
+        if not tasks.contention:
+            return float(trial(arrays, self.draft.role, tasks.limit, lines, v, share, cutoff))
+        split = split_task(self.draft, v, share).tasks
+        found = dpos(split, self.reserve)
+        return np.inf if found is None else makespan(split, found.device, found.order)
+
 
 SLACK = 1 + 1e-12  # for rounding, as times are added up in different orders
 Choice = TypeVar("Choice")

@@ -6,9 +6,8 @@ import pytest
 
 from partitioner import DeviceKind, Devices
 from partitioner.methods.list_scheduling.baechi.etf import place_etf
-from partitioner.methods.list_scheduling.baechi.favourites import favourite_children
 from partitioner.methods.list_scheduling.baechi.m_etf import place_m_etf
-from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
+from partitioner.methods.list_scheduling.baechi.m_sct import favourite_children, place_m_sct
 from partitioner.methods.list_scheduling.baechi.m_topo import memory_cap, place_m_topo
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placing

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices
-from partitioner.methods.list_scheduling.baechi.coplace import coplaced
-from partitioner.methods.list_scheduling.baechi.fusion import fused
+from partitioner.methods.list_scheduling.baechi.around import coplaced, fused
 from partitioner.methods.list_scheduling.baechi.m_etf import place_m_etf
 from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
 from partitioner.methods.list_scheduling.baechi.m_topo import place_m_topo

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from partitioner import Devices, Graph, evaluate, solve
-from partitioner.methods.list_scheduling.baechi import linear_program
-from partitioner.methods.list_scheduling.baechi.favourites import favourite_children
+from partitioner.methods.list_scheduling.baechi import m_sct
+from partitioner.methods.list_scheduling.baechi.m_sct import favourite_children
 from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
 from tests.methods.list_scheduling.small_tasks import some_tasks
@@ -48,7 +48,7 @@ def test_whatever_the_solver_raises_is_a_note(monkeypatch: pytest.MonkeyPatch) -
     def broken(*_: object) -> None:
         raise AttributeError("no attribute 'canonical_code'")
 
-    monkeypatch.setattr(linear_program, "solve_highs", broken)
+    monkeypatch.setattr(m_sct, "solve_highs", broken)
     for _, tasks in some_tasks(0, 3):
         favourites = favourite_children(tasks, Settings())
         assert (favourites.child == NOWHERE).all()

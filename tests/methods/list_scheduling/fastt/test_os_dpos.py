@@ -9,8 +9,8 @@ from partitioner import Dimension, Transfers
 from partitioner.methods.list_scheduling.fastt.dpos import dpos
 from partitioner.methods.list_scheduling.fastt.draft import WHOLE, draft_of
 from partitioner.methods.list_scheduling.fastt.floor import least_makespan
+from partitioner.methods.list_scheduling.fastt.os_dpos import Trials
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
-from partitioner.methods.list_scheduling.fastt.trials import Trials
 from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.planning.splitting.ordered import in_order

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, InfeasibleError, WorkloadError, evaluate, solve
-from partitioner.methods.list_scheduling.packing import packed
+from partitioner.methods.list_scheduling.first_fit import packed
 from partitioner.methods.list_scheduling.portfolio import placers
 from partitioner.methods.method import Settings
 from partitioner.problem.tasks import tasks_of

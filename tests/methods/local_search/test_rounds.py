@@ -9,8 +9,7 @@ from partitioner.methods.local_search.arrays import BARRED, HELD, LOAD, VIOLATIO
 from partitioner.methods.local_search.kernel import anneal
 from partitioner.methods.local_search.layouts import Layout, PartLayout, StageLayout
 from partitioner.methods.local_search.model import new_state
-from partitioner.methods.local_search.recombination import Population, common_clusters, merged
-from partitioner.methods.local_search.rounds import MIXES
+from partitioner.methods.local_search.rounds import MIXES, Population, common_clusters, merged
 from partitioner.methods.local_search.tracking import refresh
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints
