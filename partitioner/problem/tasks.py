@@ -9,6 +9,7 @@ import numpy as np
 
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.tensors import has_one_output
+from partitioner.problem.useful_devices import first_of_kinds, useful_devices
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Bools, Graph
 from partitioner.workload.transfers import Transfers
@@ -104,15 +105,12 @@ def tasks_of(
     order
         Shape (N,): positions of the nodes, producers before consumers.
     most
-        The largest number of devices of a kind that are used; None for the number of nodes.
+        The largest number of devices that are used, see :func:`useful_devices`; None for the number of nodes.
     """
-    count = np.array([min(kind.count, len(order) if most is None else most) for kind in devices.kinds])
-    kind = np.repeat(np.arange(len(count)), count)
-    index = np.concatenate([np.arange(c) for c in count])
-    chosen = np.concatenate(
-        [first + np.arange(c) for first, c in zip(_offsets(devices), count.tolist(), strict=True)]
-    ).astype(np.int64)
-    slope, intercept = (square[np.ix_(chosen, chosen)] for square in transfers.times(devices))
+    slope, intercept = transfers.times(devices)
+    chosen = useful_devices(devices, transfers, len(order) if most is None else most)
+    kind = np.repeat(np.arange(len(devices.kinds)), [kind.count for kind in devices.kinds])[chosen]
+    slope, intercept = slope[np.ix_(chosen, chosen)], intercept[np.ix_(chosen, chosen)]
     edges, tensor, cost = _tensors(graph, np.argsort(order))
     time = np.where(graph.allowed, graph.time, np.inf)[kind][:, order]
     by_consumer = np.argsort(edges[:, 1], kind="stable")
@@ -129,18 +127,12 @@ def tasks_of(
         cost=cost,
         limit=np.array([k.memory_limit for k in devices.kinds])[kind],
         kind=kind,
-        index=index.astype(np.int64),
+        index=chosen - first_of_kinds(devices)[kind],
         slope=np.ascontiguousarray(slope),
         intercept=np.ascontiguousarray(intercept),
         contention=transfers.contention,
         name=tuple(devices.names[d] for d in chosen.tolist()),
     )
-
-
-def _offsets(devices: Devices) -> list[int]:
-    """Return the position of the first device of each kind."""
-    counts = [kind.count for kind in devices.kinds]
-    return [sum(counts[:k]) for k in range(len(counts))]
 
 
 def _tensors(graph: Graph, number: Ints) -> tuple[Ints, Ints, Floats]:

@@ -14,6 +14,7 @@ from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.windows import along_lines, windows
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.tasks import Tasks
+from partitioner.problem.useful_devices import interchangeable
 
 Records = NDArray[np.void]
 ROUNDING = 1 - 1e-14  # of sums of memory, which is much less than the tolerance that limits have
@@ -133,22 +134,11 @@ def _twins(jobs: Jobs) -> Ints:
 
 def _alike(tasks: Tasks, time: Floats) -> Ints:
     """Return for each device the first one that it can be exchanged with, shape (D,)."""
-    count = len(tasks.limit)
-    alike = np.arange(count)
-    for d in range(count):
-        for e in range(d):
-            if alike[e] == e and tasks.limit[d] == tasks.limit[e] and _exchangeable(tasks, time, d, e):
-                alike[d] = e
-                break
+    same: dict[tuple[float, bytes], list[int]] = {}
+    for d, limit in enumerate(tasks.limit.tolist()):
+        same.setdefault((limit, time[d].tobytes()), []).append(d)
+    alike = np.arange(len(tasks.limit))
+    for members in same.values():
+        for equal in interchangeable(members, tasks.slope, tasks.intercept):
+            alike[equal] = equal[0]
     return alike
-
-
-def _exchangeable(tasks: Tasks, time: Floats, d: int, e: int) -> bool:
-    swapped = np.arange(len(tasks.limit))
-    swapped[[d, e]] = e, d
-    pairs = np.ix_(swapped, swapped)
-    return bool(
-        np.array_equal(time[d], time[e])
-        and np.array_equal(tasks.slope, tasks.slope[pairs])
-        and np.array_equal(tasks.intercept, tasks.intercept[pairs])
-    )
