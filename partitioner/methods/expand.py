@@ -73,7 +73,7 @@ def _sequence(graph: Graph, outcome: Outcome) -> tuple[NodeId, ...] | None:
 
 def _device_names(devices: Devices, problem: Problem, parts: Sequence[Part]) -> list[list[str]]:
     """Return the names of the devices of every part: those that it demands, then the lowest free ones."""
-    chosen = [list(part.devices or _pinned(problem, part)) for part in parts]
+    chosen = [list(part.devices or pinned_devices(problem, part)) for part in parts]
     for kind in range(len(devices.kinds)):
         mine = [i for i, part in enumerate(parts) if part.kind == kind]
         taken = {index for i in mine for index in chosen[i]}
@@ -84,7 +84,7 @@ def _device_names(devices: Devices, problem: Problem, parts: Sequence[Part]) -> 
     return [[kind.device(index) for index in each] for kind, each in zip(kinds, chosen, strict=True)]
 
 
-def _pinned(problem: Problem, part: Part) -> list[int]:
+def pinned_devices(problem: Problem, part: Part) -> list[int]:
     """Return the indices of the devices that supernodes of the part are pinned to."""
     if problem.pipeline is None:
         return []

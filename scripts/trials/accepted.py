@@ -238,11 +238,12 @@ def _judged(
     room = ROOM * abs(best) + 1e-9
     if sign * (plan.value - best) < -room:
         return row, plan.status, f"{plan.value!r} is better than the best accepted, {best!r}", paste
-    if sign * (plan.bound - best) > room:
+    bound = plan.bound if objective == "capacity" else plan.bound_on_any_devices
+    if sign * (bound - best) > room:
         return (
             row,
             plan.status,
-            f"{plan.status} {plan.value!r}, bound {plan.bound!r}; {best!r} is accepted",
+            f"{plan.status} {plan.value!r}, bound {bound!r}; {best!r} is accepted",
             paste,
         )
     return row, plan.status, "", paste

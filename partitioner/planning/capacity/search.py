@@ -82,7 +82,7 @@ class CapacitySearch:
             raise
         if plan.value <= self.limit * ROUNDING:
             self._keep(plan)
-        elif plan.bound > self.limit * ROUNDING:
+        elif plan.bound_on_any_devices > self.limit * ROUNDING:
             self.most = min(self.most, samples - 1)
         return plan
 

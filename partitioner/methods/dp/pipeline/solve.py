@@ -12,10 +12,11 @@ from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.lattice_limits import lattice_within, too_many
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear
+from partitioner.methods.dp.pipeline.any_devices import on_any_devices
 from partitioner.methods.dp.pipeline.batch import BatchBracket
 from partitioner.methods.dp.pipeline.groups.below import bracket_below
 from partitioner.methods.dp.pipeline.groups.flat import on_fastest_links
-from partitioner.methods.dp.pipeline.groups.notes import among_groups
+from partitioner.methods.dp.pipeline.groups.notes import among_groups, on_unknown_ends
 from partitioner.methods.dp.pipeline.groups.split import by_group
 from partitioner.methods.dp.pipeline.groups.tables import GroupTables, group_state_bytes, is_exact
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
@@ -35,7 +36,7 @@ from partitioner.methods.dp.pipeline.states import state_bytes
 from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.dp.search import Bracket
-from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, no_split, part_numbers
+from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PipelineProblem
 
@@ -55,29 +56,65 @@ def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
     """
     if len(problem.pipeline.link):
         return _over_groups(problem, settings)
-    return among(_coarse_first(problem, settings))
+    if len(problem.pipeline.slowdown):
+        return _over_levels(problem, settings)
+    return _coarse_first(problem, settings)
+
+
+def solve_within_groups(problem: PipelineProblem, settings: Settings, known: float = 0.0) -> Outcome:
+    """Find the best pipeline of the form that tables hold, which over levels and groups is a narrower one.
+
+    Over explicit groups the devices of each stage are in one group. Over levels a pipeline visits the groups
+    one after the other, each stage in a group or on all devices of its kind in whole groups. Bound and proof
+    hold for this form; `known` is a lower bound on its values.
+    """
+    if not len(problem.pipeline.link):
+        return _coarse_first(problem, settings, known=known)
+    split = by_group(problem)
+    return split.joined(_coarse_first(split.problem, replace(settings, incumbent=None), known=known))
+
+
+def _over_levels(problem: PipelineProblem, settings: Settings) -> Outcome:
+    """Return the best pipeline that visits the groups one after the other, or a better one on any devices.
+
+    The problem on equal links is solved if the first pipeline is not proven to be the best on any devices.
+    """
+    found = solve_within_groups(problem, settings)
+    if found.parts is not None and meets(found.statistics.get(ANY_DEVICES, found.bound), found.value):
+        return found
+    flat = on_fastest_links(problem)
+    return among(on_any_devices(problem, settings, found, _flat_outcome(flat, settings), flat))
 
 
 def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
-    """Return the best pipeline over explicit groups, each stage of which is in one group.
+    """Return the best pipeline over explicit groups, each stage of which is in one group, or a better one.
 
     The problem on the fastest links comes first; its bound holds for pipelines on any devices.
     """
-    flat, split = on_fastest_links(problem), by_group(problem)
-    many = has_many_states(split.problem)
-    bound = least_value(flat, relax(flat)) if many else _least_on(flat, settings)
-    if np.isinf(bound):
+    flat = on_fastest_links(problem)
+    many = has_many_states(by_group(problem).problem)
+    early = _relaxed_outcome(flat) if many else _flat_outcome(flat, settings)
+    if early.infeasible:
         return no_split(problem)
-    found = _coarse_first(split.problem, replace(settings, incumbent=None), known=bound)
-    return among_groups(split.joined(found), problem.pipeline.replicas, bound)
+    found = solve_within_groups(problem, settings, early.bound)
+    if problem.pipeline.replicas == 1:  # every pipeline is of the form
+        return on_unknown_ends(found)
+    if found.parts is None and early.parts is None:
+        early = _flat_outcome(flat, settings)
+    return among_groups(on_any_devices(problem, settings, found, early, flat))
 
 
-def _least_on(flat: PipelineProblem, settings: Settings) -> float:
-    """Return a lower bound on the pipelines of a problem, found in a part of the time; infinity if none."""
+def _flat_outcome(flat: PipelineProblem, settings: Settings) -> Outcome:
+    """Return the best pipeline on the fastest links, found in a part of the time."""
     left = settings.seconds_left
     early = settings if left is None else settings.within(FLAT_SHARE * left)
-    found = solve_pipeline(flat, replace(early, incumbent=None))
-    return np.inf if found.infeasible else found.bound
+    return _coarse_first(flat, replace(early, incumbent=None))
+
+
+def _relaxed_outcome(flat: PipelineProblem) -> Outcome:
+    """Return a bound on the pipelines on the fastest links that takes no search."""
+    bound = least_value(flat, relax(flat))
+    return no_split(flat) if np.isinf(bound) else Outcome(flat, None, np.inf, bound, "heuristic")
 
 
 def _coarse_first(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.methods.dp.pipeline.solve import solve_pipeline
+from partitioner.methods.dp.pipeline.solve import solve_within_groups
 from partitioner.methods.method import Outcome, Settings
 from partitioner.problem.contract import Goal
 from partitioner.problem.fit import companions, fit
@@ -26,5 +26,5 @@ def problem_of(case: Case) -> PipelineProblem:
 
 
 def solved(case: Case, settings: Settings | None = None) -> Outcome:
-    """What the method finds for a case."""
-    return solve_pipeline(problem_of(case), settings or Settings())
+    """The best pipeline of a case that is of the form that tables hold."""
+    return solve_within_groups(problem_of(case), settings or Settings())

@@ -12,8 +12,8 @@ from partitioner.problem.variants import PipelineProblem
 
 
 def on_fastest_links(problem: PipelineProblem) -> PipelineProblem:
-    """Return the problem without groups, in which no pipeline costs more, whatever its devices."""
-    fastest = float(unknown_factors(problem)[0].min())
+    """Return the problem without groups or levels, in which no pipeline costs more, whatever its devices."""
+    fastest = float(unknown_factors(problem)[0].min()) if len(problem.pipeline.link) else 1.0
     return _without_groups(problem, fastest)
 
 
@@ -30,4 +30,11 @@ def _without_groups(problem: PipelineProblem, fastest: float) -> PipelineProblem
 
 def _linked(pipeline: Pipeline, fastest: float) -> Pipeline:
     none = np.zeros((0, 0))
-    return replace(pipeline, held=none.astype(np.int64), link=none, bandwidth=pipeline.bandwidth / fastest)
+    return replace(
+        pipeline,
+        held=none.astype(np.int64),
+        link=none,
+        group=pipeline.group[:0],
+        slowdown=pipeline.slowdown[:0],
+        bandwidth=pipeline.bandwidth / fastest,
+    )

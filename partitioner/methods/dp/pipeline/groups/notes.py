@@ -11,24 +11,25 @@ UNKNOWN_ENDS = (
 )
 
 
-def among_groups(outcome: Outcome, replicas: int, wide: float) -> Outcome:
+def on_unknown_ends(outcome: Outcome) -> Outcome:
+    """Return the outcome with a note if its bound leaves a gap."""
+    if outcome.parts is None or meets(outcome.bound, outcome.value):
+        return outcome
+    return replace(outcome, notes=(*outcome.notes, UNKNOWN_ENDS))
+
+
+def among_groups(outcome: Outcome) -> Outcome:
     """Return the outcome with notes: on a gap, and on the pipelines for which its bound holds if not all.
 
     Parameters
     ----------
     outcome
-        The best pipeline whose stages each have their devices in one group.
-    replicas
-        The most devices that a stage may have; with one, every pipeline is of that form.
-    wide
-        A lower bound for pipelines on any devices.
+        The best pipeline whose stages each have their devices in one group, with the bound for pipelines on
+        any devices among its statistics.
     """
-    if outcome.parts is not None and not meets(outcome.bound, outcome.value):
-        outcome = replace(outcome, notes=(*outcome.notes, UNKNOWN_ENDS))
-    if replicas == 1:
-        return outcome
-    outcome = replace(outcome, statistics={**outcome.statistics, ANY_DEVICES: min(wide, outcome.bound)})
-    if meets(wide, outcome.bound):
+    wide = outcome.statistics.get(ANY_DEVICES, outcome.bound)
+    outcome = on_unknown_ends(outcome)
+    if outcome.parts is None or meets(wide, outcome.bound):
         return outcome
     proof = "optimal" if outcome.stop_reason == "optimal" else "the lower bound holds"
     note = (
