@@ -90,7 +90,10 @@ def bottlenecks_of(question: PlanQuestion, evaluation: Evaluation) -> tuple[Bott
         return (_described(question, evaluation, decisive(evaluation), ""),)
     model = question.devices.communication
     largest = [
-        max((_of_pass(model, load, number) for load in evaluation.loads), key=lambda load: load.load)
+        max(
+            (_of_pass(model, load, number) for load in evaluation.loads if load.replica_of is None),
+            key=lambda load: load.load,
+        )
         for number in range(len(PASSES))
     ]
     return tuple(
@@ -101,9 +104,12 @@ def bottlenecks_of(question: PlanQuestion, evaluation: Evaluation) -> tuple[Bott
 
 
 def decisive(evaluation: Evaluation) -> DeviceLoad:
-    """Return the device in use with room for the fewest samples, or else with the largest load."""
+    """Return the load of the stage with room for the fewest samples, or else with the largest load.
+
+    It is that of the first device of the stage, whose load and memory no replica exceeds.
+    """
     return min(
-        (load for load in evaluation.loads if load.nodes),
+        (load for load in evaluation.loads if load.nodes and load.replica_of is None),
         key=lambda load: (math.inf if load.capacity is None else load.capacity, -load.load),
     )
 

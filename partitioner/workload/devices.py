@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -130,9 +129,13 @@ class Devices:
     def __post_init__(self) -> None:
         for name, rule in SEQUENCES.items():
             given = getattr(self, name)
-            if isinstance(given, str) or not isinstance(given, Iterable):
+            try:
+                listed = tuple(given)
+            except TypeError:
+                listed = None
+            if isinstance(given, str) or listed is None:
                 raise WorkloadError([Flaw("devices", name, shown(given), rule)])
-            object.__setattr__(self, name, tuple(given))
+            object.__setattr__(self, name, listed)
         wrong = [kind for kind in self.kinds if not isinstance(kind, DeviceKind)]
         if wrong:
             raise WorkloadError([Flaw("devices", "kinds", shown(kind), KINDS_RULE) for kind in wrong])

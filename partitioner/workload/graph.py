@@ -72,7 +72,7 @@ class Graph:
         node have the same cost, they carry one tensor; otherwise each edge carries a tensor of its own
         (paper, Appendix E.1). Of edges that join the same nodes at the same cost only the first is kept.
     names
-        A title for each node, to be shown to users.
+        A title for each node, to be shown to users; by default its id.
     color_labels, layer_labels
         The user's name of each class.
     extras
@@ -117,6 +117,8 @@ class Graph:
     def __post_init__(self) -> None:
         for name in ("kinds", "ids", "names", "color_labels", "layer_labels"):
             object.__setattr__(self, name, tuple(require_items(f"graph: {name}", getattr(self, name))))
+        if not self.names:
+            object.__setattr__(self, "names", titles(None, self.ids))
         require_type("graph: extras", self.extras, Extras)
         for name, shape in (("parts", (len(MEMORY_PARTS), len(self.ids))), ("cache", (len(self.ids),))):
             if isinstance(given := getattr(self, name), np.ndarray) and given.size == 0:

@@ -40,3 +40,13 @@ def test_sentences_of_two_instances(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_sentences_of_every_instance(name: str) -> None:
     checked(name)
+
+
+def test_a_stage_whose_first_device_has_a_higher_number_than_its_replica() -> None:
+    graph = pt.Graph.from_arrays({"gpu": [1.0, 3.0]}, [(0, 1)], cost=0.1)
+    devices = pt.Devices((pt.DeviceKind("gpu", 3),))
+    constraints = pt.Constraints(pin={1: "gpu2"}, use_all_devices=True)
+    plan = pt.solve(graph, devices, replicas=2, constraints=constraints)
+    assert plan.replicas == {"gpu2": ("gpu1",)}
+    (found,) = pt.explain(graph, devices, plan).bottlenecks
+    assert (found.device, found.stages, found.devices) == ("gpu2", (2,), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -118,3 +119,26 @@ def compare_with_all_sets(seed: int) -> str:
 @pytest.mark.parametrize("seed", range(4))
 def test_of_random_questions(seed: int) -> None:
     compare_with_all_sets(seed)
+
+
+def test_no_number_of_devices_is_offered_with_which_some_would_stay_idle() -> None:
+    """The node may run on kind a only; with one device of each kind, that of kind b cannot be used."""
+    graph = pt.Graph.from_arrays({"a": [1.0], "b": [1.0]}, [], allowed={"a": [True], "b": [False]})
+    devices = pt.Devices((pt.DeviceKind("a", 1), pt.DeviceKind("b", 1)))
+    found = pt.conflicting_demands(graph, devices, constraints=pt.Constraints(use_all_devices=True))
+    assert found.remedies == (
+        "With 0 devices of kind b in place of 1 there is a plan; fewer are proven not to suffice.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"gap": 0.1}, "gap = 0.1: has no effect here, where any plan will do"),
+        ({"constraints": {"stages": 3}}, "must be a partitioner.Constraints"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, Any], words: str) -> None:
+    graph = pt.Graph.from_arrays({"gpu": [1.0]}, [])
+    with pytest.raises(pt.PartitionerError, match=re.escape(words)):
+        pt.conflicting_demands(graph, pt.Devices((pt.DeviceKind("gpu", 1),)), **options)

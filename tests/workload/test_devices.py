@@ -6,6 +6,7 @@ import pickle
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, WorkloadError
@@ -114,3 +115,8 @@ def test_every_name_means_one_device() -> None:
         assert found == [(kind, index) for kind in range(len(kinds)) for index in range(12)]
         checked += 1
     assert checked == 9 + 36 + 84 - 1 - 7
+
+
+def test_an_array_without_items_is_no_sequence_of_kinds() -> None:
+    with pytest.raises(WorkloadError, match=r"kinds = array.2.: must be a sequence of DeviceKind"):
+        Devices(np.array(2))  # type: ignore[arg-type]

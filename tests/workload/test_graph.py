@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from partitioner import Graph, WorkloadError
+from partitioner import DeviceKind, Devices, Graph, Workload, WorkloadError, explain, load, solve
 from partitioner.workload.graph import Extras
 from tests.instances import training
 
@@ -180,3 +181,14 @@ def test_a_cycle_is_named_whatever_its_length(size: int) -> None:
     path = [int(node) for node in caught.value.flaws[0].value.split(" -> ")]
     assert path[0] == path[-1]
     assert set(pairwise(path)) == set(edges)
+
+
+def test_nodes_without_titles_are_called_by_their_ids(tmp_path: Path) -> None:
+    no, two = np.array([False, False]), np.array([1.0, 2.0])
+    none, edges = np.array([-1, -1]), np.array([[0, 1]])
+    graph = Graph(("gpu",), (7, "b"), two[None], ~no[None], two, no, none, none, edges, np.array([0.5]))
+    assert graph.names == ("7", "b")
+    devices = Devices((DeviceKind("gpu", 2),))
+    Workload(graph, devices).save(tmp_path / "graph.json")
+    assert load(tmp_path / "graph.json").graph.names == graph.names
+    assert explain(graph, devices, solve(graph, devices)).value == 2.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from partitioner.base.argument_types import require_callable, require_type
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError
+from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError, shown
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.explanations.conflicts.demands import Demanded, NamedDemand, demands_in, without_links
 from partitioner.explanations.conflicts.remedies import remedies_of
@@ -26,6 +26,7 @@ from partitioner.planning.request import ANY_PLAN
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 from partitioner.results.tables import render
+from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import from_networkx
@@ -136,6 +137,7 @@ def conflicting_demands(
     require_type("devices", devices, Devices)
     require_callable(on_progress=on_progress)
     check_values(time_limit=time_limit)
+    _check(options)
     graph = graph if isinstance(graph, Graph) else from_networkx(graph)
     search = _ConflictSearch(
         graph,
@@ -150,6 +152,20 @@ def conflicting_demands(
             return Conflict((), True, (), search.solved(Demanded(devices, options), "all demands"))
         except InfeasibleError:
             return search.run()
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Refuse options of :func:`partitioner.solve` that mean nothing here, before the first attempt.
+
+    Raises
+    ------
+    OptionError, WorkloadError
+        If there is a gap, or the constraints are no :class:`partitioner.Constraints`.
+    """
+    if "gap" in options:
+        raise OptionError(f"gap = {shown(options['gap'])}: has no effect here, where any plan will do")
+    if options.get("constraints") is not None:
+        require_type("constraints", options["constraints"], Constraints)
 
 
 class _ConflictSearch:

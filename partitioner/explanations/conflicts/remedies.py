@@ -14,7 +14,9 @@ from partitioner.explanations.conflicts.demands import MEMORY, NUMBER, Demanded,
 from partitioner.explanations.wording import memory
 from partitioner.planning.sizing.fewest_devices import fewest_devices
 from partitioner.planning.sizing.least_memory import least_memory
-from partitioner.planning.sizing.pool import kind_in_question
+from partitioner.planning.request import ANY_PLAN
+from partitioner.planning.sizing.pool import kind_in_question, with_count
+from partitioner.planning.solve import solve
 from partitioner.workload.graph import Graph
 
 LEAST = 0.5  # seconds for an answer
@@ -52,9 +54,14 @@ def _more_memory(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapp
 
 
 def _more_devices(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapping[str, Any]) -> str:
+    """Return the fewest devices with a plan; an error if all devices must be used and that number has none."""
     many = demand.drop(asked)
     found = fewest_devices(graph, many.devices, None, **given, **many.options)
     had = kind_in_question(asked.devices, demand.kind).count
+    if asked.constraints.use_all_devices:  # the pool above need not be used up
+        exact = with_count(asked.devices, demand.kind, found.count)
+        limits = {name: given[name] for name in ("objective", "time_limit", "stop")}
+        solve(graph, exact, gap=ANY_PLAN, **limits, **asked.options)
     proof = "fewer are proven not to suffice" if found.proven else f"at least {found.bound} are needed"
     return f"With {found.count} devices of kind {demand.kind} in place of {had} there is a plan; {proof}."
 
