@@ -50,3 +50,16 @@ def test_a_stage_whose_first_device_has_a_higher_number_than_its_replica() -> No
     assert plan.replicas == {"gpu2": ("gpu1",)}
     (found,) = pt.explain(graph, devices, plan).bottlenecks
     assert (found.device, found.stages, found.devices) == ("gpu2", (2,), 2)
+
+
+def test_other_schedules_of_a_plan_with_several_stages_on_a_device_are_solved() -> None:
+    edges, color = [(i, i + 1) for i in range(7)], [0, 1, 2, 3, 3, 2, 1, 0]
+    backward = [False] * 4 + [True] * 4
+    graph = pt.Graph.from_arrays({"gpu": [1.0] * 8}, edges, 0.1, backward=backward, color=color)
+    devices = pt.Devices((pt.DeviceKind("gpu", 2),))
+    plan = pt.solve(graph, devices, schedule="interleaved_1f1b", microbatches=4)
+    found = pt.explain(graph, devices, plan, what_if=["other_schedule"]).what_ifs
+    assert [one.words.split()[1] for one in found] == ["gpipe", "1f1b", "1f1b_async"]
+    for one in found:
+        alone = pt.solve(graph, devices, schedule=one.words.split()[1], microbatches=4)
+        assert one.value == pytest.approx(alone.value)

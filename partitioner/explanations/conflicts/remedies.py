@@ -12,9 +12,9 @@ from partitioner.base.errors import PartitionerError
 from partitioner.base.interruption import Interruption
 from partitioner.explanations.conflicts.demands import MEMORY, NUMBER, Demanded, NamedDemand
 from partitioner.explanations.wording import memory
+from partitioner.planning.request import ANY_PLAN
 from partitioner.planning.sizing.fewest_devices import fewest_devices
 from partitioner.planning.sizing.least_memory import least_memory
-from partitioner.planning.request import ANY_PLAN
 from partitioner.planning.sizing.pool import kind_in_question, with_count
 from partitioner.planning.solve import solve
 from partitioner.workload.graph import Graph
@@ -54,7 +54,7 @@ def _more_memory(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapp
 
 
 def _more_devices(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapping[str, Any]) -> str:
-    """Return the fewest devices with a plan; an error if all devices must be used and that number has none."""
+    """Return the fewest devices with a plan; raise if all must be used and that number has none."""
     many = demand.drop(asked)
     found = fewest_devices(graph, many.devices, None, **given, **many.options)
     had = kind_in_question(asked.devices, demand.kind).count

@@ -114,13 +114,14 @@ class WhatIfs:
     def _solved(self, change: Change, seconds: float | None) -> Plan:
         question, report = self.question, self.report
         told = f"with {change.words}" if change.name else "as it is"
+        several = question.plan.stage_of is not None  # stages on a device, of which other schedules have one
         return solve(
             question.graph if change.graph is None else change.graph,
             question.devices if change.devices is None else change.devices,
             question.asked.name,
             split=self.split,
             time_limit=seconds,
-            warm_start=question.plan,
+            warm_start=None if several and "schedule" in change.options else question.plan,
             stop=self.interruption,
             on_progress=report and (lambda one: report(replace(one, phase=f"{told}, {one.phase}"))),
             **{**question.options, **change.options, **self.options},
