@@ -32,17 +32,17 @@ def notes_on_levels(devices: Devices) -> tuple[str, ...]:
 
 
 def notes_on_microbatches(schedule: str | None, microbatches: int | None) -> tuple[str, ...]:
-    """Return a note if a number of microbatches is given for throughput and nothing reads it.
+    """Return a note if a number of microbatches is given that the loads and the memory do not depend on.
 
     Examples
     --------
     >>> notes_on_microbatches(None, 8)
-    ('microbatches = 8 has no effect on objective throughput without a schedule',)
+    ('microbatches = 8 has no effect on loads and memory without a schedule',)
     """
     if microbatches is None or schedule in LIMITED:
         return ()
     under = "without a schedule" if schedule is None else f"under schedule {schedule}"
-    return (f"microbatches = {microbatches} has no effect on objective throughput {under}",)
+    return (f"microbatches = {microbatches} has no effect on loads and memory {under}",)
 
 
 def notes_on_memory(graph: Graph, schedule: str | None) -> tuple[str, ...]:

@@ -195,7 +195,10 @@ CAPACITY = Objective(
     "capacity",
     Measure.LARGEST_LOAD,
     splits=THROUGHPUT.splits,
-    terms=("replicas", "order", "schedule", "levels", "groups", "max_time_per_sample", "transfer_factor"),
+    terms=(
+        *("replicas", "order", "schedule", "microbatches"),
+        *("levels", "groups", "max_time_per_sample", "transfer_factor"),
+    ),
     method=THROUGHPUT.method,
     chain_method=THROUGHPUT.chain_method,
     evaluate=evaluate_capacity,

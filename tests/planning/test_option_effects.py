@@ -124,7 +124,7 @@ def test_each_method_of_the_table_is_there(method: str) -> None:
 
 def test_microbatches() -> None:
     """They count for batches and makespans, and for schedules that hold no more than a batch has."""
-    unread = "microbatches = 4 has no effect on objective throughput"
+    unread = "microbatches = 4 has no effect on loads and memory"
     assert f"{unread} without a schedule" in ask(microbatches=4)
     assert f"{unread} under schedule inference" in ask(microbatches=4, schedule="inference")
     assert not [note for note in ask(microbatches=4, schedule="1f1b") if "no effect" in note]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from partitioner.base.argument_types import is_one_of
 from partitioner.base.clock import Clock
 from partitioner.base.errors import (
     ContradictionError,
@@ -40,6 +41,7 @@ from partitioner.results.plan import Plan
 from partitioner.workload.cache import IN_TURN, holding, holding_in_turn
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
 from partitioner.workload.workload import Workload
 
 LIMITS = ("max_time_per_sample", "max_slowdown")
@@ -71,6 +73,9 @@ def solve_capacity(
         As there; among others if no node has a cache, or a kind of device has no memory limit.
     """
     clock = Clock(math.inf if time_limit is None else time_limit)
+    if is_one_of(method_options.get("schedule"), VIRTUAL):
+        rule = f"must have one stage on each device for objective {objective.name!r}"
+        raise OptionError(f"schedule = {method_options['schedule']!r}: {rule}")
     options = read_options(objective, time_limit, gap, seed, workers, method_options)
     workload = Workload(graph, devices)
     _check(objective, graph, devices, options)
@@ -232,6 +237,7 @@ def _evaluated(
     longest = options["max_time_per_sample"]
     terms = Terms(
         schedule=regime.schedule,
+        microbatches=regime.microbatches,
         constraints=regime.constraints,
         split=plan.split,
         max_time_per_sample=longest,

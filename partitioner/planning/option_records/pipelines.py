@@ -46,7 +46,7 @@ RECORDS = (
         "gpipe and those with several stages on a device",
         PIPELINES,
         meaning="none",
-        effect=with_term("microbatches", "objective throughput, batch, piper or makespan"),
+        effect=with_term("microbatches", "objective throughput, batch, piper, capacity or makespan"),
     ),
     Option(
         "subgraphs_per_accelerator",

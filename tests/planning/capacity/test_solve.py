@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 import partitioner as pt
-from partitioner import Devices, Graph, InfeasibleError, OptionError, WorkloadError
+from partitioner import (
+    DeviceKind,
+    Devices,
+    Graph,
+    InfeasibleError,
+    OptionError,
+    WorkloadError,
+    evaluate,
+    solve,
+)
 from tests.oracle_capacity import best_capacity, best_pipelined_capacity, with_cache
 from tests.random_workloads import random_workload, uneven_workload
 
@@ -187,7 +196,6 @@ REFUSED: tuple[tuple[dict[str, Any], type[Exception], str], ...] = (
         OptionError,
         "max_time_per_sample and max_slowdown limit the same time: give one of them",
     ),
-    ({"microbatches": 2}, OptionError, "microbatches = 2 has no effect with method dp, objective 'capacity'"),
     (
         {"max_time_per_sample": 6.0},
         InfeasibleError,
@@ -215,3 +223,22 @@ def test_a_workload_that_nothing_limits_is_refused() -> None:
 
 def test_other_objectives_note_that_they_do_not_count_the_cache() -> None:
     assert any("only objective capacity counts it" in note for note in pt.solve(*small()).notes)
+
+
+def test_a_schedule_that_holds_a_batch_counts_its_microbatches() -> None:
+    """Each device holds the activations of all four: 12 bytes leave room for two samples."""
+    graph = Graph.from_arrays(
+        {"gpu": [1.0, 1.0]}, [(0, 1)], 0.1, size=1.0, cache=[1.0, 3.0], activations=[1.0, 1.0]
+    )
+    devices = Devices((DeviceKind("gpu", 2, memory=12.0),))
+    plan = solve(graph, devices, "capacity", schedule="gpipe", microbatches=4)
+    assert (plan.value, plan.status) == (2.0, "optimal")
+    assert evaluate(graph, devices, plan).value == 2.0
+
+
+@pytest.mark.parametrize("microbatches", [None, 4])
+def test_schedules_with_several_stages_on_a_device_are_refused(microbatches: int | None) -> None:
+    graph = Graph.from_arrays({"gpu": [1.0, 1.0]}, [(0, 1)], cache=[1.0, 3.0])
+    devices = Devices((DeviceKind("gpu", 2, memory=12.0),))
+    with pytest.raises(OptionError, match="schedule = 'zbv': must have one stage on each device"):
+        solve(graph, devices, "capacity", schedule="zbv", microbatches=microbatches)
