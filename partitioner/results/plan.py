@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich.text import Text
@@ -206,8 +206,7 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as a JSON object, which :func:`partitioner.load_plan` reads."""
-        kept = self if self.execution_order is None else replace(self, schedule=None)
-        record = asdict(kept) | {"gap": self.gap, "format": "partitioner-plan-1"}
+        record = asdict(self) | {"gap": self.gap, "format": "partitioner-plan-1"}
         record["hardware"] = None if self.hardware is None else self.hardware.as_dict()
         record["devices"] = [device.as_dict() for device in self.devices]
         record["by_stage"] = [stage.as_dict() for stage in self.by_stage]

@@ -57,11 +57,13 @@ class VirtualRanking(Ranking):
     def _least_load(self, runs: StageRuns, given: dict[str, Any], starts: list[Start]) -> float:
         """Simulate the plan of the least load; return the number of microbatches times the bound on its load.
 
-        A device whose load is l is busy for l a sample.
+        A device whose load is l is busy for l a sample. Without any plan so far, all time that is left is for
+        this one, or for the proof that there is none.
         """
         if not self.expired:
+            share = 1.0 if self.best is None else LOADS
             with suppress(NoPlanFound):
-                plan = find_plan(self.graph, self.devices, THROUGHPUT, **self._within(given, LOADS))
+                plan = find_plan(self.graph, self.devices, THROUGHPUT, **self._within(given, share))
                 self._offer(runs, StageBorders.of(runs.stage_of(plan.record)), starts)
                 return runs.microbatches * plan.bound
         return 0.0
