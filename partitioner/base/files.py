@@ -5,11 +5,16 @@ from __future__ import annotations
 import errno
 import json
 import os
-import tempfile
+import secrets
+from collections import Counter
 from pathlib import Path
 from typing import Any, NoReturn
 
 from partitioner.base.errors import Flaw, PartitionerError, WorkloadError, shown
+
+SYSTEM, SHARED_MEMORY = ("/dev/", "/proc/"), "/dev/shm/"
+MOST_LINKS = 40  # that are followed one after the other, as on Linux
+NAME_KEPT = 200  # characters of a file's name in that of its temporary file, which may have 255
 
 
 def path_name(path: object) -> str:
@@ -81,27 +86,31 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file as a whole: it holds the new content or stays as it was.
 
+    A link stays, and the file that it points to is written. What is no plain file, such as a terminal, a pipe
+    or another device, is written to as it is; so is an open file that has a name in ``/dev`` or ``/proc``.
+
     Raises
     ------
     PartitionerError
         If the file cannot be written.
     """
-    target = Path(path_name(path))
+    named = Path(path_name(path))
     try:
+        target = _followed(named)
         if _is_stream(target):
-            target.write_bytes(content)
+            with target.open("ab") as stream:  # a redirected standard output is not cut off
+                stream.write(content)
             return
         handle, name = _open_temporary(target)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
-            Path(name).chmod(0o666 & ~_umask())
             Path(name).replace(target)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
     except (OSError, ValueError) as error:  # a ValueError for a name that no file can have
-        raise PartitionerError(f"{target}: cannot be written: {_reason(error)}") from error
+        raise PartitionerError(f"{named}: cannot be written: {_reason(error)}") from error
 
 
 def check_writable(*paths: str | os.PathLike[str] | None) -> None:
@@ -119,8 +128,9 @@ def check_writable(*paths: str | os.PathLike[str] | None) -> None:
             _try_to_write(Path(path))
 
 
-def _try_to_write(target: Path) -> None:
+def _try_to_write(named: Path) -> None:
     try:
+        target = _followed(named)
         if target.is_dir() or (_is_stream(target) and not os.access(target, os.W_OK)):
             code = errno.EISDIR if target.is_dir() else errno.EACCES
             raise OSError(code, os.strerror(code))
@@ -130,27 +140,48 @@ def _try_to_write(target: Path) -> None:
         os.close(handle)
         Path(name).unlink()
     except (OSError, ValueError) as error:
-        raise PartitionerError(f"{target}: cannot be written: {_reason(error)}") from error
+        raise PartitionerError(f"{named}: cannot be written: {_reason(error)}") from error
+
+
+def _followed(path: Path) -> Path:
+    """Return what a path leads to, link by link, up to a name of the system such as /dev/stdout."""
+    for _ in range(MOST_LINKS):
+        if _is_of_system(path) or not path.is_symlink():
+            return path
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _is_of_system(path: Path) -> bool:
+    """Whether a path names a device or an open file."""
+    name = str(path.absolute())
+    return name.startswith(SYSTEM) and not name.startswith(SHARED_MEMORY)
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether the target exists and is not a file: a terminal, a pipe, /dev/null, or a folder."""
-    return target.exists() and not target.is_file()
+    """Whether the target exists and must not be replaced: a terminal, a pipe, /dev/null, or a folder."""
+    return target.exists() and (_is_of_system(target) or not target.is_file())
 
 
 def _open_temporary(target: Path) -> tuple[int, str]:
-    """Open a new file in the folder of the target; return its handle and name."""
-    return tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    """Open a new file in the folder of the target, with its permissions; return handle and name.
+
+    A target that does not exist gets those that the system gives new files.
+    """
+    name = str(target.parent / f".{target.name[:NAME_KEPT]}.{secrets.token_hex(8)}")
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        if target.exists():
+            Path(name).chmod(target.stat().st_mode & 0o777)
+    except BaseException:
+        os.close(handle)
+        Path(name).unlink(missing_ok=True)
+        raise
+    return handle, name
 
 
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 class _NotStrictError(Exception):
@@ -166,8 +197,8 @@ def _no_constant(name: str) -> NoReturn:
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        times = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in times.items() if count > 1)
         raise _NotStrictError(Flaw(_place(record), twice, "", "is given twice in one object"))
     return record
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,58 @@ def test_checking_a_place_changes_nothing(tmp_path: Path) -> None:
     old.write_text("old", encoding="utf-8")
     check_writable(old, tmp_path / "new.json", "/dev/null", None)
     assert list(tmp_path.iterdir()) == [old] and old.read_text(encoding="utf-8") == "old"
+
+
+def test_a_link_stays_and_its_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    real, link = tmp_path / "folder" / "real.txt", tmp_path / "link.txt"
+    real.write_text("old", encoding="utf-8")
+    link.symlink_to(Path("folder") / "real.txt")
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert real.read_text(encoding="utf-8") == "new"
+    assert [each.name for each in (tmp_path / "folder").iterdir()] == ["real.txt"]
+
+
+def test_a_link_to_no_file_makes_the_file(tmp_path: Path) -> None:
+    (tmp_path / "link.txt").symlink_to(tmp_path / "made.txt")
+    write_text(tmp_path / "link.txt", "new")
+    assert (tmp_path / "made.txt").read_text(encoding="utf-8") == "new"
+
+
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(PartitionerError, match="cannot be written: Too many levels of symbolic links"):
+        write_text(tmp_path / "a", "new")
+
+
+def test_the_permissions_of_a_file_stay(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text("old", encoding="utf-8")
+    path.chmod(0o600)
+    write_text(path, "new")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_umask_of_the_process_never_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread's files would be made without it for a moment."""
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask was set"))
+    write_text(tmp_path / "file.txt", "new")
+
+
+def test_a_redirected_standard_output_is_written_to_and_kept(tmp_path: Path) -> None:
+    """The file gets the content in addition to what is printed, and the device stays a device."""
+    program = "from partitioner.base.files import write_text\nprint('before', flush=True)\n"
+    program += "write_text('/dev/stdout', 'content')\n"
+    with (tmp_path / "out.txt").open("wb") as out:
+        subprocess.run([sys.executable, "-c", program], stdout=out, check=True)
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == "before\ncontent"
+    assert Path("/dev/stdout").is_symlink()
+
+
+def test_many_keys_are_checked_in_a_moment(tmp_path: Path) -> None:
+    """A check that compares all pairs would take minutes."""
+    keys = ", ".join(f'"{i}": 1' for i in range(200_000))
+    with pytest.raises(WorkloadError, match="199999: is given twice in one object"):
+        read_json(write(tmp_path, f'{{{keys}, "199999": 1}}'))
