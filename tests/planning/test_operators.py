@@ -74,7 +74,6 @@ def test_a_plan_file_has_the_order_and_the_schedule(plan: Plan, tmp_path: Path) 
     assert "critical path" in loaded.summary()
 
 
-
 @given(ids=st.lists(st.one_of(st.integers(-99, 99), st.text("07-ax", min_size=1)), min_size=1, unique_by=str))
 def test_ids_of_the_order_survive(ids: list[int | str], tmp_path_factory: pytest.TempPathFactory) -> None:
     n = len(ids)
