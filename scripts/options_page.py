@@ -66,7 +66,7 @@ def default(option: Option) -> str:
 def effect(option: Option) -> str:
     """Return where an option has an effect, and what becomes of it elsewhere."""
     if option.effect is None:
-        return "everywhere"
+        return option.where or "everywhere"
     return f"{option.effect.where}; elsewhere {'refused' if option.effect.refused else 'noted'}"
 
 

@@ -1,9 +1,13 @@
-"""Importing the package is cheap: no solver and no compiler is loaded before it is needed."""
+"""Importing the package is cheap: what is loaded is needed, and Ctrl-C ends it in a line."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
+
+import pytest
 
 HEAVY = (
     *("numba", "ortools", "pulp", "gurobipy", "matplotlib"),
@@ -20,7 +24,7 @@ def modules_after(statement: str) -> set[str]:
 
 
 def test_import_loads_no_solver_and_no_compiler() -> None:
-    assert modules_after("import partitioner").isdisjoint(HEAVY)
+    assert modules_after("import partitioner.api").isdisjoint(HEAVY)
 
 
 def test_the_command_line_loads_none_either() -> None:
@@ -28,7 +32,7 @@ def test_the_command_line_loads_none_either() -> None:
 
 
 def test_the_checks_of_methods_are_loaded_only_where_they_are_asked_for() -> None:
-    assert "partitioner.testing" not in modules_after("import partitioner")
+    assert "partitioner.testing" not in modules_after("import partitioner.api")
     assert "partitioner.testing" not in modules_after("import partitioner.cli.command_line")
 
 
@@ -38,3 +42,34 @@ def test_every_public_name_is_there() -> None:
 
     assert sorted(partitioner.__all__) == list(partitioner.__all__)
     assert all(hasattr(partitioner, name) for name in partitioner.__all__)
+
+
+def test_names_are_imported_when_the_first_is_asked_for() -> None:
+    assert modules_after("import partitioner").isdisjoint({"numpy", "networkx", "partitioner.api"})
+    assert "partitioner.api" in modules_after("from partitioner import Graph")
+    star = "from partitioner import *; solve, Graph"
+    assert "partitioner.api" in modules_after(star)
+
+
+def test_other_names_are_refused_as_by_any_module() -> None:
+    import partitioner
+
+    assert "solve" in dir(partitioner) and partitioner.schedule.simulate is not None
+    with pytest.raises(AttributeError, match="module 'partitioner' has no attribute 'resolve'"):
+        partitioner.resolve  # noqa: B018
+    with pytest.raises(AttributeError, match="__wrapped__"):
+        partitioner.__wrapped__  # noqa: B018
+
+
+@pytest.mark.parametrize("seconds", [0.15, 0.3, 0.5])
+def test_ctrl_c_while_the_program_is_imported_gives_no_traceback(seconds: float) -> None:
+    began = "import partitioner.__main__ as m; print('begun', flush=True); m.run()"
+    command = [sys.executable, "-c", began, "methods"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None and program.stdout.readline() == "begun\n"
+        time.sleep(seconds / 2)
+        program.send_signal(signal.SIGINT)
+        _, errors = program.communicate(timeout=60)
+    if program.returncode != 0:  # it was not done by then
+        assert program.returncode == 130
+        assert errors.startswith("partitioner: interrupted") and errors.count("\n") == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -20,6 +19,7 @@ from partitioner.cli.explain import explain_plan
 from partitioner.cli.export import export_plan
 from partitioner.cli.inputs import read_constraints, read_transfers, read_workload
 from partitioner.cli.methods import list_methods
+from partitioner.cli.output import drop_output, open_standard_streams, refuse_own_inputs, saved, show
 from partitioner.cli.plot import run_plot
 from partitioner.cli.profile import measure_model
 from partitioner.cli.progress import ProgressLine
@@ -32,7 +32,6 @@ from partitioner.cli.sweep import run_sweep
 from partitioner.cli.verify import verify_plan
 from partitioner.cli.warm_up import compile_all
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.exports.writers import save_plan
 from partitioner.formats.plan_record import evaluation_arguments, load_record, resolved
 from partitioner.planning.certify import certify
 from partitioner.planning.evaluate import evaluate
@@ -65,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     complete_if_asked(parser)
     options = parser.parse_args(arguments)
     try:
+        refuse_own_inputs(options)
         options.run(options)
     except KeyboardInterrupt as interrupt:
         return _fail(str(interrupt) or "interrupted before there was a plan", INTERRUPTED)
@@ -92,9 +92,7 @@ def _solve(options: argparse.Namespace) -> None:
             on_progress=line.show,
             **solve_options(options, workload),
         )
-    print(plan.to_json() if options.format == "json" else plan.summary())
-    if options.output is not None:
-        save_plan(plan, workload, options.output)
+    show(plan.to_json() if options.format == "json" else plan.summary(), *saved(plan, workload, options))
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -170,10 +168,19 @@ COMMANDS: dict[str, Command] = {
 
 def run() -> NoReturn:
     """Run the ``partitioner`` program; a closed pipe of its output is no error."""
+    open_standard_streams()
     try:
         code = main()
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        drop_output()
         code = UNREAD
+    except OSError as error:
+        if error.filename is not None:  # not of a print
+            raise
+        drop_output()
+        code = _fail(f"standard output: cannot be written: {error.strerror}", BAD_INPUT)
+    except KeyboardInterrupt:
+        drop_output()
+        code = _fail("interrupted", INTERRUPTED)
     sys.exit(code)

@@ -7,9 +7,9 @@ import argparse
 from partitioner.base.errors import InfeasibleError, NoPlanFound
 from partitioner.base.files import check_writable
 from partitioner.cli.inputs import read_workload
+from partitioner.cli.output import saved, show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.solve_arguments import solve_options
-from partitioner.exports.writers import save_plan
 from partitioner.planning.comparison.methods import MethodComparison, compare_methods
 from partitioner.planning.comparison.runs import INFEASIBLE
 
@@ -36,11 +36,11 @@ def compare_all(options: argparse.Namespace) -> None:
             on_progress=line.show,
             **solve_options(options, workload),
         )
-    print(comparison.to_json() if options.format == "json" else comparison.summary())
-    if comparison.best is None or comparison.best.plan is None:
+    best = None if comparison.best is None else comparison.best.plan
+    text = comparison.to_json() if options.format == "json" else comparison.summary()
+    show(text, *saved(best, workload, options))
+    if best is None:
         raise _nothing(comparison)
-    if options.output is not None:
-        save_plan(comparison.best.plan, workload, options.output)
 
 
 def _nothing(comparison: MethodComparison) -> Exception:

@@ -11,6 +11,7 @@ from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, flag, value
+from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.scripts import made_by
 from partitioner.integrations.torch.graphs.granularity import GRANULARITIES
@@ -173,10 +174,13 @@ def _measured_bandwidth(line: ProgressLine) -> float:
 def _show(workload: Workload, bandwidth: float, options: argparse.Namespace) -> None:
     graph = workload.graph
     memory = {layer: (each.permanent, each.temporary) for layer, each in layer_memory(graph).items()}
-    print(render(module_table(graph, memory, options.rows)))
-    print(f"transfers: {amount(bandwidth)}B per second, {'given' if options.bandwidth else 'measured'}")
-    for note in graph.extras.top["notes"]:
-        print(f"note: {note}")
-    if options.output is not None:
-        workload.save(options.output)
-        print(f"written: {options.output}")
+    lines = [
+        render(module_table(graph, memory, options.rows)),
+        f"transfers: {amount(bandwidth)}B per second, {'given' if options.bandwidth else 'measured'}",
+        *(f"note: {note}" for note in graph.extras.top["notes"]),
+    ]
+    if options.output is None:
+        show("\n".join(lines))
+        return
+    show("\n".join(lines), lambda: workload.save(options.output))
+    print(f"written: {options.output}")

@@ -8,9 +8,9 @@ from partitioner.base.errors import NoPlanFound
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, names, value
 from partitioner.cli.inputs import read_constraints, read_workload
+from partitioner.cli.output import saved, show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT, OF_WORKLOAD, PROFILE, WORKLOAD, constraints, devices
-from partitioner.exports.writers import save_plan
 from partitioner.planning.comparison.recommend import TIME_LIMIT, recommend
 
 RECOMMEND = (
@@ -84,8 +84,7 @@ def recommend_pipelines(options: argparse.Namespace) -> None:
             seed=options.seed,
             on_progress=line.show,
         )
-    print(found.to_json() if options.format == "json" else found.summary())
-    if found.best is None or found.best.plan is None:
+    best = None if found.best is None else found.best.plan
+    show(found.to_json() if options.format == "json" else found.summary(), *saved(best, workload, options))
+    if best is None:
         raise NoPlanFound("no pipeline fits")
-    if options.output is not None:
-        save_plan(found.best.plan, workload, options.output)

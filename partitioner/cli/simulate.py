@@ -10,6 +10,7 @@ from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.inputs import read_workload
+from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.evaluation.solution import PlanRecord
 from partitioner.exports.chrome_trace import save_chrome_trace
@@ -102,11 +103,14 @@ def simulate_plan(options: argparse.Namespace) -> None:
     record = resolved(record, workload.graph, workload.devices)
     comparison = _compared(options, workload, record) if options.compare else None
     timeline = _simulated(options, workload, record) if options.schedule or comparison is None else None
+    show(_text(options, timeline, comparison), lambda: _write(options, timeline, comparison))
+
+
+def _text(options: argparse.Namespace, timeline: Timeline | None, comparison: Comparison | None) -> str:
     if comparison is not None:
-        print(comparison.to_json() if options.format == "json" else comparison.summary())
-    elif timeline is not None:
-        print(timeline.to_json() if options.format == "json" else timeline_table(timeline))
-    _write(options, timeline, comparison)
+        return comparison.to_json() if options.format == "json" else comparison.summary()
+    assert timeline is not None
+    return timeline.to_json() if options.format == "json" else timeline_table(timeline)
 
 
 def simulation_arguments(options: argparse.Namespace, record: PlanRecord) -> dict[str, Any]:

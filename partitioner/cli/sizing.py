@@ -11,9 +11,9 @@ from partitioner.base.files import check_writable
 from partitioner.cli.argument import Argument, Section, value
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.option_arguments import argument_of
+from partitioner.cli.output import saved, show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.solve_arguments import solve_options, solve_sections
-from partitioner.exports.writers import save_plan
 from partitioner.planning.option import SERVING
 from partitioner.planning.option_records.table import OPTIONS
 from partitioner.planning.sizing.fewest_devices import FewestDevices, fewest_devices
@@ -83,6 +83,5 @@ def _print_found(options: argparse.Namespace, find: Callable[..., FewestDevices 
     given: dict[str, Any] = {LIMIT: None, **solve_options(options, workload), "kind": options.kind}
     with ProgressLine() as line:
         found = find(workload.graph, workload.devices, on_progress=line.show, **given)
-    print(found.to_json() if options.format == "json" else found.summary())
-    if options.output is not None:
-        save_plan(found.plan, workload, options.output)
+    text = found.to_json() if options.format == "json" else found.summary()
+    show(text, *saved(found.plan, workload, options))

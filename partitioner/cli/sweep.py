@@ -12,6 +12,7 @@ from partitioner.base.files import check_writable, write_bytes
 from partitioner.cli.argument import Argument, Section, counts, flag, names, sizes, value
 from partitioner.cli.inputs import format_options
 from partitioner.cli.option_arguments import option_section
+from partitioner.cli.output import show
 from partitioner.cli.pictures import FORMATS, drawn, picture_suffix
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT, PROFILE
@@ -148,10 +149,15 @@ def run_sweep(options: argparse.Namespace) -> None:
         found = _found(options)
     except KeyboardInterrupt:  # the second Ctrl-C, or one while files are read
         raise KeyboardInterrupt(f"interrupted{_way_on(options.output)}") from None
-    print(found.to_json() if options.format == "json" else found.summary())
-    if suffix is not None and any(row.value is not None for row in found.rows):
-        write_bytes(options.picture, drawn(lambda: plot_sweep(found), suffix))
+    text = found.to_json() if options.format == "json" else found.summary()
+    show(text, lambda: _draw(found, options.picture, suffix))
     _check(found, options.output)
+
+
+def _draw(found: SweepResult, path: str, suffix: str | None) -> None:
+    """Write the picture, if one is asked for and there is a plan to draw."""
+    if suffix is not None and any(row.value is not None for row in found.rows):
+        write_bytes(path, drawn(lambda: plot_sweep(found), suffix))
 
 
 def _found(options: argparse.Namespace) -> SweepResult:

@@ -10,6 +10,7 @@ from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, value
 from partitioner.cli.inputs import read_workload
+from partitioner.cli.output import show
 from partitioner.cli.scripts import made_by
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.exports.chrome_trace import save_chrome_trace
@@ -87,10 +88,9 @@ def verify_plan(options: argparse.Namespace) -> None:
         rounds=options.rounds,
     )
     found = compare_with_run(workload, record, run)
-    print(json.dumps(found.as_dict(), indent=1) if options.format == "json" else found.summary())
-    if options.trace is not None:
-        runs = {one.schedule: one for one in (found.simulated, run.timeline)}
-        save_chrome_trace(runs, options.trace)
+    text = json.dumps(found.as_dict(), indent=1) if options.format == "json" else found.summary()
+    runs = {one.schedule: one for one in (found.simulated, run.timeline)}
+    show(text, *[lambda: save_chrome_trace(runs, options.trace)] * (options.trace is not None))
 
 
 def _parts(script: str, made: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:

@@ -70,6 +70,8 @@ class Option:
         What the default means; added to a default that is a number or a text, shown in place of any other.
     effect
         Where it has an effect; None if that is everywhere, or if a rule of its own says where.
+    where
+        What that rule says, in words for the documentation.
     metavar
         What stands for its value in the help of the command line.
     flag, flag_help
@@ -86,6 +88,7 @@ class Option:
     section: str
     meaning: str = ""
     effect: Effect | None = None
+    where: str = ""
     metavar: str = "N"
     flag: str = ""
     flag_help: str = ""

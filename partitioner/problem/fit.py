@@ -24,7 +24,8 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
     graph, devices
         A checked workload.
     demands
-        The constraints by node; pins and prohibitions restrict `allowed`.
+        The constraints by node; pins and prohibitions restrict `allowed`. Where no stage may be on several
+        devices, alternatives that run on several are left out.
     by_schedule
         Whether memory depends on a schedule. If so, `size` includes gradients and the state of the
         optimizer; otherwise it includes every part of the memory once.
@@ -49,13 +50,14 @@ def fit(graph: Graph, devices: Devices, demands: Demands, by_schedule: bool = Fa
         }
         return replace(way, times=times, size=way.size + sum(getattr(way, part) for part in counted))
 
+    ways = graph.alternatives.kept(lambda way: way.degree == 1 or not demands.no_replicas)
     return replace(
         graph,
         kinds=tuple(kind.name for kind in devices.kinds),
         time=time,
         allowed=allowed > 0,
         size=graph.size + graph.parts[[MEMORY_PARTS.index(part) for part in counted]].sum(axis=0),
-        alternatives=graph.alternatives.changed(fitted),
+        alternatives=ways.changed(fitted),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import IO
@@ -11,6 +12,7 @@ from typing import IO
 from partitioner.base.errors import Flaw, PartitionerError, WorkloadError, shown
 from partitioner.base.files import path_name
 from partitioner.sweeps.row import SweepRow
+from partitioner.sweeps.row_rules import flaws_of
 
 KNOWN = {entry.name for entry in fields(SweepRow)}
 START = b'{"key": "'  # of every line
@@ -48,6 +50,10 @@ class Journal:
         except (OSError, ValueError) as error:
             raise PartitionerError(f"{self.path}: cannot be written: {_words(error)}") from error
         try:
+            if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+                raise PartitionerError(
+                    f"{self.path}: must be a plain file, from whose rows a sweep can go on"
+                )
             _lock(self._file, self.path)
             self.rows = self._read()
         except BaseException:
@@ -71,8 +77,17 @@ class Journal:
         self.rows[row.key] = row
 
     def close(self) -> None:
-        """Close the file, so that another sweep can open it."""
-        self._file.close()
+        """Close the file, so that another sweep can open it.
+
+        Raises
+        ------
+        PartitionerError
+            If what is left cannot be written, as on a full disk.
+        """
+        try:
+            self._file.close()
+        except OSError as error:
+            raise PartitionerError(f"{self.path}: cannot be written: {_words(error)}") from error
 
     def _read(self) -> dict[str, SweepRow]:
         self._file.seek(0)
@@ -87,10 +102,12 @@ class Journal:
     def _row(self, number: int, line: bytes) -> SweepRow:
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict) or not set(NEEDED) <= record.keys() <= KNOWN:
             raise self._refused(number, line)
+        if flaws := flaws_of(record, f"line {number}"):
+            raise WorkloadError(flaws, self.path)
         return SweepRow(**record)
 
     def _refused(self, number: int, line: bytes) -> WorkloadError:

@@ -35,7 +35,7 @@ class OneTaskProcesses(ThreadPoolExecutor):
     """
 
     def __init__(self, processes: int) -> None:
-        super().__init__(processes, thread_name_prefix="partitioner-sweep")
+        super().__init__(processes, "partitioner-sweep", _leave_ctrl_c_to_others)
         self._context = get_context("spawn")
         self._closed, self._held = self._context.Pipe(duplex=False)
         self._of_thread = threading.local()
@@ -81,6 +81,12 @@ class OneTaskProcesses(ThreadPoolExecutor):
             self._of_thread.pool = None
             raise
         return result
+
+
+def _leave_ctrl_c_to_others() -> None:
+    """Begin a thread that starts processes: they get Ctrl-C as well, but not while they are imported."""
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _end_with_parent(closed: Connection) -> None:

@@ -33,12 +33,15 @@ class Demands:
         nodes.
     sequence
         The first node of each module in forward order if the stages of a chain must follow it, else empty.
+    no_replicas
+        Whether no stage may be on several devices.
     """
 
     may: Bools
     device: Ints
     together: tuple[Ints, ...]
     sequence: Ints
+    no_replicas: bool
 
 
 def demands_of(graph: Graph, devices: Devices, constraints: Constraints) -> Demands:
@@ -87,7 +90,7 @@ def demands_of(graph: Graph, devices: Devices, constraints: Constraints) -> Dema
         raise WorkloadError(list(dict.fromkeys(flaws)))
     together += tuple(with_the_module_before(graph)) if constraints.in_order else ()
     sequence = module_starts(graph) if constraints.in_order else np.zeros(0, dtype=np.int64)
-    return Demands(may, device, together, sequence)
+    return Demands(may, device, together, sequence, constraints.no_replicas)
 
 
 def neighbour_edges(graph: Graph, constraints: Constraints) -> Ints:

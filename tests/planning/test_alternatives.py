@@ -156,3 +156,30 @@ def test_the_objective_of_piper_needs_a_batch() -> None:
     assert plan.status == "optimal" and plan.method == "alternatives"
     copies = sum(1 + len(further) for further in plan.replicas.values())
     assert copies <= 4 and pt.evaluate(graph(), None, plan).value == pytest.approx(plan.value)
+
+
+@pytest.mark.parametrize(
+    ("objective", "method"),
+    [
+        ("throughput", "alternatives"),
+        ("batch", "alternatives"),
+        ("piper", "alternatives"),
+        ("piper", "piper"),
+    ],
+)
+def test_without_replicas_no_way_takes_several_devices(objective: str, method: str) -> None:
+    only = pt.Constraints(no_replicas=True)
+    own = replace(graph(), alternatives=graph().alternatives.kept(lambda way: way.degree == 1))
+    asked: dict[str, Any] = {"method": method, "schedule": "1f1b", "microbatches": 6}
+    plan = pt.solve(graph(), GPUS, objective, constraints=only, **asked)
+    assert plan.value == pt.solve(own, GPUS, objective, **asked).value
+    assert "pair" not in plan.alternatives.values() and not plan.replicas
+    pairs = pt.solve(graph(), GPUS, objective, **asked)
+    assert pairs.value <= plan.value
+
+
+@pytest.mark.parametrize("framework", ["accelerate", "llama.cpp", "onnx"])
+def test_plans_that_frameworks_express_have_no_way_on_several_devices(framework: str) -> None:
+    named = replace(graph(), names=tuple(f"h.{i}" for i in range(4)))
+    plan = pt.solve(named, GPUS, constraints=pt.expressible(framework), schedule="1f1b")
+    assert "pair" not in plan.alternatives.values() and not plan.replicas

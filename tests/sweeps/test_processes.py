@@ -162,3 +162,21 @@ def test_a_program_without_a_guard_is_told(tmp_path: Path) -> None:
     done = started([sys.executable, str(file), "processes", str(tmp_path / "rows.jsonl")])
     errors = done.communicate(timeout=120)[1]
     assert "a program that calls sweep must do so below 'if __name__ == \"__main__\":'" in errors
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4])
+def test_ctrl_c_while_processes_start_gives_no_traceback(seconds: float, tmp_path: Path) -> None:
+    """The terminal sends it to all processes of the group, those that still import modules included."""
+    spec = tmp_path / "spec.toml"
+    workload(3).save(tmp_path / "chain.json")
+    spec.write_text('[[workloads]]\nfile = "chain.json"\n', encoding="utf-8")
+    command = [sys.executable, "-m", "partitioner", "sweep", str(spec), "--processes", "2"]
+    sweeping = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    ours = psutil.Process(sweeping.pid)
+    while not ours.children():
+        time.sleep(0.01)
+    time.sleep(seconds)
+    os.killpg(sweeping.pid, signal.SIGINT)
+    errors = sweeping.communicate(timeout=60)[1]
+    assert sweeping.returncode == 130
+    assert errors.startswith("partitioner: interrupted") and errors.count("\n") == 1

@@ -1,7 +1,8 @@
 """The worker process, in which native solvers run because Ctrl-C and time limits do not stop them in time.
 
-``python -m partitioner.methods.solvers.worker`` reads pickled jobs from standard input and writes pickled
-messages to standard output, until its input ends or it is killed.
+``python -m partitioner.methods.solvers.worker FOLDER`` reads pickled jobs from standard input and writes
+pickled messages to standard output, until its input ends or it is killed. At the end of its input it removes
+the folder, which is for its temporary files.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import shutil
 import signal
 import sys
 import threading
@@ -17,6 +19,7 @@ from typing import IO, Any
 from partitioner.methods.imported import imported
 from partitioner.methods.solvers.backends.backend import Answer, Solver
 from partitioner.methods.solvers.backends.guard import guarded
+from partitioner.methods.solvers.backends.programs import end_all
 from partitioner.methods.solvers.messages import Job, News
 
 
@@ -47,7 +50,10 @@ def _read(jobs: IO[bytes], waiting: queue.Queue[Job]) -> None:
 
 
 def leave() -> None:
-    """End this process and the solver processes that it started."""
+    """End this process and the programs that it started, and remove its folder of temporary files."""
+    end_all()
+    if len(sys.argv) > 1:
+        shutil.rmtree(sys.argv[1], ignore_errors=True)
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

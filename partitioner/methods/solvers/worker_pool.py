@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
@@ -22,6 +25,7 @@ from typing import IO
 from partitioner.methods.solvers.backends.backend import Answer
 from partitioner.methods.solvers.messages import Job, News
 
+GRACE = 0.3  # seconds for a worker to end by itself, with the programs that it runs and their files
 PATIENCE = 2.0  # seconds to wait for all threads to notice that their processes have ended
 
 
@@ -60,28 +64,33 @@ class Worker:
         if not self.alive:
             return
         try:
-            process = _started()
+            folder = tempfile.mkdtemp(prefix="partitioner-")
+            process = _started(folder)
         except OSError as error:  # too many processes or open files
             self._fail(f"its process could not be started: {error}")
             return
         self.process = process
-        if not self.alive:
-            _kill(process)
+        weakref.finalize(process, shutil.rmtree, folder, ignore_errors=True)
         for work in (self._write, self._listen):
-            self.threads.append(threading.Thread(target=work, args=(process,), daemon=True))
-            self.threads[-1].start()
+            self._run(work, process)
+        if not self.alive:
+            self._run(_end, process)
 
     def kill(self) -> None:
-        """End the process and all processes that it started."""
+        """End the process and all processes that it started: its input ends, and soon it is killed."""
         self.alive = False
         self.jobs.put(None)
         if self.process is not None and self.process.returncode is None:
-            _kill(self.process)
+            self._run(_end, self.process)
 
     def wait(self, end: float) -> None:
         """Wait, until ``time.perf_counter`` reads `end`, for the process to end and its pipes to close."""
         for thread in self.threads:
             thread.join(max(0.0, end - time.perf_counter()))
+
+    def _run(self, work: Callable[[subprocess.Popen[bytes]], None], process: subprocess.Popen[bytes]) -> None:
+        self.threads.append(threading.Thread(target=work, args=(process,), daemon=True))
+        self.threads[-1].start()
 
     def _write(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
@@ -155,16 +164,24 @@ def _keep(queued: queue.SimpleQueue[Worker | None]) -> None:
         worker.wait(end)
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _started(folder: str) -> subprocess.Popen[bytes]:
     paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
     return subprocess.Popen(
-        [sys.executable, "-m", "partitioner.methods.solvers.worker"],
+        [sys.executable, "-m", "partitioner.methods.solvers.worker", folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "PYTHONPATH": paths},
+        env={**os.environ, "PYTHONPATH": paths, "TMPDIR": folder},
     )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Wait a moment until a process whose input has ended ends as well, and else kill it with its group."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+        return
+    _kill(process)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -124,10 +124,15 @@ def solve_capacity(
         devices=evaluation.loads,
         workload_sha256=workload.sha256,
         options={"method": method, "time_limit": time_limit, "gap": gap, **plain(method_options)},
-        notes=(*best.notes, *noted),
+        notes=(*map(_of_the_time, best.notes), *noted),
         statistics={"searches": search.steps, "time_bound": best.bound, **_longest(search)},
         by_stage=stage_loads(graph, best.placement, evaluation.loads, best.stages, best.replicas),
     )
+
+
+def _of_the_time(note: str) -> str:
+    """Return a note on a search for the least time as one that says of which bound it speaks."""
+    return f"of the time per sample: {note}" if "lower bound" in note else note
 
 
 def _check(objective: Objective, graph: Graph, devices: Devices, options: Options) -> None:

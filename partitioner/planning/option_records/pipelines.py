@@ -14,7 +14,8 @@ RECORDS = (
         "replicas",
         1,
         count(MAX_COUNT),
-        "let up to this many devices share a stage",
+        "let a stage have up to this many copies, each on devices of its own: one, or as many as an "
+        "alternative takes",
         PIPELINES,
         effect=Effect(
             "devices with several of a kind",
@@ -29,6 +30,7 @@ RECORDS = (
         PIPELINES,
         metavar="NAME",
         meaning="none, each stage keeps one sample",
+        where="chains of stages; elsewhere refused",
     ),
     Option(
         "virtual_stages",
@@ -63,5 +65,8 @@ RECORDS = (
         "require what these constraints say of stages, nodes and devices",
         PIPELINES,
         meaning="no constraints",
+        where="everywhere; limits on stages and pins to a device are refused for objective latency, for "
+        "makespans of operators and with methods that do not know them, pins to a device with several stages "
+        "on a device",
     ),
 )

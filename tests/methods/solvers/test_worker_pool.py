@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -169,3 +170,16 @@ def test_the_process_can_be_named_in_an_error(monkeypatch: pytest.MonkeyPatch) -
         event = pool.next(60.0)
     assert event is not None
     assert event.message.native.startswith("its process could not be started")  # type: ignore[union-attr]
+
+
+def test_a_program_that_is_cut_short_leaves_neither_files_nor_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CBC is a process of its own, with a folder for its program and its solution."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    before = {one.pid for one in psutil.process_iter()}
+    graph = hard_graph()
+    solve(graph, DEVICES, method="ip", split="free", backend="cbc", time_limit=1.0)
+    left = [one for one in psutil.process_iter() if one.pid not in before and one.name() == "cbc"]
+    assert list(tmp_path.iterdir()) == [] and left == []

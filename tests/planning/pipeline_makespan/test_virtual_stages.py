@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partitioner import Constraints, DeviceKind, Devices, Graph, OptionError, Solution, solve
+from partitioner import Constraints, DeviceKind, Devices, Graph, InfeasibleError, OptionError, Solution, solve
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import SIMULATED, THROUGHPUT
 from partitioner.planning.options import read_options
@@ -82,3 +82,16 @@ def test_borders_move_and_stages_are_cut_again() -> None:
     found = [stages.moved(*move) for move in stages.moves()]
     assert [one.stage.tolist() for one in found if one is not None] == [[0, 1, 1, 1], [0, 0, 0, 1]]
     assert StageBorders.even(np.array([5.0, 1.0, 1.0, 1.0]), 3).stage.tolist() == [0, 1, 2, 2]
+
+
+def test_both_objectives_prove_the_same_lack_of_room() -> None:
+    graph = Graph.from_arrays(
+        {"gpu": [1.0, 2.0, 2.0, 1.0]}, [(0, 1), (1, 2), (2, 3)], size=4.0, backward=[False, False, True, True]
+    )
+    tight = Devices((DeviceKind("gpu", 2, memory=7.0),))
+    reasons = set()
+    for objective in ("throughput", "makespan"):
+        with pytest.raises(InfeasibleError) as raised:
+            solve(graph, tight, objective, schedule="interleaved_1f1b", microbatches=4)
+        reasons.add(str(raised.value))
+    assert len(reasons) == 1

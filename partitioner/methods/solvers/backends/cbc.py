@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from pulp.apis.coin_api import pulp_cbc_path
 
 from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
+from partitioner.methods.solvers.backends.programs import running
 from partitioner.methods.solvers.program import Program
 from partitioner.problem.arrays import Floats
 
@@ -34,7 +34,7 @@ def solve_cbc(program: Program, limits: SolverLimits, report: Tell) -> Answer:
         model.write_text("\n".join(mps_lines(program)), encoding="ascii")
         bound = -np.inf
         command = [pulp_cbc_path, str(model), *_options(limits), "-solve", "-solution", str(solution)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as cbc:
+        with running(command) as cbc:
             for line in cbc.stdout or ():
                 if match := _BOUND.search(line):
                     bound = max(bound, float(match["bound"]))
