@@ -33,6 +33,14 @@ def path_name(path: object) -> str:
     return name
 
 
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names a folder; False for names that no folder can have."""
+    try:
+        return Path(path_name(path)).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a UTF-8 file.
 

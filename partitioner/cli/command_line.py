@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError
 from partitioner.base.files import check_writable
+from partitioner.base.safe_text import visible
 from partitioner.cli.arguments import Command, command_parser
 from partitioner.cli.compare import compare_all
 from partitioner.cli.completion import complete_if_asked
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"partitioner: {message}", file=sys.stderr)
+    print(visible(f"partitioner: {message}"), file=sys.stderr)
     return code
 
 
@@ -106,11 +107,11 @@ def _evaluate(options: argparse.Namespace) -> None:
     certificate = _certificate(workload, plan.placement, objective, options.bound, given) if wanted else None
     if options.format == "json":
         proven = {"bound": certificate.bound, "gap": certificate.gap} if certificate else {}
-        print(json.dumps(evaluation.as_dict() | proven, indent=1))
+        show(json.dumps(evaluation.as_dict() | proven, indent=1))
     else:
-        print(evaluation_table(evaluation))
+        show(evaluation_table(evaluation))
         if certificate is not None:
-            print(certificate.summary())
+            show(certificate.summary())
 
 
 def _asked(options: argparse.Namespace, graph: Graph, plan: PlanRecord, objective: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from partitioner.cli.argument import Section
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.option_arguments import argument_of
+from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.cli.solve_arguments import OUTPUT, solve_options, solve_sections
@@ -48,4 +49,4 @@ def find_conflict(options: argparse.Namespace) -> None:
         found = conflicting_demands(
             workload.graph, workload.devices, on_progress=line.show, **solve_options(options, workload)
         )
-    print(found.to_json() if options.format == "json" else found.summary())
+    show(found.to_json() if options.format == "json" else found.summary())

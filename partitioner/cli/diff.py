@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from partitioner.cli.argument import Section
 from partitioner.cli.inputs import chosen_devices, read_workload
+from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.explanations.differences.difference import diff
 from partitioner.formats.plan_record import load_record, resolved
@@ -43,4 +44,4 @@ def diff_plans(options: argparse.Namespace) -> None:
         replace(resolved(before, graph, workload.devices), hardware=workload.devices),
         replace(resolved(after, graph, later), hardware=later),
     )
-    print(found.to_json() if options.format == "json" else found.summary())
+    show(found.to_json() if options.format == "json" else found.summary())

@@ -6,6 +6,7 @@ import argparse
 
 from partitioner.cli.argument import Section, flag, names, value
 from partitioner.cli.inputs import read_workload
+from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.explanations.explain import TIME_LIMIT, explain
@@ -66,4 +67,4 @@ def explain_plan(options: argparse.Namespace) -> None:
             time_limit=options.time_limit,
             on_progress=line.show,
         )
-    print(found.to_json() if options.format == "json" else found.summary())
+    show(found.to_json() if options.format == "json" else found.summary())

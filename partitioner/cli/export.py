@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable
+from partitioner.base.safe_text import visible
 from partitioner.cli.argument import Section, value
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.shared_arguments import OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
@@ -59,7 +61,7 @@ def export_plan(options: argparse.Namespace) -> None:
     if options.output is not None:
         write_content(options.output, content)
     elif isinstance(content, str):
-        print(content, end="")
+        print(visible(content) if sys.stdout.isatty() else content, end="")
     else:
         raise OptionError(f"--to {options.to} writes bytes: --output must name a file")
 

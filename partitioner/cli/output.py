@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from partitioner.base.errors import OptionError
+from partitioner.base.safe_text import visible
 from partitioner.exports.writers import save_plan
 from partitioner.results.plan import Plan
 from partitioner.workload.workload import Workload
@@ -42,7 +43,7 @@ def show(text: str, *writes: Callable[[], object]) -> None:
         for write in writes:
             write()
     finally:
-        print(text)
+        print(visible(text))
 
 
 def saved(plan: Plan | None, workload: Workload, options: argparse.Namespace) -> list[Callable[[], object]]:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
+
+from partitioner.base.safe_text import visible
 
 if TYPE_CHECKING:
     from partitioner.methods.method import Progress
@@ -16,7 +19,7 @@ class ProgressLine:
     """A line on standard error with the progress of a run, which is erased at the end."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
+        self._console = Console(stderr=True, markup=False, emoji=False)
         self._status: Status | None = None
 
     def __enter__(self) -> ProgressLine:
@@ -41,7 +44,7 @@ class ProgressLine:
     def write(self, text: str) -> None:
         """Show a text."""
         if self._status is not None:
-            self._status.update(text)
+            self._status.update(Text(visible(text)))
 
 
 def progress_text(progress: Progress) -> str:

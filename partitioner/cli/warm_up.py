@@ -6,6 +6,7 @@ import argparse
 
 from partitioner.cli.argument import Section
 from partitioner.cli.option_arguments import argument_of
+from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.planning.option_records.table import OPTIONS
@@ -29,4 +30,4 @@ def compile_all(options: argparse.Namespace) -> None:
             done = warm_up(workers=options.workers, on_progress=line.show)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the kernels compiled until then are kept") from None
-    print(done.to_json() if options.format == "json" else done.summary())
+    show(done.to_json() if options.format == "json" else done.summary())

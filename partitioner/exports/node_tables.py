@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable
 
+from partitioner.base.safe_text import cell
 from partitioner.results.names import ranges
 from partitioner.results.plan import Plan
 from partitioner.results.ways_table import ways_text
@@ -89,7 +90,7 @@ def _csv(columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerows(map(cell, row) for row in rows)
     return file.getvalue()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partitioner.base.files import path_name, read_json, read_text
+from partitioner.base.files import is_folder, path_name, read_json, read_text
 from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.hugging_face import config_graph
 from partitioner.formats.layers import document_graph, table_graph
@@ -64,7 +64,7 @@ def recognised(path: str | os.PathLike[str]) -> tuple[FileFormat, Any]:
     WorkloadError
         If the file cannot be read, or is not JSON although its suffix names no other format.
     """
-    if Path(path_name(path)).is_dir():
+    if is_folder(path):
         return FOLDER, None
     suffix = Path(path_name(path)).suffix.lower()
     if suffix == PROFILE:

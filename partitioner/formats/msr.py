@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.base.files import path_name
+from partitioner.base.files import is_folder, path_name
 from partitioner.formats.msr_nodes import NAMELESS, Nodes, read_nodes
 from partitioner.formats.record import (
     Record,
@@ -94,7 +94,7 @@ def workload_of(path: str | os.PathLike[str], graph: Graph, devices: Devices) ->
         If the devices cannot run the graph; the message uses the names of fields in the file.
     """
     try:
-        return Workload(graph, devices, Path(path).name if Path(path).is_dir() else Path(path).stem)
+        return Workload(graph, devices, Path(path).name if is_folder(path) else Path(path).stem)
     except WorkloadError as error:
         flaws = [_with_file_names(flaw) for flaw in error.flaws]
         raise WorkloadError(list(dict.fromkeys(flaws)), path_name(path)) from error

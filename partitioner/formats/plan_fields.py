@@ -98,7 +98,11 @@ def _load(data: Any, where: str, flaws: list[Flaw]) -> DeviceLoad:
 def read_stages(top: Record) -> tuple[StageLoad, ...]:
     """Return what the plan says of every stage; nothing if the file does not contain it."""
     found = top.take("by_stage", listing, [], required=False)
-    return tuple(_stage(data, f"by_stage[{place}]", top.flaws) for place, data in enumerate(found))
+    stages = tuple(_stage(data, f"by_stage[{place}]", top.flaws) for place, data in enumerate(found))
+    for name in ("parameters", "bubble"):
+        if len({getattr(stage, name) is None for stage in stages}) > 1:
+            top.note("by_stage", "", f"{name} must be null for all stages or for none")
+    return stages
 
 
 def _stage(data: Any, where: str, flaws: list[Flaw]) -> StageLoad:

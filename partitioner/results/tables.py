@@ -13,6 +13,7 @@ from rich.text import Text
 
 from partitioner.base.argument_types import MANY, is_count
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.safe_text import visible
 from partitioner.evaluation.result import DeviceLoad
 from partitioner.evaluation.schedule import Schedule
 from partitioner.results.critical_table import critical_table
@@ -92,12 +93,17 @@ def device_table(devices: Sequence[DeviceLoad], stages: Sequence[str], width: in
 def render(parts: Sequence[RenderableType], width: int | None = None) -> str:
     """Return the parts as plain text of at most `width` columns (at least 80), by default the terminal's."""
     console = Console(
-        file=io.StringIO(), width=max(NARROWEST, columns(width)), color_system=None, highlight=False
+        file=io.StringIO(),
+        width=max(NARROWEST, columns(width)),
+        color_system=None,
+        highlight=False,
+        markup=False,  # names are texts of others: [red] stays what it is
+        emoji=False,
     )
     for part in parts:
         console.print(part)
     assert isinstance(console.file, io.StringIO)
-    lines = console.file.getvalue().strip("\n").splitlines()
+    lines = visible(console.file.getvalue().strip("\n")).split("\n")
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from partitioner.base.argument_types import require_items
 from partitioner.base.errors import OptionError, shown
+from partitioner.base.files import is_folder
 from partitioner.sweeps.pool import DevicePool
 from partitioner.sweeps.spec import OWN_DEVICES, SweepSpec, checked_options
 from partitioner.sweeps.spec_file import load_spec
@@ -58,7 +59,7 @@ def _pool(given: object) -> DevicePool:
 def _listed(workloads: AnyWorkload | Sequence[AnyWorkload]) -> Iterable[AnyWorkload]:
     """Return the workloads; those of a folder if one is given."""
     if isinstance(workloads, str | os.PathLike):
-        return workload_files(Path(workloads)) if Path(workloads).is_dir() else [workloads]
+        return workload_files(Path(workloads)) if is_folder(workloads) else [workloads]
     if isinstance(workloads, Workload):
         return [workloads]
     items = require_items("workloads", workloads)

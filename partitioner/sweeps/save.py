@@ -12,6 +12,7 @@ from typing import Any
 from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable, OptionError
 from partitioner.base.files import path_name, write_bytes
+from partitioner.base.safe_text import cell
 from partitioner.sweeps.journal import row_line
 from partitioner.sweeps.row import SweepRow
 
@@ -48,8 +49,8 @@ def _csv(rows: Sequence[SweepRow]) -> bytes:
     flat = _flat(rows)
     text = io.StringIO()
     table = csv.DictWriter(text, list(flat[0]) if flat else list(_EMPTY), lineterminator="\n")
-    table.writeheader()
-    table.writerows(flat)
+    table.writerow({name: cell(name) for name in table.fieldnames})
+    table.writerows({name: cell(value) for name, value in row.items()} for row in flat)
     return text.getvalue().encode()
 
 

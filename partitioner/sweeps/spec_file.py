@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tomllib
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ def _toml(source: str) -> dict[str, Any]:
     text = read_text(source)
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a ValueError also for integers of very many digits
         raise WorkloadError([Flaw("file", "", "", f"is not TOML: {error}")], source) from error
 
 
@@ -99,11 +100,17 @@ def _files(table: Record, folder: Path) -> list[tuple[Path, dict[str, Any]]]:
     patterns = table.take("file", _patterns, [])
     found = []
     for pattern in patterns:
-        files = sorted(folder.glob(pattern)) if "*" in pattern else [folder / pattern]
+        files = _matching(folder, pattern) if "*" in pattern else [folder / pattern]
         if not files:
             table.note("file", shown(pattern), "no file has such a name")
         found += [(file, given) for file in files]
     return found
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    """Return the files whose names match; ``**`` beside other characters, which pathlib refuses, is ``*``."""
+    within = os.path.join(glob.escape(str(folder)), pattern)  # noqa: PTH118
+    return sorted(Path(name) for name in glob.glob(within, recursive=True))  # noqa: PTH207
 
 
 def _patterns(value: Any) -> list[str]:

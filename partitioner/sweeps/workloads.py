@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from partitioner.base.errors import Flaw, OptionError, WorkloadError
-from partitioner.base.files import path_name, read_json
+from partitioner.base.files import is_folder, path_name, read_json
 from partitioner.formats.load import load_unfitted
 from partitioner.formats.readers import READERS, TAKEN
 from partitioner.formats.sailor import is_by_batch
@@ -125,4 +125,4 @@ def _is_workload(file: Path) -> bool:
 
 
 def _title(path: Path) -> str:
-    return path.name if path.is_dir() else path.stem
+    return path.name if is_folder(path) else path.stem

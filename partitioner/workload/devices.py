@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from partitioner.base.argument_types import is_one_of
@@ -17,6 +18,7 @@ COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
 SYNCHRONISATIONS = ("added", "overlapped")
 MEMORY_TOLERANCE = 1e-9
 SHOWN_KINDS = 6
+LONGEST_INDEX = 9  # digits
 KINDS_RULE = "must be a sequence of DeviceKind"
 SEQUENCES = {"kinds": KINDS_RULE, "levels": LEVELS_RULE, "groups": GROUPS_RULE, "links": LINKS_RULE}
 
@@ -166,7 +168,7 @@ class Devices:
         cpu = DeviceKind("cpu", cpus, pays_communication=False)
         return cls((accelerator, cpu), communication)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of all devices, kind by kind."""
         return tuple(kind.device(i) for kind in self.kinds for i in range(kind.count))
@@ -230,11 +232,19 @@ class Devices:
 
         The index may exceed the number of devices of the kind; the caller checks that.
         """
-        for position, kind in enumerate(self.kinds if isinstance(device, str) else ()):
-            index = device.removeprefix(kind.prefix)
-            if _is_index(index) and index != device:
-                return position, int(index)
-        return None
+        found = []
+        name = device if isinstance(device, str) else ""
+        for cut in range(len(name) - 1, max(0, len(name) - 1 - LONGEST_INDEX), -1):
+            if not (name[cut].isascii() and name[cut].isdigit()):
+                break
+            if name[:cut] in self._position and _is_index(name[cut:]):
+                found.append((self._position[name[:cut]], int(name[cut:])))
+        return min(found, default=None)
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        """The position of the first kind with each prefix."""
+        return {kind.prefix: i for i, kind in reversed(list(enumerate(self.kinds)))}
 
 
 def _as_float(value: float | None) -> float | None:
@@ -242,4 +252,4 @@ def _as_float(value: float | None) -> float | None:
 
 
 def _is_index(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 9 and str(int(text)) == text
+    return text.isascii() and text.isdigit() and len(text) <= LONGEST_INDEX and str(int(text)) == text

@@ -20,6 +20,8 @@ from partitioner.workload.topological import topological
 if TYPE_CHECKING:
     from partitioner.workload.graph import Graph
 
+LONGEST_CYCLE = 12  # nodes that a message names
+
 
 def graph_flaws(graph: Graph) -> list[Flaw]:
     """Return every rule that a graph breaks without regard to devices; empty if it is valid."""
@@ -155,8 +157,10 @@ def _cycle_flaws(graph: Graph) -> list[Flaw]:
         return []
     digraph: nx.DiGraph[int] = nx.DiGraph(graph.edges.tolist())
     cycle = [source for source, _ in nx.find_cycle(digraph)]
-    path = " -> ".join(shown(graph.ids[i]) for i in [*cycle, cycle[0]])
-    return [Flaw("edges", "", path, "is a cycle; the graph must have none")]
+    few = len(cycle) <= LONGEST_CYCLE
+    path = " -> ".join(shown(graph.ids[i]) for i in ([*cycle, cycle[0]] if few else cycle[:LONGEST_CYCLE]))
+    rest = "" if few else f" -> ... ({len(cycle):,} nodes)"
+    return [Flaw("edges", "", path + rest, "is a cycle; the graph must have none")]
 
 
 def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:

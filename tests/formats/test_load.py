@@ -82,3 +82,9 @@ def test_a_reader_of_another_package_is_asked(tmp_path: Path) -> None:
         load(path)
     with pytest.raises(OptionError, match="must be a tuple such as"):
         Reader("tables", (".csv",), reader.read)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000, "a\0b"])
+def test_names_that_no_file_can_have_are_refused(name: str) -> None:
+    with pytest.raises(WorkloadError, match=r"file: (File name too long|embedded null byte)"):
+        load(name)

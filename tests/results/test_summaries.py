@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, solve
+from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, explain, solve
 from partitioner.base.errors import SHOWN_FLAWS
 from partitioner.cli.methods import backends_table, methods_table
 from partitioner.evaluation.result import Evaluation
@@ -255,3 +255,12 @@ def test_a_batch_is_not_a_sample() -> None:
     placement = dict.fromkeys(graph.ids, "accelerator0")
     found = evaluate(graph, devices, placement, "batch", microbatches=3)
     assert evaluation_table(found).startswith(f"batch: {3 * found.loads[0].load:.6g} per batch")
+
+
+def test_names_of_others_do_nothing_to_the_terminal() -> None:
+    """Escape sequences are written out, and what looks like markup stays as it is."""
+    graph = Graph.from_arrays({"[/x]\x1b[2J": [1.0, 2.0]}, [(0, 1)], 0.5, names=["[red]a", "b\r"])
+    plan = solve(graph, Devices((DeviceKind("[/x]\x1b[2J", 2),)))
+    text = plan.summary()
+    assert "\x1b" not in text and r"[/x]\x1b[2J0" in text
+    assert "\x1b" not in str(explain(graph, plan.hardware, plan).summary())

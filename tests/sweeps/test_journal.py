@@ -120,7 +120,7 @@ def test_a_full_disk_is_no_other_error(tmp_path: Path) -> None:
         pytest.skip("this system has no /dev/full")
     with pytest.raises(PartitionerError, match="No space left"), closing(Journal(tmp_path / "a")) as journal:
         journal._file.close()
-        journal._file = full.open("ab")
+        journal._file = full.open("a+b")
         journal.append(ROWS[0])
 
 

@@ -144,3 +144,21 @@ def test_keys_tell_workloads_devices_and_options_apart_and_nothing_else() -> Non
     others = [key(4), key(pool=POOLS[1]), key(gap=0.1), key(objective="gpipe"), key(seed=1)]
     assert len(set(same)) == 1
     assert len({*same, *others}) == 1 + len(others)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[workloads]]\nfile = "a**"\nbatch = 1\n',
+        '[[workloads]]\nfile = "**/x**y/*.json"\n',
+        f'[[workloads]]\nfile = "a.json"\nbatch = {"1" * 5000}\n',
+        f'[[workloads]]\nfile = "{"a" * 300}"\n',
+        '[[workloads]]\nfile = "\\u0000"\n',
+        f"[options]\nx = {'[' * 5000}{']' * 5000}\n",
+    ],
+)
+def test_odd_files_are_refused_by_name(folder: Path, text: str) -> None:
+    spec = folder / "odd.toml"
+    spec.write_text(text, encoding="utf-8")
+    with pytest.raises(PartitionerError, match=r"odd\.toml|a{300}|file"):
+        load_spec(spec)

@@ -84,17 +84,17 @@ def has_body(node: Any) -> bool:
     return any(attribute.type in BODIES for attribute in node.attribute)
 
 
-def refuse(error: Exception, source: str) -> NoReturn:
-    """Raise an error of the package onnx as one about the file.
+def refuse(error: Exception | str, source: str) -> NoReturn:
+    """Raise an error of the package onnx, or its words, as one about the file.
 
     Raises
     ------
     WorkloadError
         Always.
     """
-    line = " ".join(f"{type(error).__name__}: {error}".split())
-    flaw = Flaw("file", "", "", f"cannot be read as an ONNX model: {line}")
-    raise WorkloadError([flaw], source) from error
+    words = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    flaw = Flaw("file", "", "", f"cannot be read as an ONNX model: {' '.join(words.split())}")
+    raise WorkloadError([flaw], source) from (None if isinstance(error, str) else error)
 
 
 def _check_texts(graph: Any, source: str) -> None:

@@ -13,11 +13,8 @@ graph needs of the devices that remain. The dynamic program prunes with that.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem
@@ -67,13 +64,64 @@ class Relaxation:
         return np.asarray(counts @ each)
 
 
-class _Each(NamedTuple):
-    """Kinds with devices (k,), and of each supernode its time there, its size, and where it may not run."""
+class _Costs:
+    """What each supernode costs on each kind with devices at given prices, and the least of it.
 
-    kinds: Ints
-    time: Floats
-    size: Floats
-    barred: NDArray[np.bool_]
+    Parameters
+    ----------
+    problem
+        The problem.
+    price
+        Shape (2 K,): of time and of memory, by kind.
+    """
+
+    def __init__(self, problem: Problem, price: Floats) -> None:
+        self.kinds = np.flatnonzero(problem.count)
+        self.time, self.size = problem.time[self.kinds].sum(axis=1), problem.size
+        self.barred = ~problem.allowed[self.kinds]
+        self.total = len(problem.count)
+        self.rows = np.empty(self.time.shape)
+        for row in range(len(self.kinds)):
+            self.rows[row] = self._row(row, *self._prices(price, row))
+        self._rank()
+
+    def change(self, k: int, price: Floats) -> None:
+        """Take over a changed price, the one at place `k`."""
+        row = self._place(k)
+        self.rows[row] = self._row(row, *self._prices(price, row))
+        self._rank()
+
+    def least(self) -> Floats:
+        """Return the least cost of each supernode on any kind, shape (n,)."""
+        return np.asarray(self.first)
+
+    def least_sums(self, k: int, prices: Floats) -> Floats:
+        """Return the summed least costs at each of some prices, shape (s, 2 K), which differ at `k` alone."""
+        row = self._place(k)
+        others = np.where(self.kind == row, self.second, self.first)
+        time_price, memory_price = prices[:, [self.kinds[row], self.total + self.kinds[row]]].T[:, :, None]
+        return np.asarray(np.minimum(self._row(row, time_price, memory_price), others).sum(axis=1))
+
+    def _place(self, k: int) -> int:
+        return int(np.searchsorted(self.kinds, k % self.total))
+
+    def _prices(self, price: Floats, row: int) -> tuple[float, float]:
+        return float(price[self.kinds[row]]), float(price[self.total + self.kinds[row]])
+
+    def _row(self, row: int, time_price: Floats | float, memory_price: Floats | float) -> Floats:
+        """Return costs on a kind, shape (n,), or (s, n) for prices of shape (s, 1)."""
+        cost = self.time[row] * time_price + self.size * memory_price
+        cost[..., self.barred[row]] = np.inf
+        return np.asarray(cost)
+
+    def _rank(self) -> None:
+        """Compute the cheapest kind of each supernode, the cost there, and the least one elsewhere."""
+        self.kind = self.rows.argmin(axis=0)
+        everywhere = np.arange(len(self.kind))
+        self.first = self.rows[self.kind, everywhere]
+        others = self.rows.copy()
+        others[self.kind, everywhere] = np.inf
+        self.second = others.min(axis=0)
 
 
 def relax(problem: Problem) -> Relaxation:
@@ -84,22 +132,20 @@ def relax(problem: Problem) -> Relaxation:
     step of the search.
     """
     problem = problem.relaxed()
-    present = np.flatnonzero(problem.count)
-    each = _Each(present, problem.time[present].sum(axis=1), problem.size, ~problem.allowed[present])
     scale = _scales(problem)
     kinds = len(problem.count)
     price = np.concatenate((np.ones(kinds), np.zeros(kinds)))
-    best = _dual(problem, each, price, scale)
+    costs = _Costs(problem, price * scale)
+    best = float(_duals(problem, price[None] * scale, costs.least().sum(keepdims=True))[0])
     movable = _movable(problem)
     rounds = min(ROUNDS, max(1, MOST_MOVES // max(len(movable), 1)))
     for _ in range(rounds if len(movable) > 1 else 0):
         for steps in STEPS:
             for k in movable:
-                best, price = _best_step(problem, each, price, scale, k, steps, best)
+                best, price = _best_step(problem, costs, price, scale, k, steps, best)
     heaviest = float((problem.work() / problem.copies[:, None])[problem.count > 0].min(axis=0).max())
-    weight = _weight(each, price * scale)
     return Relaxation(
-        max(best, heaviest), weight, price[:kinds] * scale[:kinds], price[kinds:] * scale[kinds:]
+        max(best, heaviest), costs.least(), price[:kinds] * scale[:kinds], price[kinds:] * scale[kinds:]
     )
 
 
@@ -120,37 +166,28 @@ def _movable(problem: Problem) -> list[int]:
 
 
 def _best_step(
-    problem: Problem, each: _Each, price: Floats, scale: Floats, k: int, steps: Floats, best: float
+    problem: Problem, costs: _Costs, price: Floats, scale: Floats, k: int, steps: Floats, best: float
 ) -> tuple[float, Floats]:
-    base = price[k] if price[k] > 0 else 1.0
-    for step in steps:
-        trial = price.copy()
-        trial[k] = base * step
-        value = _dual(problem, each, trial, scale)
-        if value > best:
-            best, price = value, trial
-    return best, price
+    """Return the best value and prices with price `k` multiplied by one of the steps, or as they are."""
+    trials = np.repeat(price[None], len(steps), axis=0)
+    trials[:, k] = (price[k] if price[k] > 0 else 1.0) * steps
+    values = _duals(problem, trials * scale, costs.least_sums(k, trials * scale))
+    found = int(values.argmax())
+    if not values[found] > best:
+        return best, price
+    costs.change(k, trials[found] * scale)
+    return float(values[found]), trials[found]
 
 
-def _weight(each: _Each, price: Floats) -> Floats:
-    """Return the least cost of each supernode on any kind at these prices, shape (n,)."""
-    time_price, memory_price = price.reshape(2, -1)[:, each.kinds, None]
-    cost = each.time * time_price
-    if memory_price.any():
-        cost += each.size * memory_price
-    cost[each.barred] = np.inf
-    return reduce(np.minimum, cost)
+def _duals(problem: Problem, prices: Floats, need: Floats) -> Floats:
+    """Return the bounds that some prices (s, 2 K) prove; infinity if they prove that memory is too small.
 
-
-def _dual(problem: Problem, each: _Each, price: Floats, scale: Floats) -> float:
-    """Return the bound that these prices prove; infinity if they prove that memory is too small."""
+    `need` has the summed least costs of the supernodes, shape (s,).
+    """
     kinds = len(problem.count)
-    time_price, memory_price = (price * scale)[:kinds], (price * scale)[kinds:]
-    need = float(_weight(each, price * scale).sum())
-    priced = memory_price > 0
-    room = np.where(priced, problem.memory, 0.0) * memory_price
-    excess = need - float((problem.count * room).sum())
-    speed = float((problem.count * time_price).sum())
-    if speed <= 0:
-        return np.inf if excess > 1e-9 * need else 0.0
-    return max(excess / speed, 0.0)
+    time_price, memory_price = prices[:, :kinds], prices[:, kinds:]
+    room = np.where(memory_price > 0, problem.memory, 0.0) * memory_price
+    excess = need - (problem.count * room).sum(axis=1)
+    speed = (problem.count * time_price).sum(axis=1)
+    none = np.where(excess > 1e-9 * need, np.inf, 0.0)  # without a price of time
+    return np.where(speed > 0, np.maximum(excess / np.where(speed > 0, speed, 1.0), 0.0), none)

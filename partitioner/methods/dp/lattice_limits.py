@@ -23,9 +23,14 @@ def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAI
     """Return a note that the lattice does not fit the memory budget, or that the run ended before."""
     if settings.expired:
         return "the run ended before all ideals were enumerated: only linear orders were searched"
+    most, budget = _max_ideals(problem, settings, model), f"{settings.memory_budget / 2**30:.3g} GiB"
+    if most == 0:
+        kinds = int((problem.count > 0).sum())
+        table = f"no table over {kinds} kinds of devices"
+        return f"the memory budget of {budget} holds {table}: only linear orders were searched"
     return (
-        f"more than {_max_ideals(problem, settings, model):,} ideals, which is what the memory budget of "
-        f"{settings.memory_budget / 2**30:.3g} GiB holds: the search was not exhaustive"
+        f"more than {most:,} ideals, which is what the memory budget of {budget} holds: the search was not "
+        "exhaustive"
     )
 
 

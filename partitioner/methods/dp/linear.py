@@ -28,6 +28,7 @@ from partitioner.problem.variants import ChainProblem
 
 STEP_BUDGET = 600_000_000
 MOST_SINGLE_KINDS = 10
+MOST_NAMED = 10  # numbers in a note
 Chain = TypeVar("Chain", bound=ChainProblem)
 Judged = TypeVar("Judged", bound=ChainProblem, contravariant=True)
 
@@ -175,7 +176,7 @@ class LinearSearch(Generic[Chain]):
             stop = "gap"
         notes = [note] if note else []
         if not np.array_equal(used, self.problem.count):
-            counts = ", ".join(map(str, used))
+            counts = ", ".join(map(str, used[:MOST_NAMED])) + ", ..." * (len(used) > MOST_NAMED)
             notes.append(f"at most {counts} devices of each kind were considered, to keep the table small")
         statistics = {"orders": self.orders, "steps": self.steps}
         return Outcome(

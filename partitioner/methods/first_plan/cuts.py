@@ -8,6 +8,7 @@ import numpy as np
 
 from partitioner.methods.first_plan.line import Line
 from partitioner.methods.first_plan.stages import StageRules
+from partitioner.problem.arrays import Floats, Ints
 
 ROWS = 1000  # intervals to evaluate in one bisection
 FEWEST, MOST = 4, 12  # halvings of the bracket
@@ -81,22 +82,23 @@ class Cutter:
     ) -> Cut:
         """Return the widest interval from `begin` on that a device of some class can take, perhaps empty."""
         best = Cut(0, begin, begin)
-        ends = {k: self._limit(k, begin, target, behind) for k in classes}
+        ends = dict(
+            zip(classes, self._limits(np.array(classes), begin, target, behind).tolist(), strict=True)
+        )
         for k in sorted(classes, key=lambda k: -ends[k]):
             if ends[k] > best.end:
                 end = self._end(k, begin, ends[k], target, behind, taken)
                 best = Cut(k, begin, end) if end > best.end else best
         return best
 
-    def _limit(self, k: int, begin: int, target: float, behind: int) -> int:
-        """Return the last possible end of an interval of class `k` by times and sizes, without transfers."""
+    def _limits(self, classes: Ints, begin: int, target: float, behind: int) -> Ints:
+        """Return the last possible ends of intervals by times and sizes, without transfers, by class."""
         line = self.line
-        return min(
-            int(line.barred[k, begin]),
-            _last(line.elapsed[k], line.elapsed[k, begin] + target),
-            _last(line.held, (line.held[begin] + line.memory[k]) * (1 + 1e-12)),
-            line.n - behind * self.exact,
-        )
+        held = (line.held[begin] + line.memory[classes]) * (1 + 1e-12)
+        ends = np.minimum(line.barred[classes, begin], np.searchsorted(line.held, held, side="right") - 1)
+        ends = np.minimum(ends, line.n - behind * self.exact)
+        elapsed = line.elapsed[classes, begin] + target
+        return np.asarray(np.minimum(ends, _last(line.elapsed, classes, elapsed)))
 
     def _end(
         self, k: int, begin: int, end: int, target: float, behind: int, taken: set[tuple[int, int]]
@@ -110,6 +112,11 @@ class Cutter:
         return begin + int(good[-1]) + 1 if len(good) else begin
 
 
-def _last(sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]], limit: float) -> int:
-    """Return the last place whose sum is at most the limit."""
-    return int(np.searchsorted(sums, limit, side="right")) - 1
+def _last(sums: Floats, rows: Ints, limit: Floats) -> Ints:
+    """Return the last place in each row of rising sums that is at most its limit; -1 if there is none."""
+    low, high = np.full(len(rows), -1), np.full(len(rows), sums.shape[1])
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        fits = sums[rows, np.clip(middle, 0, None)] <= limit
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    return low

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from partitioner import PartitionerError, WorkloadError, load
+from partitioner.formats.onnx import shapes
 from partitioner.integrations.onnx import graph_of
 from tests.integrations.onnx.models import FLOAT, INT64, cnn, halved, model_of, node, onnx, transformer
 
@@ -124,3 +126,54 @@ def test_nodes_of_equal_names_are_named() -> None:
     nodes = [node("Relu", "x", "t", "same"), node("Relu", "t", "y", "same")]
     with pytest.raises(WorkloadError, match="same"):
         graph_of(model_of(nodes, {"x": (FLOAT, [1])}, {"y": [1]}, {}), bandwidth=1e9)
+
+
+def constant(name: str, value: int | list[int]) -> Any:
+    dims = [] if isinstance(value, int) else [len(value)]
+    numbers = [value] if isinstance(value, int) else value
+    return node("Constant", "", name, value=onnx.helper.make_tensor(name, INT64, dims, numbers))
+
+
+def test_a_model_made_to_take_all_memory_is_refused(tmp_path: Path) -> None:
+    """Onnx follows the values of shapes, here those of six hundred million numbers."""
+    nodes = [
+        *(
+            constant("a", 0),
+            constant("b", 600_000_000),
+            constant("c", 1),
+            constant("i", 3),
+            constant("d", [0]),
+        ),
+        node("Range", "a b c", "numbers"),
+        node("Gather", "numbers i", "one"),
+        node("Unsqueeze", "one d", "shape"),
+        node("Reshape", "x shape", "y"),
+    ]
+    model = model_of(nodes, {"x": (FLOAT, [3])}, {"y": ["size"]}, {})
+    onnx.save(model, tmp_path / "greedy.onnx")
+    with pytest.raises(WorkloadError, match=r"greedy\.onnx: file: cannot be read as an ONNX model"):
+        load(tmp_path / "greedy.onnx", bandwidth=1e9, accelerators=1)
+
+
+def test_negative_sizes_are_refused_before_onnx_sees_them(tmp_path: Path) -> None:
+    """With such a size, a slice that goes backwards ended the process inside onnx."""
+    model = model_of(
+        [
+            *(constant("from", [-1]), constant("to", [-9999]), constant("axis", [0]), constant("step", [-1])),
+            node("Slice", "x from to axis step", "y"),
+        ],
+        {"x": (FLOAT, [3, 4])},
+        {"y": ["rows", 4]},
+        {},
+    )
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -3
+    onnx.save(model, tmp_path / "negative.onnx")
+    with pytest.raises(WorkloadError, match=r"tensor 'x': dims = \[-3, 4\]: no size must be negative"):
+        load(tmp_path / "negative.onnx", bandwidth=1e9, accelerators=1)
+
+
+def test_an_end_of_the_process_inside_onnx_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shapes.sys, "executable", "/bin/false")
+    onnx.save(cnn("batch"), tmp_path / "model.onnx")
+    with pytest.raises(WorkloadError, match=r"onnx does not find the shapes of its tensors within"):
+        load(tmp_path / "model.onnx", bandwidth=1e9, accelerators=1, dims={"batch": 2})
