@@ -208,7 +208,7 @@ def _rule_in_place(name: str, wanted: str) -> str:
         way = "`cost` (a time), or `from_networkx(graph, bandwidth=...)`, which makes times of bytes"
         return f"is not read without a bandwidth; give {way}"
     unit = "a time" if wanted == "cost" else "in bytes"
-    return f"is not an attribute; give `{wanted}` ({unit}), also beside it, where it means something else"
+    return f"is not an attribute; give `{wanted}` ({unit})"
 
 
 def _with_kinds(nodes: dict[Any, dict[str, Any]], kinds: Sequence[str]) -> dict[Any, dict[str, Any]]:
