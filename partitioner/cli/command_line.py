@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError
+from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError, one_of, shown
 from partitioner.base.files import check_writable
 from partitioner.base.safe_text import visible
 from partitioner.cli.arguments import Command, command_parser
@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = command_parser(COMMANDS)
     complete_if_asked(parser)
+    _check_command(parser, sys.argv[1:] if arguments is None else arguments)
     options = parser.parse_args(arguments)
     try:
         refuse_own_inputs(options)
@@ -76,6 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PartitionerError as error:
         return _fail(str(error), BAD_INPUT)
     return DONE
+
+
+def _check_command(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """End with exit code 2 if the first word is no command; a similar one is named."""
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        parser.error(f"command {shown(words[0])}: must be {one_of(words[0], COMMANDS)}")
 
 
 def _fail(message: str, code: int) -> int:

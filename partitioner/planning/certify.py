@@ -20,7 +20,7 @@ from partitioner.results.certificate import Certificate
 from partitioner.workload.constraints import require_constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.transfers import Transfers
 
 PARTS = ("order", "subgraphs", "execution_order", "alternatives")
@@ -87,7 +87,7 @@ def certify(
     >>> certificate.value, certificate.bound, certificate.best.value
     (4.5, 3.5, 3.5)
     """
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    graph = as_graph(graph, devices)
     wanted, solution = objective_of(objective), solution_of(placement)
     made_as = solution.split if isinstance(solution, PlanRecord) else None
     known = {

@@ -22,7 +22,7 @@ from partitioner.planning.objectives import DEFAULT, Objective, objective_of, ob
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.transfers import Transfers
 
 
@@ -164,7 +164,7 @@ def evaluate(
         **{"subgraphs": subgraphs, "execution_order": execution_order, "stage_of": stage_of},
         "alternatives": alternatives,
     }
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    graph = as_graph(graph, devices)
     if isinstance(solution, PlanRecord):
         devices = solution.devices(devices)
         solution.check_graph(graph, devices, strict=False)

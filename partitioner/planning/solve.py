@@ -21,7 +21,7 @@ from partitioner.planning.run import find_plan
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx, unread_note
+from partitioner.workload.networkx_graph import as_graph, unread_note
 
 
 def solve(
@@ -145,7 +145,7 @@ def solve(
     wanted = objective_of(objective, method, method_options)
     unread: tuple[str, ...] = ()
     if not isinstance(graph, Graph):
-        graph = from_networkx(graph)
+        graph = as_graph(graph, devices)
         unread = unread_note(graph)
     check_time_limit(graph, wanted.measure, time_limit)
     answer = solve_makespan if wanted is SIMULATED else solve_capacity if wanted is CAPACITY else find_plan

@@ -16,6 +16,10 @@ def figure(value: float) -> str:
     return f"{value:.0f}" if 1 <= value < 9_999_999.5 else f"{value:.1e}"
 
 
+BINARY_UNITS = {40: "TiB", 30: "GiB", 20: "MiB", 10: "KiB"}
+SHORT = 10_000  # a number below it is short
+
+
 def amount(size: float) -> str:
     """Return a size in at most six characters, for sizes below 1000 of the largest unit (T)."""
     for unit in ("", "k", "M", "G", "T"):
@@ -23,6 +27,21 @@ def amount(size: float) -> str:
             return f"{size:.3g}{unit}"
         size /= 1000
     raise AssertionError
+
+
+def given_amount(size: float) -> str:
+    """Return a size in the units in which it is a short number: ``16G``, ``16GiB``; else rounded.
+
+    Examples
+    --------
+    >>> given_amount(16e9), given_amount(16 * 2.0**30), given_amount(12345678901.0)
+    ('16G', '16GiB', '12.3G')
+    """
+    if float(f"{size:.3g}") != size:
+        for power, unit in BINARY_UNITS.items():
+            if size % 2**power == 0 and size < SHORT * 2**power:
+                return f"{size / 2**power:.0f}{unit}"
+    return amount(size)
 
 
 def samples_per_second(time: float, unit: str) -> str:

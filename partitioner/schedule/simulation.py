@@ -28,7 +28,7 @@ from partitioner.schedule.timeline import Memory, Timeline
 from partitioner.workload.device_validation import LARGEST, is_amount
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Floats, Graph
-from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.networkx_graph import as_graph
 
 LINKS = ("host", "direct")
 INPUT_SHARE = 0.5
@@ -129,7 +129,7 @@ def simulate(
         require_type("devices", devices, Devices)
     if schedule is not None and not isinstance(schedule, Table):
         require_text(schedule=schedule)
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    graph = as_graph(graph, devices)
     record = solution_of(plan)
     if isinstance(record, PlanRecord):
         devices = record.devices(devices)

@@ -8,7 +8,7 @@ from partitioner.base.argument_types import is_count, is_one_of
 from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.base.sizes import byte_count
 from partitioner.formats.devices_in_place import changed
-from partitioner.results.figures import amount
+from partitioner.results.figures import given_amount
 from partitioner.workload.device_validation import LARGEST, MAX_COUNT, is_amount
 from partitioner.workload.devices import COMMUNICATION_MODELS, Devices
 
@@ -44,6 +44,8 @@ class DevicePool:
     >>> pool = DevicePool(accelerators=4, memory="16GB")
     >>> pool.label, pool.of(Devices.accelerated(1, cpus=1))
     ('4 x 16G', <Devices: 4 accelerator, 1 cpu; sequential>)
+    >>> DevicePool(accelerators=4, memory="16GiB").label
+    '4 x 16GiB'
     """
 
     name: str = ""
@@ -63,7 +65,7 @@ class DevicePool:
     def label(self) -> str:
         """The name, or the changes in words."""
         count = "" if self.accelerators is None else str(self.accelerators)
-        memory = "" if self.memory is None else amount(float(self.memory))
+        memory = "" if self.memory is None else given_amount(float(self.memory))
         parts = [
             "" if self.devices is None else f"{sum(kind.count for kind in self.devices.kinds)} devices",
             " x ".join(filter(None, (count, memory))) if memory else count and f"{count} accelerators",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from partitioner.base.markup import html_table
 from partitioner.results.figures import figure, gap_cell
 from partitioner.results.serving import MAXIMISED
 from partitioner.results.tables import WIDE, columns, figure_table, render
@@ -42,6 +43,10 @@ class SweepResult:
 
     def __repr__(self) -> str:
         return f"<SweepResult: {len(self.rows)} of {self.total} tasks done, {self.failed} failed>"
+
+    def _repr_html_(self) -> str:
+        titles = ("workload", "pool", "objective", "options", "status", *FIGURES)
+        return html_table(repr(self)[1:-1], titles, [_cells(row, wide=True) for row in self.rows])
 
     @property
     def complete(self) -> bool:

@@ -296,3 +296,10 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(
     given = {"w": tmp_path / "missing.json", "p": tmp_path / "missing_plan.json", "f": tmp_path}
     code, out, err = run(capsys, *(word.format(**given) for word in words))
     assert (code, out) == (2, "") and ": cannot be written: " in err and err.count("\n") == 1
+
+
+def test_a_mistyped_command_gets_the_similar_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["slove", "workload.json"])
+    assert caught.value.code == 2
+    assert "did you mean 'solve'?" in capsys.readouterr().err

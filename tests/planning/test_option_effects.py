@@ -220,6 +220,6 @@ def test_misspelt_attributes_of_networkx(node: dict[str, Any], edge: dict[str, A
 
 def test_other_attributes_of_networkx_are_noted() -> None:
     devices = Devices((DeviceKind("gpu", 2),))
-    plan = solve(digraph({"flops": 1e9}, {"weight": 2.0}), devices)
+    plan = solve(digraph({"flops": 1e9}, {"cost": 1.0, "weight": 2.0}), devices)
     assert "attributes of the networkx graph that are not used: flops, weight" in plan.notes
     assert not solve(digraph({"size": 1.0}, {"cost": 2.0}), devices).notes

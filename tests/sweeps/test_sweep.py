@@ -229,3 +229,10 @@ def test_a_stopped_sweep_runs_nothing(tmp_path: Path) -> None:
     stop = threading.Event()
     stop.set()
     assert swept(NoExecutor(), stop=stop).rows == ()
+
+
+def test_a_notebook_shows_the_rows_as_a_table() -> None:
+    row = SweepRow("0", "a<b", "4 x 16GiB", 4, "throughput", "optimal", value=2.0, bound=2.0, used=3)
+    html = SweepResult((row,), 1, 0, 0.1)._repr_html_()
+    assert html.startswith("<table><caption>SweepResult: 1 of 1 tasks done")
+    assert "a&lt;b" in html and "<td>4 x 16GiB</td>" in html

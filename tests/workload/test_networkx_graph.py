@@ -10,7 +10,18 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from partitioner import Graph, WorkloadError, from_networkx, load, to_networkx
+from partitioner import (
+    DeviceKind,
+    Devices,
+    Graph,
+    OptionError,
+    WorkloadError,
+    evaluate,
+    from_networkx,
+    load,
+    solve,
+    to_networkx,
+)
 from tests.instances import SOLVABLE, Instance, chain, document, write
 
 
@@ -81,7 +92,8 @@ def test_parallel_edges_come_in_but_not_out() -> None:
     ("attributes", "text"),
     [
         ({"time": None}, "node 'a': time = None: must be a mapping from device kind to time"),
-        ({"time": 3.0}, "node 'a': time = 3.0: must be a mapping from device kind to time"),
+        ({"time": True}, "node 'a': time = True: must be a mapping from device kind to time"),
+        ({"memory": 5e9}, "node 'a': memory = 5000000000.0: is not an attribute; give `size` (in bytes)"),
         ({"time": {"gpu": "x"}}, "node 'a': time[gpu] = 'x': must be a number"),
         ({"time": {"gpu": -1}}, "node 'a': time[gpu] = -1.0: must be a finite number of at least 0"),
         ({"time": {1: 1.0}}, "kinds = (1, 'gpu'): must be distinct texts"),
@@ -140,3 +152,45 @@ def test_a_graph_of_nothing_is_refused() -> None:
 def test_ids_may_be_of_both_types() -> None:
     graph = Graph.from_arrays({"x": [1.0, 2.0]}, [(7, "b")], ids=[7, "b"])
     assert from_networkx(to_networkx(graph)).ids == (7, "b")
+
+
+@pytest.mark.parametrize("name", ["bytes", "weight", "size"])
+def test_what_stands_in_place_of_a_cost_is_refused_by_name(name: str) -> None:
+    """It would be a transfer at no cost; beside a cost it is an attribute of the user's own."""
+    digraph = pair()
+    digraph.edges["a", "b"][name] = 4e6
+    with pytest.raises(WorkloadError, match=rf"edge 'a' -> 'b': {name} = 4000000\.0: .* give `cost`"):
+        from_networkx(digraph)
+    digraph.edges["a", "b"]["cost"] = 2.0
+    assert from_networkx(digraph).cost.tolist() == [2.0]
+
+
+def test_bytes_become_milliseconds_at_a_bandwidth() -> None:
+    digraph = pair()
+    digraph.edges["a", "b"]["bytes"] = 4e6
+    assert from_networkx(digraph, bandwidth=2e9).cost.tolist() == [2.0]
+    with pytest.raises(OptionError, match="bandwidth = 0: must be a number above 0"):
+        from_networkx(digraph, bandwidth=0)
+    digraph.edges["a", "b"]["cost"] = 1.0
+    with pytest.raises(WorkloadError, match=r"bytes = 4000000\.0: must not be given beside `cost`"):
+        from_networkx(digraph, bandwidth=2e9)
+    del digraph.edges["a", "b"]["cost"]
+    digraph.edges["a", "b"]["bytes"] = "4MB"
+    with pytest.raises(WorkloadError, match="edge 'a' -> 'b': bytes = '4MB': must be a number from 0"):
+        from_networkx(digraph, bandwidth=2e9)
+
+
+def test_a_time_without_kinds_holds_on_all_of_them() -> None:
+    graph = from_networkx(pair(time=3), kinds=["npu"])
+    assert graph.kinds == ("gpu", "npu") and graph.time[:, 0].tolist() == [3.0, 3.0]
+    assert graph.allowed.tolist() == [[True, True], [True, False]]
+
+
+def test_times_without_kinds_are_those_of_the_kinds_of_the_devices() -> None:
+    digraph: nx.DiGraph[Any] = nx.DiGraph([("a", "b")])
+    digraph.add_nodes_from("ab", time=1.5)
+    devices = Devices((DeviceKind("gpu", 2),))
+    plan = solve(digraph, devices)
+    assert plan.value == 1.5 and evaluate(digraph, devices, plan.placement).value == 1.5
+    with pytest.raises(WorkloadError, match=r"node '.': time = 1\.5: is a number, but no kind of device"):
+        from_networkx(digraph)

@@ -28,7 +28,7 @@ from partitioner.results.serving import MAXIMISED
 from partitioner.results.tables import unit_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.pass_order import with_pass_order
 from partitioner.workload.workload import Workload
 
@@ -199,7 +199,7 @@ def compare_methods(
     >>> [(one.method, one.value, found.gap(one)) for one in found.compared][0]
     ('dp', 3.5, 0.0)
     """
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    graph = as_graph(graph, devices)
     Workload(graph, devices)
     wanted = objective_of(objective, options=method_options)
     require_callable(on_progress=on_progress)

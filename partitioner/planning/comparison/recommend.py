@@ -28,7 +28,7 @@ from partitioner.schedule.kinds.registry import kind_of
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.workload import Workload
 
 TIME_LIMIT = 25.0  # seconds, by default
@@ -162,7 +162,7 @@ def recommend(
     if time_limit is None:
         raise OptionError("time_limit = None: must be a positive number")
     require_callable(on_progress=on_progress)
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    graph = as_graph(graph, devices)
     recipes = _recipes(graph, schedules)
     workload, clock, interruption = Workload(graph, devices), Clock(time_limit), Interruption(stop)
     trials = PipelineTrials(

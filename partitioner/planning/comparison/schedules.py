@@ -21,7 +21,7 @@ from partitioner.schedule.kinds.registry import KINDS
 from partitioner.workload.device_validation import LARGEST
 from partitioner.workload.devices import MEMORY_TOLERANCE, Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.networkx_graph import as_graph
 
 ALWAYS = "single_stream"
 
@@ -117,7 +117,7 @@ def compare_schedules(
     [('inference', 5.0), ('single_stream', 8.0)]
     """
     _check_memory(memory)
-    graph = graph if isinstance(graph, Graph) else from_networkx(graph)
+    graph = as_graph(graph, devices)
     given: dict[str, Any] = {"replicas": replicas, "order": order, "links": links}
     base = simulate(graph, devices, plan, ALWAYS, microbatches, **given)  # refuses what no schedule can run
     found = [_judged(base, memory)]

@@ -144,7 +144,7 @@ def fewest_devices(
     counted = kind_in_question(devices, kind)
     _refuse_all_devices(options.get("constraints"))
     limits: dict[str, Any] = {"time_limit": time_limit, "on_progress": on_progress, "stop": stop}
-    trials = trials_of(graph, objective, max_time_per_sample, options=options, **limits)
+    trials = trials_of(graph, devices, objective, max_time_per_sample, options=options, **limits)
     with trials.interruption:
         best, most = _halved(trials, devices, counted.name, counted.count)
     assert best.plan is not None

@@ -157,7 +157,7 @@ def least_memory(
     require_type("devices", devices, Devices)
     check_values(gap=gap)
     limits: dict[str, Any] = {"time_limit": time_limit, "on_progress": on_progress, "stop": stop}
-    trials = trials_of(graph, objective, max_time_per_sample, options=options, **limits)
+    trials = trials_of(graph, devices, objective, max_time_per_sample, options=options, **limits)
     with trials.interruption:
         search = _MemorySearch(trials, devices, kind_in_question(devices, kind).name, gap)
         plan = search.run()

@@ -23,7 +23,7 @@ from partitioner.results.plan import Plan
 from partitioner.results.serving import MAXIMISED
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.networkx_graph import from_networkx
+from partitioner.workload.networkx_graph import as_graph
 
 ROUNDING = 1 + 1e-9  # of times that are compared with the limit
 LEAST = 1e-3  # seconds that a trial may take
@@ -76,6 +76,7 @@ class SizeTrial:
 
 def trials_of(
     graph: Graph | nx.DiGraph[Any],
+    devices: Devices,
     objective: str,
     limit: float | None,
     *,
@@ -94,7 +95,7 @@ def trials_of(
     require_callable(on_progress=on_progress)
     check_values(time_limit=time_limit)
     return SizeTrials(
-        graph if isinstance(graph, Graph) else from_networkx(graph),
+        as_graph(graph, devices),
         objective,
         limit,
         clock=Clock(math.inf if time_limit is None else time_limit),
