@@ -107,6 +107,13 @@ class InfeasibleError(PartitionerError):
     """No placement obeys the limits; the message says which limit cannot be met."""
 
 
+class DoesNotFitError(WorkloadError, InfeasibleError):
+    """Nodes that must be together are larger than the memory of every device that may run them.
+
+    The workload is sound, and no placement of it obeys the limits: it is both errors.
+    """
+
+
 class NoPlanFound(PartitionerError):  # noqa: N818 - the name is part of the public contract
     """The method ended within its limits without a plan and without a proof that none exists."""
 

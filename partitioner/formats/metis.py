@@ -71,7 +71,7 @@ def metis_graph(
     try:
         graph = Graph.chain(layers, bandwidth=bandwidth, training=training)
     except WorkloadError as error:
-        raise WorkloadError(error.flaws, source) from error
+        raise type(error)(error.flaws, source) from error
     given = {**graph.extras.top, "backwardShare": backward_share, "model": found.name}
     graph = replace(graph, extras=Extras(given, graph.extras.nodes))
     return graph, one_accelerator(graph)

@@ -97,7 +97,7 @@ def workload_of(path: str | os.PathLike[str], graph: Graph, devices: Devices) ->
         return Workload(graph, devices, Path(path).name if is_folder(path) else Path(path).stem)
     except WorkloadError as error:
         flaws = [_with_file_names(flaw) for flaw in error.flaws]
-        raise WorkloadError(list(dict.fromkeys(flaws)), path_name(path)) from error
+        raise type(error)(list(dict.fromkeys(flaws)), path_name(path)) from error
 
 
 def read_edges(

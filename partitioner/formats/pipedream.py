@@ -85,7 +85,7 @@ def load_pipedream(
         linked = replace(accelerator, bandwidth=bandwidth / MS_PER_SECOND)
         return Workload(graph, replace(devices, kinds=(linked, *others)), Path(path).stem)
     except WorkloadError as error:
-        raise WorkloadError(error.flaws, source) from error
+        raise type(error)(error.flaws, source) from error
 
 
 def _graph(profile: Profile, given: dict[str, Any]) -> Graph:

@@ -100,7 +100,7 @@ def piper_graph(
             microbatches=found.microbatches,
         )
     except WorkloadError as error:
-        raise WorkloadError(error.flaws, source) from error
+        raise type(error)(error.flaws, source) from error
     given = {"backwardShare": backward_share, "degree": degree, "option": option}
     titles = [found.nodes[int(layer.name)].title for layer in layers] * (2 if training else 1)
     extras = Extras({**graph.extras.top, **given}, graph.extras.nodes)

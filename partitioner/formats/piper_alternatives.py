@@ -58,7 +58,7 @@ def with_alternatives(
     try:
         return replace(graph, alternatives=Alternatives(found))
     except WorkloadError as error:
-        raise WorkloadError(error.flaws, source) from error
+        raise type(error)(error.flaws, source) from error
 
 
 def _ways(data: Any, flaws: list[Flaw]) -> Iterator[tuple[str, int, NodeOption]]:

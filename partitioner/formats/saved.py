@@ -64,7 +64,7 @@ def read_saved(content: Any, source: str, phases: Mapping[str, float] | None = N
     try:
         return _in_phases(_graph(kinds, nodes, edges, cost, tables, extras), phases), devices
     except WorkloadError as error:
-        raise WorkloadError(error.flaws, source) from error
+        raise type(error)(error.flaws, source) from error
 
 
 def _in_phases(graph: Graph, weights: Mapping[str, float] | None) -> Graph:

@@ -15,7 +15,7 @@ from partitioner.methods.dp.pipeline.loads import least_value
 from partitioner.methods.expand import Placement, expand, expand_subgraphs
 from partitioner.methods.first_plan.candidates import candidates
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.method import Outcome, Part
+from partitioner.methods.method import Outcome, Part, meets
 from partitioner.planning.request import Request
 from partitioner.planning.verify import misshapen
 from partitioner.planning.warm_start import subgraphs_of
@@ -27,6 +27,7 @@ from partitioner.workload.graph import NodeId
 
 NUMPY = "numpy"  # what made the plan where the method had no solver at work
 SECONDS = 0.3  # for evaluating candidates, once there is a plan
+WHY = {"time_limit": "the time limit was reached", "out_of_memory": "the process ran out of memory"}
 LARGE = 5000  # supernodes for which the relaxation takes too long
 
 
@@ -54,14 +55,18 @@ class FirstPlan:
         """Return the plan as the outcome of a run that was ended early without a better one."""
         bound = max(outcome.bound if np.isfinite(outcome.bound) else 0.0, lower_bound(outcome.problem))
         value = self.outcome.value
-        late = outcome.stop_reason == "time_limit"
-        why = "the time limit was reached" if late else "the run was interrupted"
+        proven = meets(bound, value)
+        why = WHY.get(outcome.stop_reason, "the run was interrupted")
         note = f"{why} before a better plan was found than the first one, which is made in a single pass"
         return replace(
-            self.outcome, bound=min(bound, value), stop_reason=outcome.stop_reason,
-            notes=(*outcome.notes, note), statistics=outcome.statistics, native_status=outcome.native_status,
+            self.outcome,
+            bound=value if proven else min(bound, value),
+            stop_reason="optimal" if proven else outcome.stop_reason,
+            notes=outcome.notes if proven else (*outcome.notes, note),
+            statistics=outcome.statistics,
+            native_status=outcome.native_status,
             backend=outcome.backend or NUMPY,
-        )  # fmt: skip
+        )
 
 
 def find_first_plan(

@@ -16,8 +16,10 @@ from partitioner.methods.method import COMPILING, Outcome, Progress, Settings
 from partitioner.planning.first_plan import FirstPlan
 from partitioner.problem.problem import Problem
 
-ENDED_EARLY = ("time_limit", "interrupted")
+OUT_OF_MEMORY = "out_of_memory"
+ENDED_EARLY = ("time_limit", "interrupted", OUT_OF_MEMORY)
 OVER_FIRST = 2.5  # what evaluating the method's plan takes at most, over the time for the first plan
+NO_MEMORY = "the process ran out of memory: a smaller memory_budget lets the search end in time"
 SPARE = 0.6  # seconds by which a run may exceed its limit for that
 
 
@@ -66,6 +68,8 @@ def _run(info: MethodInfo, problem: Problem, settings: Settings, dispensable: bo
             return method(problem, settings)
     except CompilationStopped:
         pass
+    except MemoryError:
+        return Outcome(problem, None, np.inf, 0.0, OUT_OF_MEMORY, notes=(NO_MEMORY,))
     return Outcome(problem, None, np.inf, 0.0, settings.stop_reason)
 
 

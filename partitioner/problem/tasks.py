@@ -65,6 +65,14 @@ class Tasks:
     contention: bool
     name: tuple[str, ...] = ()
 
+    @cached_property
+    def links(self) -> tuple[Floats, Ints]:
+        """The slopes and intercepts of links between different devices, shape (k, 2), and their counts."""
+        apart = ~np.eye(len(self.limit), dtype=bool)
+        pairs = np.column_stack((self.slope[apart], self.intercept[apart]))
+        lines, counts = np.unique(pairs.view(np.complex128), return_counts=True)  # in the order of the pairs
+        return lines.view(np.float64).reshape(-1, 2), counts
+
     @property
     def n(self) -> int:
         """How many tasks there are."""

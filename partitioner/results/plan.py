@@ -43,8 +43,8 @@ class Plan:
     status
         ``"optimal"`` if that is proven, else ``"feasible"``.
     stop_reason
-        Why the method ended: ``"optimal"``, ``"gap"``, ``"time_limit"``, ``"interrupted"`` or
-        ``"heuristic"`` (a heuristic that ran to its end).
+        Why the method ended: ``"optimal"``, ``"gap"``, ``"time_limit"``, ``"interrupted"``,
+        ``"out_of_memory"`` or ``"heuristic"`` (a heuristic that ran to its end).
     method, backend
         The method that found the plan, and the solver that it used.
     runtime_seconds

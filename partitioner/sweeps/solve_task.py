@@ -16,7 +16,7 @@ from partitioner.sweeps.row import FAILED, INFEASIBLE, NO_PLAN, SweepRow
 from partitioner.sweeps.task import SweepTask
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.graph_validation import device_flaws
+from partitioner.workload.graph_validation import device_flaws, size_flaws
 
 KEPT_GRAPHS = 4
 OUT_OF_MEMORY = "out of memory"
@@ -52,7 +52,7 @@ def _graph(content: bytes) -> Graph:
 
 def _check_fit(graph: Graph, devices: Devices) -> None:
     """Raise if a node fits no device of the pool: such a pool is infeasible, the workload is sound."""
-    flaws = device_flaws(graph, devices)
+    flaws = device_flaws(graph, devices) or size_flaws(graph, devices)
     if flaws:
         raise InfeasibleError(str(WorkloadError(flaws)))
 

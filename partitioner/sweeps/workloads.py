@@ -65,7 +65,7 @@ class SweptGraph:
         try:
             return pool.of(self.own)
         except WorkloadError as error:
-            raise WorkloadError(error.flaws, f"{self.name}, pool {pool.label!r}") from error
+            raise type(error)(error.flaws, f"{self.name}, pool {pool.label!r}") from error
 
 
 def swept(given: Workload | str | os.PathLike[str], options: Mapping[str, Any]) -> SweptGraph:

@@ -52,11 +52,10 @@ def device_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
         return [Flaw("devices", "kind", shown(kind.row), rule) for kind in unknown]
     rows = [graph.kinds.index(kind.row) for kind in present]
     allowed = graph.allowed[rows]
-    flaws = [
+    return [
         Flaw(node_name(graph, i), "allowed", _kinds_of(graph, i), "no device that may run it is present")
         for i in np.flatnonzero(~allowed.any(axis=0)).tolist()
     ]
-    return flaws or _class_flaws(graph, devices)
 
 
 def _kinds_of(graph: Graph, i: int) -> str:
@@ -163,7 +162,7 @@ def _cycle_flaws(graph: Graph) -> list[Flaw]:
     return [Flaw("edges", "", path + rest, "is a cycle; the graph must have none")]
 
 
-def _class_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
+def size_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
     """Return a flaw for each colour class, or node without a colour, that fits on no device.
 
     Under any schedule each part of the memory counts at least once; of the workspace the largest counts.

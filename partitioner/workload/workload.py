@@ -7,12 +7,12 @@ import os
 from dataclasses import dataclass
 
 from partitioner.base.argument_types import require_type
-from partitioner.base.errors import WorkloadError, shown
+from partitioner.base.errors import DoesNotFitError, WorkloadError, shown
 from partitioner.base.files import write_text
 from partitioner.base.markup import html_table
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
-from partitioner.workload.graph_validation import device_flaws
+from partitioner.workload.graph_validation import device_flaws, size_flaws
 from partitioner.workload.workload_json import workload_text
 
 
@@ -30,7 +30,8 @@ class Workload:
     Raises
     ------
     WorkloadError
-        If a node or a colour class may run on no device, or needs more memory than each of these has.
+        If a node may run on no device. If nodes that must be together fit in no device's memory, it is an
+        :class:`partitioner.InfeasibleError` as well.
     """
 
     graph: Graph
@@ -43,6 +44,9 @@ class Workload:
         flaws = device_flaws(self.graph, self.devices)
         if flaws:
             raise WorkloadError(flaws)
+        too_large = size_flaws(self.graph, self.devices)
+        if too_large:
+            raise DoesNotFitError(too_large)
 
     @property
     def sha256(self) -> str:

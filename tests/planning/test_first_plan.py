@@ -202,3 +202,23 @@ def test_an_exception_in_on_progress_is_passed_on() -> None:
     workload = load(BERT)
     with pytest.raises(Enough):
         solve(workload.graph, workload.devices, on_progress=cancel)
+
+
+def test_a_first_plan_whose_bound_is_its_value_is_optimal() -> None:
+    """The critical path bounds every makespan, and on one device a path takes no longer."""
+    n = 20_000
+    times = np.random.default_rng(0).uniform(1, 9, n)
+    path = Graph.from_arrays({"gpu": times}, [(i, i + 1) for i in range(n - 1)], 0.5)
+    plan = solve(path, Devices((DeviceKind("gpu", 2),)), "makespan", time_limit=0.01)
+    assert plan.status == "optimal" and plan.value == pytest.approx(times.sum())
+
+
+def test_a_method_that_runs_out_of_memory_leaves_the_first_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    def greedy(problem: object, settings: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(MethodInfo, "load_for", lambda info, problem: greedy)
+    graph = Graph.from_arrays({"gpu": [1.0, 2.0, 3.0]}, [(0, 1), (1, 2)], 0.5)
+    plan = solve(graph, Devices((DeviceKind("gpu", 2),)), "throughput")
+    assert (plan.status, plan.stop_reason) == ("feasible", "out_of_memory")
+    assert any("a smaller memory_budget" in note for note in plan.notes)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from partitioner import DeviceKind, Devices, Graph, Workload, WorkloadError
+from partitioner import DeviceKind, Devices, Graph, InfeasibleError, Workload, WorkloadError, solve
 from partitioner.workload.device_validation import number_rule
-from partitioner.workload.graph_validation import device_flaws, graph_flaws
+from partitioner.workload.graph_validation import device_flaws, graph_flaws, size_flaws
 from tests.instances import INFEASIBLE, SOLVABLE, Instance
 
 
@@ -17,12 +17,14 @@ def test_sound_workloads_have_no_flaw(make: Any) -> None:
     """To pack badly is no flaw: only what no single device can take is."""
     instance: Instance = make()
     assert graph_flaws(instance.graph) == []
-    assert device_flaws(instance.graph, instance.devices) == []
+    assert (
+        device_flaws(instance.graph, instance.devices) == size_flaws(instance.graph, instance.devices) == []
+    )
 
 
 def one_flaw(graph: Graph, devices: Devices) -> str:
     """The only flaw of the pair as text."""
-    flaws = device_flaws(graph, devices)
+    flaws = device_flaws(graph, devices) or size_flaws(graph, devices)
     assert len(flaws) == 1
     return str(flaws[0])
 
@@ -77,7 +79,11 @@ def test_memory_that_only_a_kind_that_may_not_run_it_has_does_not_help() -> None
 
 def test_a_size_at_the_limit_fits() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0] * 3}, size=0.1, color=[1, 1, 1])
-    assert device_flaws(graph, Devices.accelerated(1, memory=0.3)) == []
+    assert (
+        device_flaws(graph, Devices.accelerated(1, memory=0.3))
+        == size_flaws(graph, Devices.accelerated(1, memory=0.3))
+        == []
+    )
 
 
 def test_every_part_of_the_memory_counts_once() -> None:
@@ -85,7 +91,11 @@ def test_every_part_of_the_memory_counts_once() -> None:
     graph = Graph.from_arrays(
         {"accelerator": [1.0] * 2}, size=1.0, parameters=2.0, workspace=[3.0, 2.0], color=["a", "a"]
     )
-    assert device_flaws(graph, Devices.accelerated(1, memory=9.0)) == []
+    assert (
+        device_flaws(graph, Devices.accelerated(1, memory=9.0))
+        == size_flaws(graph, Devices.accelerated(1, memory=9.0))
+        == []
+    )
     said = one_flaw(graph, Devices.accelerated(1, memory=8.0))
     assert said.startswith("colour class 'a': total memory = 9.0: larger than")
 
@@ -102,3 +112,15 @@ def test_a_workload_is_checked_when_made() -> None:
 )
 def test_the_rule_fits_the_value(value: float, rule: str) -> None:
     assert rule in number_rule(value)
+
+
+def test_what_fits_no_device_is_infeasible_too() -> None:
+    """One node that is too large, and a sum that is, are one kind of error for who catches it."""
+    large = Graph.from_arrays({"gpu": [1.0, 1.0]}, size=[5.0, 1.0])
+    many = Graph.from_arrays({"gpu": [1.0, 1.0, 1.0]}, size=3.0)
+    devices = Devices((DeviceKind("gpu", 2, memory=4.0),))
+    for graph in (large, many):
+        with pytest.raises(InfeasibleError):
+            solve(graph, devices)
+    with pytest.raises(WorkloadError, match="larger than the memory of every device"):
+        Workload(large, devices)

@@ -85,7 +85,7 @@ def graph_of(
     try:
         graph = Graph.chain(layers_of(found, groups, costs, estimated), bandwidth=bandwidth, training=False)
     except WorkloadError as error:
-        raise WorkloadError(error.flaws, source) from error
+        raise type(error)(error.flaws, source) from error
     codes, labels = classes([group.label for group in groups], len(groups), "layer", str)
     uncounted = Counter(
         each.operator for each, cost in zip(found.operators, costs, strict=True) if cost.flops is None

@@ -16,7 +16,10 @@ def lattice_within(
     """Return the lattice of all ideals; None if it does not fit the memory budget or has more than `most`."""
     limit = _max_ideals(problem, settings, model)
     limit = limit if most is None else min(limit, most)
-    return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
+    try:
+        return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired)
+    except MemoryError:  # the process has less than the budget
+        return None
 
 
 def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAIN) -> str:
@@ -29,8 +32,8 @@ def too_many(problem: Chain, settings: Settings, model: ChainModel[Chain] = PLAI
         table = f"no table over {kinds} kinds of devices"
         return f"the memory budget of {budget} holds {table}: only linear orders were searched"
     return (
-        f"more than {most:,} ideals, which is what the memory budget of {budget} holds: the search was not "
-        "exhaustive"
+        f"more ideals than fit in memory, at most {most:,} in the memory budget of {budget}: the search was "
+        "not exhaustive"
     )
 
 

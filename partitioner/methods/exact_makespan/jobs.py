@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.windows import along_lines, windows
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.tasks import Tasks
@@ -78,7 +77,7 @@ def jobs_of(tasks: Tasks, reverse: bool = False) -> Jobs:
     device["limit"] = tasks.limit * ROUNDING if tasks.limit.min() < tasks.size.sum() else np.inf
     device["alike"] = _alike(tasks, time)
     task = _records(tasks, time.min(axis=0), turn)
-    lines = along_lines(transfer_lines(tasks)[0], cost)
+    lines = along_lines(tasks.links[0], cost)
     before, into = _ends(edges[:, 1], edges[:, 0], cost, lines.min(axis=0, initial=np.inf), tasks.n)
     after, out = _ends(edges[:, 0], edges[:, 1], cost, lines.max(axis=0, initial=0.0), tasks.n)
     task["first_in"], task["end_in"] = before.start[:-1], before.start[1:]

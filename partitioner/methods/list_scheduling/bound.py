@@ -12,7 +12,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.path import best_times
-from partitioner.methods.list_scheduling.ranks import bottom_level, top_level, transfer_lines
+from partitioner.methods.list_scheduling.ranks import bottom_level, top_level
 from partitioner.methods.list_scheduling.unit import time_unit
 from partitioner.methods.list_scheduling.windows import along_lines, windows
 from partitioner.methods.units import rounded_up
@@ -32,7 +32,7 @@ def cut_bound(tasks: Tasks, least: Floats, head: Floats, tail: Floats) -> float:
         Shape (n,): the least time of each task, before its start, and after its end.
     """
     edges = np.column_stack((tasks.before.items, tasks.before.owners()))
-    transfer = along_lines(transfer_lines(tasks)[0], tasks.cost).min(axis=0, initial=np.inf)
+    transfer = along_lines(tasks.links[0], tasks.cost).min(axis=0, initial=np.inf)
     through = (head + least)[edges[:, 0]] + transfer[tasks.before_tensor] + (least + tail)[edges[:, 1]]
     component = _components(tasks, edges)
     apart = tasks.group[edges[:, 0]] != tasks.group[edges[:, 1]]

@@ -75,7 +75,7 @@ def largest_time(tasks: Tasks) -> Floats:
 
 def mean_transfer(tasks: Tasks) -> Floats:
     """Return the mean transfer time of each tensor over all pairs of different devices, shape (T,)."""
-    lines, counts = transfer_lines(tasks)
+    lines, counts = tasks.links
     if not len(lines):
         return np.zeros(len(tasks.cost))
     slope, intercept = np.average(lines, axis=0, weights=counts)
@@ -84,16 +84,8 @@ def mean_transfer(tasks: Tasks) -> Floats:
 
 def largest_transfer(tasks: Tasks) -> Floats:
     """Return the largest transfer time of each tensor over all pairs of different devices, shape (T,)."""
-    longest: Floats = largest_transfers(tasks.cost, transfer_lines(tasks)[0])
+    longest: Floats = largest_transfers(tasks.cost, tasks.links[0])
     return longest
-
-
-def transfer_lines(tasks: Tasks) -> tuple[Floats, Ints]:
-    """Return the slopes and intercepts of links between different devices, shape (k, 2), and their counts."""
-    apart = ~np.eye(len(tasks.limit), dtype=bool)
-    pairs = np.column_stack((tasks.slope[apart], tasks.intercept[apart]))
-    lines, counts = np.unique(pairs, axis=0, return_counts=True)
-    return lines, counts
 
 
 def ordered(tasks: Tasks, priority: Floats) -> Ints:
@@ -137,7 +129,7 @@ def largest_times(time: Floats) -> Floats:
 
 @njit(cache=True, nogil=True)
 def largest_transfers(cost: Floats, lines: Floats) -> Floats:
-    """Return the largest time of each tensor along links of :func:`transfer_lines`, shape (T,); 0 without."""
+    """Return the largest time of each tensor along links of slope and intercept, shape (T,); 0 without."""
     longest = np.zeros(len(cost))
     for k in range(len(lines)):
         for t in range(len(cost)):

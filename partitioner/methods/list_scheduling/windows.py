@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.tasks import Tasks
 
@@ -28,7 +27,7 @@ def windows(tasks: Tasks, least: Floats) -> tuple[Floats, Floats]:
 
     `least` is the least time of each task, shape (n,).
     """
-    transfer = along_lines(transfer_lines(tasks)[0], tasks.cost).min(axis=0, initial=np.inf)
+    transfer = along_lines(tasks.links[0], tasks.cost).min(axis=0, initial=np.inf)
     before, after = tasks.before, tasks.after
     head: Floats = least_heads(before.start, before.items, transfer[tasks.before_tensor], least)
     last = tasks.n - 1

@@ -75,6 +75,7 @@ class Ranking:
         self.options = options
         self.settings = settings
         self.best: Simulated | None = None
+        self.cut_short = False  # whether a search for a candidate was, by its share of the time
         features, able = options.regime.features(devices), can_choose(graph, devices)
         self.chooses = FEATURE in METHODS[THROUGHPUT.automatic("chain", features, able)].features
         self.statistics = {"candidates": 0, "moves": 0, "improvements": 0}
@@ -206,6 +207,7 @@ class Ranking:
     def take(self, plan: Plan) -> None:
         """Keep a plan if it is a pipeline that obeys the rules and is better than the best so far."""
         self.statistics["candidates"] += 1
+        self.cut_short |= plan.stop_reason == "time_limit"
         self._try(plan.placement, plan.stages, plan.replicas, plan.alternatives)
 
     def _try(

@@ -100,7 +100,7 @@ def solve_makespan(
         value=best.makespan,
         bound=best.makespan if proven else min(bound, best.makespan),
         status="optimal" if proven else "feasible",
-        stop_reason=settings.ended(bound, best.makespan),
+        stop_reason=_why_ended(settings, bound, ranking),
         method=info.name,
         backend=info.backends[0],
         runtime_seconds=time.perf_counter() - clock.started,
@@ -128,6 +128,13 @@ def solve_makespan(
         stage_of=best.stage_of,
         time_unit=graph.extras.time_unit,
     )
+
+
+def _why_ended(settings: Settings, bound: float, ranking: Ranking) -> str:
+    """Return why the search ended; the time did it, too, where it ended the search for a candidate."""
+    assert ranking.best is not None
+    why = settings.ended(bound, ranking.best.makespan)
+    return "time_limit" if why == "heuristic" and ranking.cut_short else why
 
 
 def _start(ranking: Ranking, warm_start: AnySolution | None) -> tuple[str, ...]:

@@ -38,7 +38,8 @@ def memory(builder: Builder, c: Columns) -> None:
         limit = c.problem.memory[c.seats.kind[here[0]]]
         if limit < size.sum():
             column, there = terms(c.x[:, here])
-            share = np.minimum(size / max(limit, 1e-300), 2.0)
+            with np.errstate(over="ignore"):  # a limit of almost nothing
+                share = np.minimum(size / max(limit, 1e-300), 2.0)
             builder.add(builder.new_rows(1, -np.inf, 1.0), column, there * share[:, None])
 
 

@@ -22,7 +22,7 @@ def least_times(arrays: TaskArrays) -> Floats:
 
 @njit(cache=True, nogil=True)
 def heads(arrays: TaskArrays, role: Ints, lines: Floats) -> Floats:
-    """Return when each task ends at the earliest, shape (n,); `lines` as in :func:`transfer_lines`."""
+    """Return when each task ends at the earliest, shape (n,); `lines` as in :attr:`Tasks.links`."""
     least: Floats = least_times(arrays)
     head = np.zeros_like(least)
     for v in range(len(head)):
@@ -70,7 +70,7 @@ def least_makespan(
     arrays
         The tasks before the split.
     lines
-        As in :func:`transfer_lines`.
+        As in :attr:`Tasks.links`.
     head, tail
         Shape (n,): of the tasks before the split, see :func:`heads` and :func:`tails`.
     v, share
@@ -102,7 +102,7 @@ def spread(count: int, time: float, costs: tuple[float, float], lines: Floats, d
     costs
         Costs of the tensor that each part reads, and of the one that it makes.
     lines, devices
-        The links as in :func:`transfer_lines`, and the number of devices.
+        The links as in :attr:`Tasks.links`, and the number of devices.
     """
     best = count * time
     if devices == 1 or time == np.inf:

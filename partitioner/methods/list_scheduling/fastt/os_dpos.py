@@ -24,7 +24,7 @@ from partitioner.methods.list_scheduling.fastt.kernel import place_all
 from partitioner.methods.list_scheduling.fastt.runs import descending
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
 from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.ranks import bottom, largest_times, largest_transfers, transfer_lines
+from partitioner.methods.list_scheduling.ranks import bottom, largest_times, largest_transfers
 from partitioner.methods.list_scheduling.task_arrays import TaskArrays, arrays_of, empty_state
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.problem.arrays import Floats, Ints
@@ -174,7 +174,7 @@ def os_dpos(
         return None
     value = makespan(tasks, found.device, found.order)
     search: SplittingResult[Choice] = SplittingResult(draft_of(tasks), {}, value, value, 0)
-    lines = transfer_lines(tasks)[0]
+    lines = tasks.links[0]
     for node in _longest_first(tasks, found):
         choices = {} if expired() else shares(node)
         if choices:

@@ -11,7 +11,6 @@ from partitioner.methods.list_scheduling.fastt.draft import WHOLE, draft_of
 from partitioner.methods.list_scheduling.fastt.floor import least_makespan
 from partitioner.methods.list_scheduling.fastt.os_dpos import Trials
 from partitioner.methods.list_scheduling.fastt.splitting import split_task
-from partitioner.methods.list_scheduling.ranks import transfer_lines
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.planning.splitting.ordered import in_order
 from partitioner.planning.splitting.rewritten import Splitter
@@ -36,7 +35,7 @@ def test_as_dpos_and_never_below_the_bound(first: int, count: int) -> None:
         for node in rng.permutation(len(graph))[:3].tolist():
             v = int(np.flatnonzero((draft.tasks.node == node) & (draft.role == WHOLE))[0])
             share = splitter.share(node, ALONG[int(rng.integers(2))], int(rng.integers(2, 5)))
-            trials = Trials(draft, seed % 3 == 0, transfer_lines(draft.tasks)[0])
+            trials = Trials(draft, seed % 3 == 0(draft.tasks)[0])
             split = split_task(draft, v, share)
             found = dpos(split.tasks, trials.reserve)
             value = np.inf if found is None else makespan(split.tasks, found.device, found.order)
