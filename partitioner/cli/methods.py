@@ -65,11 +65,11 @@ def _record(info: MethodInfo) -> dict[str, Any]:
 
 
 def methods_lines(methods: Sequence[MethodInfo], width: int | None = None) -> str:
-    """Return a line for each method: its objectives as letters, and its guarantee, cut at the width."""
+    """Return a line for each method: its objectives as letters, and its guarantee."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), width=max(80, columns(width)))
     table.add_column("method", no_wrap=True)
     table.add_column("for", no_wrap=True)
-    table.add_column("result", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("result", ratio=1)
     known = letters()
     for info in methods:
         able = "".join(

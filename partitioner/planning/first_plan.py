@@ -139,8 +139,10 @@ def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPla
 
 def lower_bound(problem: Problem) -> float:
     """Return a lower bound that takes little time to compute; 0 if there is none."""
-    if problem.n > LARGE or problem.measure is Measure.OTHER or isinstance(problem, AlternativesProblem):
+    if problem.measure is Measure.OTHER or isinstance(problem, AlternativesProblem):
         return 0.0
+    if problem.n > LARGE:
+        return longest_path(problem) if isinstance(problem, OperatorNodes) else 0.0
     relaxation = relax(problem)
     if isinstance(problem, SampleProblem):
         return longest_path(problem)

@@ -94,12 +94,14 @@ def shortfall(value: float, bound: float) -> str:
 
 
 def gap_cell(value: float, bound: float) -> str:
-    """Return how far a value is from the bound, for a table: ``2.00%``, ``15.3 x``; ``-`` if it is 0."""
-    if bound <= 0 < value:
-        return "-"
-    if relative_gap(value, bound) <= FAR:
-        return f"{relative_gap(value, bound):.2%}"
-    return f"{value / bound:.3g} x" if value / bound < 999.5 else ">999 x"
+    """Return how far a value is at most from the best one, for a table: ``2.00%``; ``-`` if nothing is known.
+
+    Examples
+    --------
+    >>> gap_cell(10.0, 9.8), gap_cell(153.0, 10.0), gap_cell(3.0, 0.0)
+    ('2.00%', '93.46%', '-')
+    """
+    return "-" if bound <= 0 < value else f"{relative_gap(value, bound):.2%}"
 
 
 def relative_gap(value: float, bound: float) -> float:

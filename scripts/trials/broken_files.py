@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,7 +14,10 @@ from typing import Any
 import partitioner as pt
 from partitioner.exports.torch_schedule import torch_schedule
 from partitioner.schedule import simulate
+from partitioner.sweeps.journal import row_line
+from partitioner.sweeps.row import SweepRow
 from tests.formats.test_fuzz import ODD, mutant
+from tests.formats.test_metis import document as metis_document
 from tests.instances import document, write
 
 WORKLOAD = {**document(), "maxCPUs": 2}
@@ -36,6 +40,21 @@ CONSTRAINTS = {
     "neighbours_only": True,
 }
 SPLIT = {"fpgas": [{"nodes": [1, 6, 3]}, {"nodes": [2, 5, 4]}], "cpus": [{"nodes": []}]}
+ROWS = (
+    SweepRow(
+        "1f",
+        "a",
+        "2 x 8G",
+        2,
+        "throughput",
+        "optimal",
+        {"gap": 0.1, "replicas": 2},
+        1.5,
+        1.25,
+        plan="1f.json",
+    ),
+    SweepRow("2f", "=1+1", "4 x 8G", 4, "latency", "failed", reason="no room"),
+)
 PROFILE = "\n".join(
     [
         "node1 -- Input0 -- forward_compute_time=0.000, backward_compute_time=0.000, activation_size=38.0, "
@@ -68,27 +87,51 @@ def contents() -> dict[str, Any]:
         "timeline": json.loads(timeline.to_json()),
         "table": torch_schedule(timeline.table),
         "profile": PROFILE,
+        "journal": "".join(map(row_line, ROWS)),
+        "metis": metis_document(),
+        **({} if find_spec("onnx") is None else {"model": _model()}),
     }
 
 
-SUFFIX = {"table": ".csv", "profile": ".txt"}
+NAMES = {
+    "table": "table.csv",
+    "profile": "profile.txt",
+    "journal": "journal.jsonl",
+    "metis": "metis/A100/mbs1_tmp1.json",
+    "model": "model.onnx",
+}
 
 
 def file_name(kind: str) -> str:
     """What a file of that format is called."""
-    return kind + SUFFIX.get(kind, ".json")
+    return NAMES.get(kind, f"{kind}.json")
+
+
+def _model() -> bytes:
+    """A model of ONNX, in which shapes are computed."""
+    from tests.integrations.onnx.models import cnn
+
+    content: bytes = cnn("batch").SerializeToString()
+    return content
 
 
 def broken(kind: str, rng: random.Random) -> bytes:
     """A document of that format, with something wrong."""
     sound = contents()[kind]
-    data = mutant(rng, sound) if not isinstance(sound, str) else _broken_text(rng, sound)
+    if isinstance(sound, bytes):
+        data = _flipped(rng, sound)
+    elif kind == "journal" and rng.random() < 0.7:  # a line whose JSON is broken in a finer way
+        rows = sound.splitlines()
+        data = "\n".join(rows[1:]).encode() + b"\n" + mutant(rng, json.loads(rows[0])) + b"\n"
+    else:
+        data = mutant(rng, sound) if not isinstance(sound, str) else _broken_text(rng, sound)
     return rng.choice(BYTES)(rng, data) if rng.random() < 0.15 else data
 
 
 def write_all(folder: Path, replaced: dict[str, bytes]) -> None:
     """Write a file of every format; `replaced` has other contents for some."""
     for kind, sound in contents().items():
+        (folder / file_name(kind)).parent.mkdir(parents=True, exist_ok=True)
         write(folder, replaced.get(kind, sound), file_name(kind))
 
 
@@ -115,6 +158,17 @@ def _broken_text(rng: random.Random, text: str) -> bytes:
     ]
     lines[place : place + 1] = rng.choice(changes)
     return "\n".join(lines).encode("utf-8", "surrogatepass")
+
+
+def _flipped(rng: random.Random, content: bytes) -> bytes:
+    """Bytes of which one to three are changed, and a few at times left out."""
+    data = bytearray(content)
+    for _ in range(rng.randrange(1, 4)):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    if rng.random() < 0.2:
+        place = rng.randrange(len(data))
+        del data[place : place + rng.randrange(1, 20)]
+    return bytes(data)
 
 
 BYTES: tuple[Callable[[random.Random, bytes], bytes], ...] = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from partitioner.formats.constraints import load_constraints
 from partitioner.formats.devices import load_devices, load_transfers
 from partitioner.formats.torch_schedule import load_torch_schedule
 from partitioner.schedule import simulate
+from partitioner.sweeps.journal import Journal
+from partitioner.sweeps.result import SweepResult
 from trials.broken_files import some_workload
 
 
@@ -75,6 +79,33 @@ def read_profile(path: Path) -> None:
         pt.solve(found.graph, found.devices, time_limit=1.0)
 
 
+KIND = pt.DeviceKind("A100", 2)
+
+
+def read_journal(path: Path) -> None:
+    """Load, show and write in other formats."""
+    with closing(Journal(path)) as journal:
+        rows = tuple(journal.rows.values())
+    result = SweepResult(rows, len(rows), len(rows), 0.0)
+    result.summary(80)
+    result.to_json()
+    for row in rows[:3]:
+        result.front(row.workload, row.objective)
+    result.save(path.with_name("again.csv"))
+
+
+def read_metis(path: Path) -> None:
+    """Load the folder of all kinds and solve."""
+    found = pt.load(path.parents[1], batch=1, degree=1, bandwidth=1e9, devices=pt.Devices((KIND,)))
+    pt.solve(found.graph, found.devices, time_limit=1.0)
+
+
+def read_model(path: Path) -> None:
+    """Load a model of ONNX and solve."""
+    found = pt.load(path, bandwidth=1e9, accelerators=2, dims={"batch": 2})
+    pt.solve(found.graph, found.devices, time_limit=1.0)
+
+
 READERS: dict[str, Callable[[Path], None]] = {
     "workload": read_workload,
     "devices": read_devices,
@@ -86,4 +117,7 @@ READERS: dict[str, Callable[[Path], None]] = {
     "timeline": read_timeline,
     "table": read_table,
     "profile": read_profile,
+    "journal": read_journal,
+    "metis": read_metis,
+    **({} if find_spec("onnx") is None else {"model": read_model}),
 }

@@ -47,7 +47,7 @@ def test_a_folder_on_pools_of_the_command_line(capsys: Captured, folder: Path) -
     rows = json.loads(out)["rows"]
     assert (code, err, len(rows)) == (0, "", 2 * 3 * 2 * 2)
     assert [row["pool"] for row in rows[:12:2]] == [
-        f"{n} x {memory}" for n in (1, 2, 3) for memory in ("2", "17.2G")
+        f"{n} x {memory}" for n in (1, 2, 3) for memory in ("2", "16GiB")
     ]
     assert [row["status"] for row in rows[:4]] == ["infeasible"] * 2 + ["optimal"] * 2
 

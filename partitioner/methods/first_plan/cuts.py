@@ -82,9 +82,8 @@ class Cutter:
     ) -> Cut:
         """Return the widest interval from `begin` on that a device of some class can take, perhaps empty."""
         best = Cut(0, begin, begin)
-        ends = dict(
-            zip(classes, self._limits(np.array(classes), begin, target, behind).tolist(), strict=True)
-        )
+        limits = self._limits(np.array(classes, dtype=np.int64), begin, target, behind)
+        ends = dict(zip(classes, limits.tolist(), strict=True))
         for k in sorted(classes, key=lambda k: -ends[k]):
             if ends[k] > best.end:
                 end = self._end(k, begin, ends[k], target, behind, taken)

@@ -109,14 +109,11 @@ class MethodComparison:
         if best is None:
             return f"{self.objective}: no method found a plan"
         limit = "" if self.time_limit is None else f", at most {self.time_limit:g} s each"
-        bound, share = "bound", "how many times the bound"
-        if self.maximised:
-            bound, share = "upper bound", "which share of the bound"
+        bound = "upper bound" if self.maximised else "bound"
         return (
             f"{self.objective}: {best.value:.6g}{unit_of(self.objective)} "
             f"by {best.method} ({best.split} split){limit}\n"
-            f"gap: to the {bound}, the best that any method proved for the split or a freer one; above 10 % "
-            f"{share} the value is"
+            f"gap: to the {bound}, the best that any method proved for the split or a freer one"
         )
 
     def to_json(self) -> str:
