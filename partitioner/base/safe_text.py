@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import unicodedata
+from collections.abc import Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -36,6 +39,15 @@ def cell(value: T) -> T | str:
     """
     formula = isinstance(value, str) and len(value) > 1 and value.startswith(FORMULA)
     return f"'{value}" if formula else value
+
+
+def csv_text(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table as CSV, in which no text is a formula."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(map(cell, columns))
+    writer.writerows(map(cell, row) for row in rows)
+    return file.getvalue()
 
 
 def _obeyed(character: str) -> bool:

@@ -13,6 +13,13 @@ from partitioner.base.sizes import byte_count
 
 T = TypeVar("T")
 
+COMMON = (  # options that the short help of a command with very many has
+    *("--objective", "--method", "--methods", "--split", "--time-limit", "--max-time-per-sample"),
+    *("--accelerators", "--memory", "--cpus", "--devices", "--pool", "--constraints", "--replicas"),
+    *("--schedule", "--microbatches", "--granularity", "--processes", "--plans", "--picture", "--csv"),
+    *("--output", "--format"),
+)
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -139,9 +146,13 @@ def pool(text: str) -> dict[str, tuple[int, float | None]]:
     return found
 
 
-def add_sections(parser: argparse.ArgumentParser, sections: Sequence[Section]) -> None:
-    """Add the arguments to a parser; those of a section without a title go where argparse puts them."""
+def add_sections(parser: argparse.ArgumentParser, sections: Sequence[Section], shown: bool = True) -> None:
+    """Add the arguments to a parser; those of a section without a title go where argparse puts them.
+
+    If not `shown`, the help has positional arguments and :data:`COMMON` options alone.
+    """
     for section in sections:
         group = parser.add_argument_group(section.title) if section.title else parser
         for one in section.arguments:
-            group.add_argument(one.name, help=one.help, **one.keywords)
+            brief = shown or one.name in COMMON or not one.name.startswith("-")
+            group.add_argument(one.name, help=one.help if brief else argparse.SUPPRESS, **one.keywords)

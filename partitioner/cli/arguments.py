@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ from partitioner.planning.option_records.table import OPTIONS
 
 Command = Callable[[argparse.Namespace], None]
 OF_THE_PLAN = "as the plan says"
+ALL = "--help-all"
+MANY_OPTIONS = 25  # of a command, above which its help is short
 EVALUATE = (
     Section(
         "",
@@ -98,8 +100,12 @@ class _Words(NamedTuple):
     sections: tuple[Section, ...]
 
 
-def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
-    """Return the parser; `commands` has the function that runs each command."""
+def command_parser(commands: Mapping[str, Command], words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser; `commands` has the function that runs each command.
+
+    The help of a command with very many options has the common ones, unless the command line, whose words
+    may be given, asks for all of them.
+    """
     parser = argparse.ArgumentParser(
         prog="partitioner",
         description="Split a neural network's graph over devices, with a proof of how good the split is.",
@@ -110,7 +116,13 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     for name, (text, usage, sections) in _commands().items():
         line = " ".join(filter(None, ("partitioner", name, usage, "[OPTION ...]")))
         one = added.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", usage=line)
-        add_sections(one, sections)
+        many = sum(len(section.arguments) for section in sections) > MANY_OPTIONS
+        add_sections(one, sections, shown=not many or ALL in words)
+        if many:
+            one.add_argument(
+                ALL, action="help", dest="help", help="show this help message with all options and exit"
+            )
+            one.epilog = None if ALL in words else f"'partitioner {name} {ALL}' has all options."
         one.set_defaults(run=commands.get(name))
     return parser
 

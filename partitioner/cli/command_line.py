@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError, one_of, shown
 from partitioner.base.files import check_writable
 from partitioner.base.safe_text import visible
-from partitioner.cli.arguments import Command, command_parser
+from partitioner.cli.arguments import ALL, Command, command_parser
 from partitioner.cli.compare import compare_all
-from partitioner.cli.completion import complete_if_asked
+from partitioner.cli.completion import complete_if_asked, completing
 from partitioner.cli.conflict import find_conflict
 from partitioner.cli.diff import diff_plans
 from partitioner.cli.explain import explain_plan
@@ -61,9 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 a plan or evaluation; 2 bad input or usage; 3 proven infeasible; 4 no plan found within
         the limits; 130 interrupted without a plan; 141 nobody reads on.
     """
-    parser = command_parser(COMMANDS)
+    words = sys.argv[1:] if arguments is None else arguments
+    parser = command_parser(COMMANDS, [*words, *([ALL] if completing() else [])])
     complete_if_asked(parser)
-    _check_command(parser, sys.argv[1:] if arguments is None else arguments)
+    _check_command(parser, words)
     options = parser.parse_args(arguments)
     try:
         refuse_own_inputs(options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound
-from partitioner.base.files import check_writable
+from partitioner.base.files import check_writable, write_text
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.output import saved, show
 from partitioner.cli.progress import ProgressLine
@@ -26,7 +26,7 @@ def compare_all(options: argparse.Namespace) -> None:
     PartitionerError
         If a file or an option breaks a rule.
     """
-    check_writable(options.output)
+    check_writable(options.output, options.csv)
     workload = read_workload(options)
     with ProgressLine() as line:
         comparison = compare_methods(
@@ -38,7 +38,8 @@ def compare_all(options: argparse.Namespace) -> None:
         )
     best = None if comparison.best is None else comparison.best.plan
     text = comparison.to_json() if options.format == "json" else comparison.summary()
-    show(text, *saved(best, workload, options))
+    table = [] if options.csv is None else [lambda: write_text(options.csv, comparison.to_csv())]
+    show(text, *saved(best, workload, options), *table)
     if best is None:
         raise _nothing(comparison)
 

@@ -9,9 +9,14 @@ from contextlib import suppress
 ASKED = "_ARGCOMPLETE"  # the shell sets it where it asks a program for completions
 
 
+def completing() -> bool:
+    """Whether a shell asks for completions."""
+    return ASKED in os.environ
+
+
 def complete_if_asked(parser: argparse.ArgumentParser) -> None:
     """Write completions and end the process if a shell asks for them and argcomplete is installed."""
-    if ASKED in os.environ:
+    if completing():
         with suppress(ImportError):
             import argcomplete
 

@@ -33,10 +33,16 @@ OUTPUT = Section(
         FORMAT,
     ),
 )
+TABLE = value(
+    "--csv",
+    "write a row for each method to this file in addition (default: none is written)",
+    metavar="FILE.csv",
+)
 CHANGED = {
     "--method": value(
         "--methods",
-        "run these methods, separated by commas; 'partitioner methods' lists them (default: all that suit)",
+        "run these methods, separated by commas; 'partitioner methods' lists them, and auto is the one that "
+        "solve would take (default: all that suit)",
         type=names,
         metavar="A,B,C",
     ),
@@ -74,10 +80,11 @@ def solve_sections() -> tuple[Section, ...]:
 
 def compare_sections() -> tuple[Section, ...]:
     """Return the arguments of ``compare``: those of ``solve``, some of them about several plans."""
-    return tuple(
+    *others, output = (
         replace(section, arguments=tuple(CHANGED.get(one.name, one) for one in section.arguments))
         for section in solve_sections()
     )
+    return (*others, replace(output, arguments=(*output.arguments, TABLE)))
 
 
 def solve_options(options: argparse.Namespace, workload: Workload) -> dict[str, Any]:

@@ -84,6 +84,8 @@ class PlanRecord(Solution):
         The options of the call that made the plan.
     workload_sha256
         Hash of the graph and the hardware; empty if it is not known.
+    workload
+        The name of the workload; empty if it is not known.
     statistics
         Figures of the run that made the plan, by name.
     source
@@ -96,6 +98,7 @@ class PlanRecord(Solution):
     hardware: Devices | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     workload_sha256: str = ""
+    workload: str = ""
     statistics: Mapping[str, float] = field(default_factory=dict)
     source: str = "plan"
 
@@ -139,7 +142,8 @@ class PlanRecord(Solution):
         if self.foreign(graph, devices) and (other or (strict and self.hardware is not None)):
             own = workload_hash(graph, devices if self.hardware is None else self.hardware)
             hashes = f"{self.workload_sha256[:SHOWN_DIGITS]}... is not {own[:SHOWN_DIGITS]}..."
-            flaw = Flaw("", "", "", f"made for another workload (workload_sha256 {hashes})")
+            known = f" named {shown(self.workload)}" if self.workload else ""
+            flaw = Flaw("", "", "", f"made for another workload{known} (workload_sha256 {hashes})")
             raise WorkloadError([flaw], self.source)
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
-
-from partitioner.base.safe_text import cell
+from partitioner.base.safe_text import csv_text
 from partitioner.results.names import ranges
 from partitioner.results.plan import Plan
 from partitioner.results.ways_table import ways_text
@@ -41,7 +37,7 @@ def nodes_csv(plan: Plan, workload: Workload) -> str:
         )
         for i, node in enumerate(graph.ids)
     )
-    return _csv((*NODE_COLUMNS, *(("way",) if chosen else ())), rows)
+    return csv_text((*NODE_COLUMNS, *(("way",) if chosen else ())), rows)
 
 
 def stages_csv(plan: Plan, workload: Workload) -> str:
@@ -58,7 +54,7 @@ def stages_csv(plan: Plan, workload: Workload) -> str:
         )
         for number, stage in enumerate(plan.by_stage, 1)
     )
-    return _csv((*STAGE_COLUMNS, *(CHOSEN_COLUMNS if plan.alternatives else ())), rows)
+    return csv_text((*STAGE_COLUMNS, *(CHOSEN_COLUMNS if plan.alternatives else ())), rows)
 
 
 def graphviz(plan: Plan, workload: Workload) -> str:
@@ -84,14 +80,6 @@ def graphviz(plan: Plan, workload: Workload) -> str:
 
 def _label(title: str, way: str | None) -> str:
     return title if way is None else f"{title}\n{way}"
-
-
-def _csv(columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(map(cell, row) for row in rows)
-    return file.getvalue()
 
 
 def _quoted(text: str) -> str:

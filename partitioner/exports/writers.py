@@ -130,7 +130,7 @@ def save_plan(plan: Plan, workload: Workload, path: str | Path) -> None:
     """
     writer = entry_for(path, WRITERS, TAKEN)
     if writer is None:
-        plan.save(path)
+        (plan if plan.workload else replace(plan, workload=workload.name)).save(path)
         return
     write_content(path, _content(writer, plan, workload))
 

@@ -25,7 +25,7 @@ RUN = ("schedule", "microbatches")
 OF_CALL = (*RUN, "subgraphs_per_accelerator", "max_time_per_sample")
 FIELDS = (
     *("replicas", "stages", "subgraphs", "execution_order", "objective", "split", "bound", "hardware"),
-    *("options", "workload_sha256", "stage_of", "alternatives", "statistics"),
+    *("options", "workload_sha256", "workload", "stage_of", "alternatives", "statistics"),
 )
 
 

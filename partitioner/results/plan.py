@@ -85,6 +85,8 @@ class Plan:
         The unit of all times, ``"s"``, ``"ms"`` or ``"us"``, if the graph gives it; else empty.
     stage_of
         The number, from 0, of every node's stage if devices have several stages; else None.
+    workload
+        The name of the workload, if the plan was saved with it.
     """
 
     objective: str
@@ -114,6 +116,7 @@ class Plan:
     alternatives: Mapping[NodeId, str] = field(default_factory=dict)
     time_unit: str = ""
     stage_of: Mapping[NodeId, int] | None = None
+    workload: str = ""
 
     def __hash__(self) -> int:
         known = (self.objective, self.split, self.value, self.bound, self.status, self.method, self.stages)
@@ -167,6 +170,7 @@ class Plan:
             hardware=self.hardware,
             options=self.options,
             workload_sha256=self.workload_sha256,
+            workload=self.workload,
             statistics=self.statistics,
         )
 
@@ -214,7 +218,7 @@ class Plan:
         for name in ("subgraphs", "schedule", "execution_order", "hardware", "stage_of"):
             if record[name] is None:
                 del record[name]
-        for name in ("replicas", "by_stage", "alternatives", "time_unit"):
+        for name in ("replicas", "by_stage", "alternatives", "time_unit", "workload"):
             if not record[name]:
                 del record[name]
         for name in ("subgraphs", "stage_of", "alternatives"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable, OptionError
 from partitioner.base.files import path_name, write_bytes
-from partitioner.base.safe_text import cell
+from partitioner.base.safe_text import csv_text
 from partitioner.sweeps.journal import row_line
 from partitioner.sweeps.row import SweepRow
 
@@ -47,11 +45,8 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
 
 def _csv(rows: Sequence[SweepRow]) -> bytes:
     flat = _flat(rows)
-    text = io.StringIO()
-    table = csv.DictWriter(text, list(flat[0]) if flat else list(_EMPTY), lineterminator="\n")
-    table.writerow({name: cell(name) for name in table.fieldnames})
-    table.writerows({name: cell(value) for name, value in row.items()} for row in flat)
-    return text.getvalue().encode()
+    columns = list(flat[0]) if flat else list(_EMPTY)
+    return csv_text(columns, ([row[name] for name in columns] for row in flat)).encode()
 
 
 def _json_lines(rows: Sequence[SweepRow]) -> bytes:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from partitioner.cli.argument import Section, add_sections, flag, value
-from partitioner.cli.arguments import command_parser
-from partitioner.cli.command_line import COMMANDS
+from partitioner.cli.arguments import ALL, command_parser
+from partitioner.cli.command_line import COMMANDS, main
 from partitioner.planning.comparison.methods import compare_methods
 from partitioner.planning.option_records.table import OPTIONS
 
@@ -27,7 +27,7 @@ PYTHON_ONLY = ("warm_start", "transfers", "placer")  # objects
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """The parser of every command, by name."""
-    (found,) = (action for action in command_parser(COMMANDS)._actions if action.choices)
+    (found,) = (action for action in command_parser(COMMANDS, [ALL])._actions if action.choices)
     assert isinstance(found.choices, dict)
     return found.choices
 
@@ -92,7 +92,7 @@ def test_compare_takes_what_solve_takes() -> None:
         {each.option_strings[0]: each for each in arguments_of(parsers()[name]) if each.option_strings}
         for name in ("solve", "compare")
     )
-    assert list(compare) == [REPLACED.get(name, name) for name in solve]
+    assert list(compare) == [*(REPLACED.get(name, name) for name in solve), "--csv"]
     for name, one in solve.items():
         other = compare[REPLACED.get(name, name)]
         if name not in REPLACED:
@@ -130,3 +130,16 @@ def test_help_fits_the_terminal(command: str, columns: str, monkeypatch: pytest.
     lines = parsers()[command].format_help().splitlines()
     assert max(map(len, lines)) <= int(columns)
     assert lines[0].startswith(f"usage: partitioner {command} ")
+
+
+def test_the_short_help_of_a_command_has_the_common_options(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("solve", "compare", "sweep", "fewest-devices", "least-memory"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        short = capsys.readouterr().out
+        with pytest.raises(SystemExit):
+            main([command, ALL])
+        whole = capsys.readouterr().out
+        assert len(short.splitlines()) < min(100, len(whole.splitlines()) / 2)
+        assert f"'partitioner {command} {ALL}' has all options" in " ".join(short.split())
+        assert "--output" in short and "--time-limit" in short and "--seed" not in short and "--seed" in whole

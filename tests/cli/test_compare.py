@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -80,3 +81,15 @@ def test_no_plan_is_written_where_the_output_cannot_be(capsys: Captured, tmp_pat
         capsys, "compare", small_workload(tmp_path), "--output", tmp_path / "no" / "plan.json"
     )
     assert (code, out) == (2, "") and "plan.json" in err
+
+
+def test_auto_is_the_method_that_solve_takes_and_rows_go_to_a_csv_file(
+    capsys: Captured, tmp_path: Path
+) -> None:
+    path, table = small_workload(tmp_path), tmp_path / "compared.csv"
+    code, out, err = run(capsys, "compare", path, "--methods", "auto,dp,single_device", "--csv", table)
+    assert (code, err) == (0, "") and out.count("single_device") == 1
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["method"], float(row["value"])) for row in rows] == [("dp", 2.25), ("single_device", 3.0)]
+    assert {"split", "seconds", "bound", "gap", "memory"} <= rows[0].keys()

@@ -129,3 +129,18 @@ def test_closed_streams_leave_files_whole(workload: Path, tmp_path: Path) -> Non
     text = f"{sys.executable} -m partitioner solve {workload} --output {written} <&- 2>&- >{os.devnull}"
     assert subprocess.run(text, shell=True, check=False).returncode == 0
     assert json.loads(written.read_text(encoding="utf-8"))["status"] == "optimal"
+
+
+def test_a_plan_for_another_workload_says_for_which(
+    workload: Path, plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    assert main(["evaluate", str(small_workload(other, maxCPUs=1)), str(plan)]) in (0, 2)
+    nodes = [
+        {"id": i, "supportedOnFpga": 1, "cpuLatency": 9, "fpgaLatency": 5, "isBackwardNode": 0, "size": 3}
+        for i in range(2)
+    ]
+    capsys.readouterr()
+    assert main(["evaluate", str(small_workload(other, nodes=nodes, edges=[])), str(plan)]) == 2
+    assert "made for another workload named 'small' (workload_sha256 " in capsys.readouterr().err

@@ -13,12 +13,13 @@ import networkx as nx
 from partitioner.base.argument_types import require_callable
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.base.markup import html_table
+from partitioner.base.safe_text import csv_text
 from partitioner.evaluation.shape import SHAPES
 from partitioner.methods.method import Progress
-from partitioner.planning.alternatives import comparable
+from partitioner.planning.alternatives import can_choose, comparable
 from partitioner.planning.comparison.method_table import compared_table
 from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, backends_of, run_method, runs_of
-from partitioner.planning.objectives import OPERATORS, objective_of
+from partitioner.planning.objectives import OPERATORS, Objective, objective_of
 from partitioner.planning.option import Requested
 from partitioner.planning.option_effects import check_options, known_options
 from partitioner.planning.options import check_transfer_factors, check_values, read_options
@@ -116,6 +117,12 @@ class MethodComparison:
             f"gap: to the {bound}, the best that any method proved for the split or a freer one"
         )
 
+    def to_csv(self) -> str:
+        """Return a row for each method as CSV, best first; figures are empty where there is no plan."""
+        rows = [self._record(one) for one in self.compared]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        return csv_text(columns, ([row.get(name, "") for name in columns] for row in rows))
+
     def to_json(self) -> str:
         """Return the methods and their figures as one JSON object."""
         record = {"objective": self.objective, "time_limit": self.time_limit, "seed": self.seed}
@@ -168,7 +175,8 @@ def compare_methods(
         The one split to compare on. None: for latency and makespans the usual one; else a method that makes
         chains makes chains, one that places operators free splits, and any other all that it knows.
     methods
-        Names that ``partitioner methods`` lists; None: all that the objective and the splits suit.
+        Names that ``partitioner methods`` lists, and ``"auto"`` for the one that ``solve`` would take; None:
+        all that the objective and the splits suit.
     backend
         The solver for those methods that can run on it; the others run as with ``"auto"``.
     time_limit
@@ -207,6 +215,7 @@ def compare_methods(
     if wanted is OPERATORS:
         with_pass_order(graph)  # refuses, once, what every method would refuse
     features = [*regime.features(devices), *(["placer"] if "placer" in method_options else [])]
+    methods = _named(methods, wanted, split, features, can_choose(graph, devices))
     runs = runs_of(wanted, split, methods, features)
     kept = comparable(graph, [name for name, _ in runs], methods is not None)
     runs = [run for run, keep in zip(runs, kept, strict=True) if keep]
@@ -230,6 +239,20 @@ def compare_methods(
     bounds = _bounds(found, upper, nested=not method_options.get("contiguous_backward"))
     ranked = sorted(found, key=lambda one: _rank(one, upper))
     return MethodComparison(objective, time_limit, seed, tuple(ranked), bounds)
+
+
+def _named(
+    methods: Sequence[str] | None,
+    wanted: Objective,
+    split: str | None,
+    features: Sequence[str],
+    choosing: bool,
+) -> Sequence[str] | None:
+    """Return the names of methods; ``"auto"`` is replaced by that of the one that ``solve`` would take."""
+    if methods is None or isinstance(methods, str) or "auto" not in methods:
+        return methods
+    usual = wanted.automatic(split or wanted.splits[0], features, choosing)
+    return list(dict.fromkeys(usual if name == "auto" else name for name in methods))
 
 
 def _interrupted(one: Compared) -> bool:

@@ -15,7 +15,7 @@ from partitioner.results.timeline_table import memory_share
 FIGURES = ("copies", "stages", "devices", "makespan", "gap", "bubble", "memory", "full")
 WIDE_FIGURES = (*FIGURES[:4], "per sample", *FIGURES[4:])
 MARK = "* needs at least 1 % less memory than every faster one"
-GAP = "gap: distance to a lower bound for pipelines of the line, above 10 % as a multiple of it"
+GAP = "gap: distance to a lower bound for pipelines of the line"
 WAYS = "other ways: how many nodes run by which alternative; the rest runs by its own figures"
 
 
