@@ -144,6 +144,15 @@ PLANNERS = (
         may_miss=True,
     ),
     MethodInfo(
+        "random",
+        "partitioner.methods.baselines.random_split:solve_random",
+        ("throughput", "gpipe"),
+        ("chain", "convex", "free"),
+        ("numpy",),
+        "baseline: the first random split that fits, drawn by the seed, with a lower bound",
+        may_miss=True,
+    ),
+    MethodInfo(
         "scotch",
         "partitioner.methods.baselines.graph_partitioning.scotch:solve_scotch",
         PARTITIONED,
