@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError, one_of, shown
@@ -101,6 +102,7 @@ def _solve(options: argparse.Namespace) -> None:
             on_progress=line.show,
             **solve_options(options, workload),
         )
+    plan = replace(plan, workload=workload.name)
     show(plan.to_json() if options.format == "json" else plan.summary(), *saved(plan, workload, options))
 
 

@@ -148,7 +148,7 @@ PLANNERS = (
         "partitioner.methods.baselines.random_split:solve_random",
         ("throughput", "gpipe"),
         ("chain", "convex", "free"),
-        ("numpy",),
+        ("numba",),
         "baseline: the first random split that fits, drawn by the seed, with a lower bound",
         may_miss=True,
     ),

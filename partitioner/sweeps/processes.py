@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
@@ -84,8 +84,12 @@ class OneTaskProcesses(ThreadPoolExecutor):
 
 
 def _leave_ctrl_c_to_others() -> None:
-    """Begin a thread that starts processes: they get Ctrl-C as well, but not while they are imported."""
+    """Begin a thread that starts processes: they get Ctrl-C as well, but not while they are imported.
+
+    The tracker of resources is started before, since its start lets Ctrl-C through to the thread again.
+    """
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 

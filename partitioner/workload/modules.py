@@ -11,6 +11,7 @@ import numpy as np
 from partitioner.workload.graph import Bools, Graph, Ints
 from partitioner.workload.topological import topological
 
+MOST_DIGITS = 18  # of a number in a name; longer ones are texts
 NUMBERED = re.compile(r"(.*?)(\d+)(\D*)", re.DOTALL | re.ASCII)
 
 
@@ -119,7 +120,9 @@ def split_number(name: str) -> tuple[str, int | None, str]:
     (('layers.', 12, ''), ('block', 7, '/mlp'), ('norm', None, ''))
     """
     found = NUMBERED.fullmatch(name)
-    return (name, None, "") if found is None else (found[1], int(found[2]), found[3])
+    if found is None or len(found[2]) > MOST_DIGITS:
+        return name, None, ""
+    return found[1], int(found[2]), found[3]
 
 
 def _title(graph: Graph, i: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from partitioner import Devices, Graph, OptionError, compare_methods, solve
+from partitioner.cli.arguments import ALL
 from partitioner.cli.command_line import main
 from partitioner.extensions import registered
 from partitioner.methods.info import MethodInfo
@@ -42,7 +43,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def help_of(command: str, capsys: Captured) -> str:
     with pytest.raises(SystemExit):
-        main([command, "--help"])
+        main([command, ALL])
     return capsys.readouterr().out
 
 

@@ -6,9 +6,11 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.loads import value_of
+from partitioner.methods.local_search.layouts import PartLayout
 from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PartsProblem
 
 DRAWS = 1000  # until a split fits; where memory is scarce few do
 
@@ -16,16 +18,15 @@ DRAWS = 1000  # until a split fits; where memory is scarce few do
 def solve_random(problem: Problem, settings: Settings) -> Outcome:
     """Draw splits by the seed until one fits: method ``random``.
 
-    Chains and convex splits are cuts of the topological order at random places, for devices in a random
-    order; in free splits every supernode has a device of its own, drawn among all of them.
+    Chains are cuts of the topological order at random places, for devices in a random order; other splits are
+    those that :class:`partitioner.methods.local_search.layouts.PartLayout` draws.
     """
     bound = relax(problem).bound
     if np.isinf(bound):
         return no_split(problem)
     rng = np.random.default_rng(settings.seed)
-    devices = np.repeat(np.arange(len(problem.count)), np.minimum(problem.count, problem.n))
     for draw in range(DRAWS):
-        parts = _drawn(problem, rng.permutation(devices), rng)
+        parts = _parts(problem, rng) if isinstance(problem, PartsProblem) else _stages(problem, rng)
         if all(_fits(problem, part) for part in parts):
             value = value_of(problem, parts)
             return Outcome(problem, parts, value, min(bound, value), settings.ended(bound, value))
@@ -35,14 +36,20 @@ def solve_random(problem: Problem, settings: Settings) -> Outcome:
     return Outcome(problem, None, np.inf, bound, settings.stop_reason)
 
 
-def _drawn(problem: Problem, kinds: Ints, rng: np.random.Generator) -> list[Part]:
-    """Return one part for each device that gets a supernode; `kinds` are those of the devices."""
-    if problem.split == "free":
-        owner = rng.integers(len(kinds), size=problem.n)
-    else:
-        most = int(rng.integers(1, min(len(kinds), problem.n) + 1))
-        cuts = rng.choice(np.arange(1, problem.n), most - 1, replace=False)
-        owner = np.searchsorted(np.sort(cuts), np.arange(problem.n), side="right")
+def _parts(problem: PartsProblem, rng: np.random.Generator) -> list[Part]:
+    layout = PartLayout(problem)
+    return _of_owners(layout.random_place(rng), layout.kind)
+
+
+def _stages(problem: Problem, rng: np.random.Generator) -> list[Part]:
+    kinds = rng.permutation(np.repeat(np.arange(len(problem.count)), np.minimum(problem.count, problem.n)))
+    most = int(rng.integers(1, min(len(kinds), problem.n) + 1))
+    cuts = np.sort(rng.choice(np.arange(1, problem.n), most - 1, replace=False))
+    return _of_owners(np.searchsorted(cuts, np.arange(problem.n), side="right"), kinds)
+
+
+def _of_owners(owner: Ints, kinds: Ints) -> list[Part]:
+    """Return a part for each device that has supernodes; `kinds` are those of the devices."""
     return [Part(int(kinds[i]), np.flatnonzero(owner == i)) for i in np.unique(owner).tolist()]
 
 

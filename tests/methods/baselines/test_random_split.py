@@ -32,4 +32,4 @@ def test_a_comparison_has_it_as_its_baseline() -> None:
 def test_where_hardly_any_split_fits_nothing_is_claimed() -> None:
     path = Graph.from_arrays({"gpu": [1.0] * 40}, [(i, i + 1) for i in range(39)], size=1.0)
     with pytest.raises(NoPlanFound):
-        solve(path, Devices((DeviceKind("gpu", 40, memory=1.0),)), method="random")
+        solve(path, Devices((DeviceKind("gpu", 8, memory=5.0),)), method="random")
