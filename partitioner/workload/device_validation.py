@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from partitioner.base.errors import Flaw, shown
 
 MAX_COUNT = 65_536
@@ -32,6 +34,9 @@ def kind_flaws(kinds: Sequence[Any]) -> list[Flaw]:
             flaws.append(Flaw(where, "count", shown(kind.count), f"must be 0 to {MAX_COUNT:,}"))
         if kind.memory is not None and not is_amount(kind.memory):
             flaws.append(Flaw(where, "memory", shown(kind.memory), number_rule(kind.memory)))
+        if not isinstance(kind.pays_communication, bool | np.bool_ | int):
+            rule = "must be True or False"
+            flaws.append(Flaw(where, "pays_communication", shown(kind.pays_communication), rule))
         flaws += _speed_flaws(kind, where)
     names = [kind.name for kind in kinds]
     flaws += [

@@ -153,7 +153,7 @@ def _check_attributes(nodes: Mapping[Any, Mapping[str, Any]]) -> None:
             rule = "must be a mapping from device kind to time, or a number"
             flaws.append(Flaw(f"node {shown(node)}", "time", shown(time), rule))
         elif not isinstance(allowed, list | tuple | set | frozenset) or not all(
-            k in list(time) for k in allowed
+            isinstance(k, str) and k in time for k in allowed
         ):
             rule = "must be a list of device kinds that `time` has"
             flaws.append(Flaw(f"node {shown(node)}", "allowed", shown(allowed), rule))

@@ -125,6 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = campaign_parser(__doc__, len(COMMANDS))
     parser.add_argument("--only", choices=FAULTS, help="this fault alone (default: all, mostly Ctrl-C)")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets background programs ignore Ctrl-C
     return Campaign(options.cases).run(trials(options.seed, options.cases, options.only))
 
 

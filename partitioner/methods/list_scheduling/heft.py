@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import numpy as np
 
 from partitioner.base.errors import OptionError, one_of, shown
@@ -13,6 +16,8 @@ from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upwar
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats
 from partitioner.problem.tasks import Tasks
+
+T = TypeVar("T")
 
 
 def place_heft(tasks: Tasks, settings: Settings) -> Found | None:
@@ -42,17 +47,30 @@ def place_composed(tasks: Tasks, settings: Settings) -> Found | None:
         if not callable(value) and not (isinstance(value, str) and value in known):
             raise OptionError(f"{name} of placer = {shown(value)}: must be {one_of(value, known)}")
     rank = PRIORITIES[placer.priority] if isinstance(placer.priority, str) else placer.priority
-    priority = _numbers(rank(tasks))
+    priority = _numbers(_guarded("priority", rank)(tasks))
     if priority is None or priority.shape != (tasks.n,) or np.isnan(priority).any():
         raise OptionError(f"priority of placer must return {tasks.n} numbers, one for each task")
     return place_in_order(
         tasks,
         ordered(tasks, priority),
-        placer.choose,
+        placer.choose if isinstance(placer.choose, str) else _guarded("choose", placer.choose),
         insertion=placer.insertion,
         reserve=settings.placing.reserve_memory,
         settings=settings,
     )
+
+
+def _guarded(name: str, function: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a function of the user's whose exceptions are errors about the placer."""
+
+    def called(given: Any) -> T:
+        try:
+            return function(given)
+        except Exception as error:  # it may raise anything
+            words = f"must not raise an exception: {type(error).__name__}: {error}"
+            raise OptionError(f"{name} of placer {words}") from error
+
+    return called
 
 
 def _numbers(given: object) -> Floats | None:

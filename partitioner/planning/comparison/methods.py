@@ -249,8 +249,8 @@ def _named(
     choosing: bool,
 ) -> Sequence[str] | None:
     """Return the names of methods; ``"auto"`` is replaced by that of the one that ``solve`` would take."""
-    if methods is None or isinstance(methods, str) or "auto" not in methods:
-        return methods
+    if not isinstance(methods, list | tuple) or not all(isinstance(name, str) for name in methods):
+        return methods  # None, or refused later
     usual = wanted.automatic(split or wanted.splits[0], features, choosing)
     return list(dict.fromkeys(usual if name == "auto" else name for name in methods))
 

@@ -68,4 +68,5 @@ def fullest_device(timeline: Timeline) -> int:
     if not limited.any():
         return int(timeline.peak_memory.argmax())
     limit = np.where(limited, np.maximum(timeline.memory_limit, np.finfo(float).tiny), np.inf)
-    return int((timeline.peak_memory / limit).argmax())
+    with np.errstate(over="ignore"):  # a limit of almost nothing
+        return int((timeline.peak_memory / limit).argmax())

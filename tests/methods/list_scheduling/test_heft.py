@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import partitioner as pt
+from partitioner import DeviceKind, Devices, Graph, OptionError, Placer, solve
 from partitioner.methods.list_scheduling.choice import Choice
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
@@ -168,3 +169,11 @@ def test_a_device_where_the_task_does_not_fit_may_not_be_chosen() -> None:
 def test_a_priority_that_is_neither_a_name_nor_a_function_is_refused() -> None:
     with pytest.raises(pt.OptionError, match="must be a name or a function"):
         pt.Placer(priority=["rank"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", ["priority", "choose"])
+def test_an_exception_of_a_users_rule_is_an_error_about_the_placer(rule: str) -> None:
+    graph = Graph.from_arrays({"gpu": [1.0, 2.0]}, [(0, 1)], 0.5)
+    placer = Placer(**{rule: len})
+    with pytest.raises(OptionError, match=f"{rule} of placer must not raise an exception: TypeError"):
+        solve(graph, Devices((DeviceKind("gpu", 2),)), "makespan", method="list", placer=placer)

@@ -21,6 +21,7 @@ from partitioner import (
     MethodComparison,
     NoPlanFound,
     OptionError,
+    PartitionerError,
     Placer,
     Plan,
     Progress,
@@ -344,3 +345,9 @@ def test_the_most_samples_come_first_and_bounds_are_upper_ones() -> None:
     assert text.startswith("capacity: 4 samples in flight by dp") and "per sample" in text
     rows = json.loads(found.to_json())["methods"]
     assert rows[0]["time_per_sample"] == 6.5
+
+
+@pytest.mark.parametrize("methods", [False, 3.5, len, ["dp", 3]])
+def test_methods_that_are_no_names_are_refused(methods: Any) -> None:
+    with pytest.raises(PartitionerError):
+        compare_methods(diamond(), gpus(), methods=methods)
