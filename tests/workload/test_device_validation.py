@@ -12,7 +12,7 @@ from partitioner import DeviceKind, Devices, WorkloadError
 
 @pytest.mark.parametrize("value", [np.array([]), "yes", None, [True]])
 def test_whether_a_kind_pays_for_transfers_is_true_or_false(value: Any) -> None:
-    with pytest.raises(WorkloadError, match="pays_communication = .*: must be True or False"):
+    with pytest.raises(WorkloadError, match=r"pays_communication = .*: must be True or False"):
         Devices((DeviceKind("gpu", 2, pays_communication=value),))
 
 

@@ -174,6 +174,7 @@ def test_a_priority_that_is_neither_a_name_nor_a_function_is_refused() -> None:
 @pytest.mark.parametrize("rule", ["priority", "choose"])
 def test_an_exception_of_a_users_rule_is_an_error_about_the_placer(rule: str) -> None:
     graph = Graph.from_arrays({"gpu": [1.0, 2.0]}, [(0, 1)], 0.5)
-    placer = Placer(**{rule: len})
+    rules: Any = {rule: len}
+    placer = Placer(**rules)
     with pytest.raises(OptionError, match=f"{rule} of placer must not raise an exception: TypeError"):
         solve(graph, Devices((DeviceKind("gpu", 2),)), "makespan", method="list", placer=placer)
