@@ -35,7 +35,7 @@ def test_as_dpos_and_never_below_the_bound(first: int, count: int) -> None:
         for node in rng.permutation(len(graph))[:3].tolist():
             v = int(np.flatnonzero((draft.tasks.node == node) & (draft.role == WHOLE))[0])
             share = splitter.share(node, ALONG[int(rng.integers(2))], int(rng.integers(2, 5)))
-            trials = Trials(draft, seed % 3 == 0(draft.tasks)[0])
+            trials = Trials(draft, seed % 3 == 0, draft.tasks.links[0])
             split = split_task(draft, v, share)
             found = dpos(split.tasks, trials.reserve)
             value = np.inf if found is None else makespan(split.tasks, found.device, found.order)
