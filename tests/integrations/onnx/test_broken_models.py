@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from partitioner import PartitionerError, WorkloadError, load
-from partitioner.formats.onnx import shapes
 from partitioner.integrations.onnx import graph_of
 from tests.integrations.onnx.models import FLOAT, INT64, cnn, halved, model_of, node, onnx, transformer
 
@@ -173,7 +172,7 @@ def test_negative_sizes_are_refused_before_onnx_sees_them(tmp_path: Path) -> Non
 
 
 def test_an_end_of_the_process_inside_onnx_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shapes.sys, "executable", "/bin/false")
+    monkeypatch.setattr("partitioner.formats.onnx.shapes.sys.executable", "/bin/false")
     onnx.save(cnn("batch"), tmp_path / "model.onnx")
     with pytest.raises(WorkloadError, match=r"onnx does not find the shapes of its tensors within"):
         load(tmp_path / "model.onnx", bandwidth=1e9, accelerators=1, dims={"batch": 2})
