@@ -109,7 +109,8 @@ def _extended(rng: Rng, name: str, features: list[str]) -> Question:
 
     row = f"{name}, " + ("batch" if case.objective == "batch" else "throughput")
     exact = name == "pipelines"
-    return Question(row, case.graph, case.devices, case.objective, options, oracle, exact=exact)
+    whole = case.replicas > 1 and bool(case.devices.levels or case.devices.groups)  # groups taken whole
+    return Question(row, case.graph, case.devices, case.objective, options, oracle, exact=exact, narrow=whole)
 
 
 def alternatives(rng: Rng) -> Question:

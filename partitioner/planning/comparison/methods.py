@@ -208,7 +208,7 @@ def compare_methods(
     Workload(graph, devices)
     wanted = objective_of(objective, options=method_options)
     require_callable(on_progress=on_progress)
-    check_values(backend=backend)
+    check_values(backend=backend, split=split)
     interruption = Interruption(stop)
     regime = read_options(wanted, time_limit, gap, seed, workers, method_options).regime
     check_transfer_factors(wanted, devices)

@@ -25,7 +25,7 @@ from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import Objective
-from partitioner.planning.options import check_values, split_for
+from partitioner.planning.options import split_for
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
@@ -92,7 +92,6 @@ def runs_of(
         methods = require_items("methods", methods)
     for name in () if methods is None else methods:
         METHODS.check("method", name)
-    check_values(split=split)
     if methods is not None and not methods:
         raise OptionError(f"no method is named; choose from {', '.join(METHODS)}")
     needs = {
