@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import partitioner as pt
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.schedule import Run, Schedule
 from partitioner.formats.timeline import FIELDS as TIMELINE_FIELDS
 from partitioner.formats.timeline_rows import ROW_FIELDS

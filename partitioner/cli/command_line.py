@@ -40,7 +40,6 @@ from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import objective_of, objective_of_record
 from partitioner.planning.solve import solve
 from partitioner.results.certificate import Certificate
-from partitioner.results.evaluation_table import evaluation_table
 from partitioner.workload.graph import Graph, NodeId
 from partitioner.workload.workload import Workload
 
@@ -119,7 +118,7 @@ def _evaluate(options: argparse.Namespace) -> None:
         proven = {"bound": certificate.bound, "gap": certificate.gap} if certificate else {}
         show(json.dumps(evaluation.as_dict() | proven, indent=1))
     else:
-        show(evaluation_table(evaluation))
+        show(evaluation.summary())
         if certificate is not None:
             show(certificate.summary())
 

@@ -12,13 +12,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.evaluation.text.tables import columns, render
 from partitioner.extensions import broken_entries
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import FEATURES, METHODS, backends_of
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, missing_backends
 from partitioner.planning.objectives import OBJECTIVES
-from partitioner.results.tables import columns, render
 
 MORE = "all of one method: partitioner methods NAME; of every method: --long"
 

@@ -14,15 +14,15 @@ from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.scripts import made_by
+from partitioner.evaluation.text.figures import amount
+from partitioner.evaluation.text.tables import render
 from partitioner.integrations.torch.graphs.granularity import GRANULARITIES
 from partitioner.integrations.torch.installed import require_torch
 from partitioner.integrations.torch.profiling.layer_memory import layer_memory
 from partitioner.integrations.torch.profiling.links import links
 from partitioner.integrations.torch.profiling.options import CLOCKS
 from partitioner.integrations.torch.profiling.profile import profile
-from partitioner.results.figures import amount
 from partitioner.results.module_table import module_table
-from partitioner.results.tables import render
 from partitioner.workload.devices import Devices
 from partitioner.workload.layer_graph import MS_PER_SECOND
 from partitioner.workload.workload import Workload

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError
-from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.loads import DeviceLoad
+from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.stages import evaluate_throughput
 from partitioner.evaluation.terms import Terms

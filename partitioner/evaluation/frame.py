@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.evaluation.demands import demand_violations
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.notes import notes_on_replicas
 from partitioner.evaluation.order import read_order
 from partitioner.evaluation.placed import Placed, read_placement
 from partitioner.evaluation.replicas import Replicas, read_replicas, replica_names
-from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import Solution
 from partitioner.evaluation.stage_numbers import NumberedStages, read_stages

@@ -9,10 +9,10 @@ import numpy as np
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.frame import device_loads
 from partitioner.evaluation.links import exchange_times, links_of
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.memory import held_by_stage, in_words, scheduled_memory
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
-from partitioner.evaluation.result import DeviceLoad
 from partitioner.workload.graph import Floats
 
 RESYNC = 4  # transfers of its weights for an exchange among copies by a parameter server (Piper, PipeDream)

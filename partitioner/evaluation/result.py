@@ -1,68 +1,18 @@
-"""The result of an evaluation, as data."""
+"""The result of an evaluation: data that shows itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from rich.text import Text
 
-from partitioner.base.markup import html_table
+from partitioner.base.errors import SHOWN_FLAWS
+from partitioner.evaluation.loads import DeviceLoad, loads_html
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.shape import Shape
-
-
-@dataclass(frozen=True)
-class DeviceLoad:
-    """The load and memory of one device; pairs are (forward, backward), times in the graph's unit.
-
-    Parameters
-    ----------
-    name, kind
-        The device, e.g. ``accelerator0``, and its kind.
-    load
-        Time per sample that the device is busy under the model of communication, both passes together.
-    compute, transfer_in, transfer_out
-        Processing, and transfers from and to host memory.
-    memory, memory_limit
-        The memory that the device holds, under the schedule if there is one, and its limit (None without
-        one).
-    nodes
-        How many nodes are placed on the device.
-    sync
-        The time of the exchange of weights among the replicas of the stage.
-    replica_of
-        The first device of the stage, if this device holds a copy of it; else None. The times of a stage
-        are divided among its replicas; each of them holds the whole memory.
-    cache
-        For objective ``"capacity"`` the memory that every sample in flight takes; `memory` includes that of
-        as many samples as the value.
-    capacity
-        For objective ``"capacity"`` how many samples fit this device; None if nothing limits them.
-    """
-
-    name: str
-    kind: str
-    load: float
-    compute: tuple[float, float]
-    transfer_in: tuple[float, float]
-    transfer_out: tuple[float, float]
-    memory: float
-    memory_limit: float | None
-    nodes: int
-    sync: float = 0.0
-    replica_of: str | None = None
-    cache: float = 0.0
-    capacity: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data for JSON; trivial ones on replicas and samples are left out."""
-        record = asdict(self)
-        trivial = {"replica_of": None, "sync": 0, "cache": 0, "capacity": None}
-        for name in (name for name, value in trivial.items() if record[name] == value):
-            del record[name]
-        return record
+from partitioner.evaluation.text.tables import render, tables_of, unit_of
 
 
 @dataclass(frozen=True)
@@ -122,6 +72,38 @@ class Evaluation:
             del record["schedule"]
         return record
 
+    def summary(self, width: int | None = None) -> str:
+        """Return the evaluation as text of at most `width` columns, by default the terminal's.
+
+        The text has the value, whether the placement is feasible, its shape, a line for each device, what
+        runs when (latency and makespans of operators), the rules that are broken, and the notes.
+
+        Examples
+        --------
+        >>> from partitioner import DeviceKind, Devices, Graph, evaluate
+        >>> graph = Graph.from_arrays({"gpu": [3.0, 1.0]}, [(0, 1)], cost=0.5)
+        >>> found = evaluate(graph, Devices((DeviceKind("gpu", 2),)), {0: "gpu0", 1: "gpu1"})
+        >>> found.summary(80).splitlines()[0]
+        'throughput: 3.5 per sample; the placement is feasible'
+        """
+        form = self.shape
+        tables = tables_of(self.loads, form.order, self.schedule, width, self.by_operator)
+        broken = [f"broken: {violation}" for violation in self.violations[:SHOWN_FLAWS]]
+        hidden = len(self.violations) - SHOWN_FLAWS
+        broken += [f"broken: ... and {hidden} more"] if hidden > 0 else []
+        notes = [f"note: {note}" for note in self.notes]
+        return render([Text(self._headline()), *tables, *map(Text, broken + notes)], width)
+
+    def _headline(self) -> str:
+        """Return the value and the verdict in a line, and the shape in a second one."""
+        verdict = "is feasible" if self.feasible else "breaks the rules"
+        form = self.shape
+        parts = f"forward part {_yes(form.forward_convex)}, backward part {_yes(form.backward_convex)}"
+        return (
+            f"{self.objective}: {self.value:.6g}{unit_of(self.objective)}; the placement {verdict}\n"
+            f"shape: {form.name} ({parts})"
+        )
+
     @property
     def feasible(self) -> bool:
         """Whether no rule is broken."""
@@ -133,8 +115,5 @@ class Evaluation:
         return max(self.loads, key=lambda entry: entry.load)
 
 
-def loads_html(title: str, loads: Sequence[DeviceLoad]) -> str:
-    """Return the devices in use as a table for notebooks."""
-    used = [load for load in loads if load.nodes > 0]
-    rows = [(load.name, load.nodes, f"{load.load:.6g}", f"{load.memory:.6g}") for load in used]
-    return html_table(title, ("device", "nodes", "load", "memory"), rows)
+def _yes(convex: bool) -> str:
+    return "convex" if convex else "not convex"

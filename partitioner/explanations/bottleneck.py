@@ -10,7 +10,8 @@ import numpy as np
 
 from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.frame import read_solution
-from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.loads import DeviceLoad
+from partitioner.evaluation.result import Evaluation
 from partitioner.explanations.question import PlanQuestion
 from partitioner.explanations.room import Room, room_of
 from partitioner.explanations.tensors import TensorTime, tensors_of

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from partitioner.evaluation.text.tables import render
 from partitioner.explanations.borders import BorderMove
 from partitioner.explanations.bottleneck import Bottleneck
 from partitioner.explanations.critical_path import CriticalPath
@@ -18,7 +19,6 @@ from partitioner.explanations.memory import MemoryUse
 from partitioner.explanations.sentences import bottleneck_sentences, path_sentences, value_sentences
 from partitioner.explanations.what_ifs.answers import WhatIf
 from partitioner.explanations.wording import Wording
-from partitioner.results.tables import render
 
 
 @dataclass(frozen=True, eq=False)

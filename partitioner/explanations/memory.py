@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.loads import DeviceLoad
+from partitioner.evaluation.result import Evaluation
 from partitioner.workload.devices import Devices
 
 NEARLY = 0.95  # part of its memory from which on a device counts as nearly full

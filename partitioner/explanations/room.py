@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.workload.graph import Bools, Graph, NodeId
 
 MOST = 5  # nodes that are named

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from partitioner.results.figures import amount, figure, nearness, shortfall
-from partitioner.results.names import ranges
+from partitioner.evaluation.text.figures import amount, figure, nearness, shortfall
+from partitioner.evaluation.text.names import ranges
+from partitioner.evaluation.text.tables import unit_of
 from partitioner.results.serving import MAXIMISED
-from partitioner.results.tables import unit_of
 
 MOST_NAMES = 4
 MOST_LETTERS = 40

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from partitioner.base.safe_text import csv_text
-from partitioner.results.names import ranges
+from partitioner.evaluation.text.names import ranges
 from partitioner.results.plan import Plan
 from partitioner.results.ways_table import ways_text
 from partitioner.workload.graph import NodeId

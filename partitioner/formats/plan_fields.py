@@ -8,7 +8,7 @@ from copy import copy
 from typing import Any
 
 from partitioner.base.errors import Flaw
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.formats.by_node import read_chosen, read_devices, read_execution_order, read_numbers
 from partitioner.formats.devices import read_devices as read_devices_record
 from partitioner.formats.record import (

@@ -9,12 +9,12 @@ import numpy as np
 
 from partitioner.base.argument_types import check_word, require_items, require_mapping, require_type
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
+from partitioner.evaluation.text.figures import figure
 from partitioner.plots.canvas import POINTS, new_axes
 from partitioner.plots.colours import device_look, ink
 from partitioner.plots.graphviz import by_dot
 from partitioner.plots.layered import layered
-from partitioner.results.figures import figure
 from partitioner.workload.graph import Floats, Graph, Ints
 
 if TYPE_CHECKING:

@@ -10,13 +10,14 @@ import numpy as np
 
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError, shown
-from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.loads import DeviceLoad
+from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.text.figures import figure
+from partitioner.evaluation.text.names import joined_within, ranges
 from partitioner.planning.objectives import OBJECTIVES
 from partitioner.plots.canvas import head, label_rows, row_axes
 from partitioner.plots.colours import COMPUTE, PARTS, ink
 from partitioner.problem.measure import Measure
-from partitioner.results.figures import figure
-from partitioner.results.names import joined_within, ranges
 from partitioner.results.plan import Plan
 from partitioner.workload.device_validation import LARGEST, is_amount
 from partitioner.workload.graph import Floats

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioner.base.argument_types import require_type
+from partitioner.evaluation.text.figures import amount
 from partitioner.plots.canvas import head, label_rows, row_axes
 from partitioner.plots.colours import COMPUTE, OVER, ink
 from partitioner.plots.order import pipeline_order
-from partitioner.results.figures import amount
 from partitioner.results.timeline_table import row_titles
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.graph import Bools, Floats, Ints

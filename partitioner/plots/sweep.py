@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from partitioner.base.argument_types import require_type
 from partitioner.base.errors import OptionError, one_of, shown
+from partitioner.evaluation.text.tables import unit_of
 from partitioner.plots.canvas import head, new_axes
 from partitioner.plots.colours import device_look, ink
-from partitioner.results.tables import unit_of
 from partitioner.sweeps.result import SweepResult, pareto_front
 from partitioner.sweeps.row import SweepRow
 

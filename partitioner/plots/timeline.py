@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from partitioner.base.argument_types import require_type
+from partitioner.evaluation.text.figures import figure
 from partitioner.plots.canvas import head, row_axes
 from partitioner.plots.colours import PARTS as PART_COLOURS
 from partitioner.plots.colours import PASSES, mixed, on_top
 from partitioner.plots.order import pipeline_order
-from partitioner.results.figures import figure
 from partitioner.results.timeline_table import row_titles
 from partitioner.schedule.table import DIRECTIONS
 from partitioner.schedule.timeline import PARTS, Timeline

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
+from partitioner.evaluation.text.figures import figure
 from partitioner.plots.colours import COMPUTE, PARTS
 from partitioner.plots.loads import TOLERANCE, bounds_loads, in_order, load_parts, stage_title
 from partitioner.reports.canvas import add_hover, draw_span, legend_above, row_figure, with_unit
-from partitioner.results.figures import figure
 from partitioner.results.plan import Plan
 from partitioner.workload.graph import Floats
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from partitioner.evaluation.text.figures import amount, figure
 from partitioner.plots.colours import COMPUTE, OVER
 from partitioner.plots.memory import FLOOR, lanes, peak_words
 from partitioner.plots.order import pipeline_order
 from partitioner.reports.canvas import NEUTRAL, add_hover, row_figure, with_unit
-from partitioner.results.figures import amount, figure
 from partitioner.schedule.timeline import Timeline
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from partitioner.evaluation.costs import kind_times
 from partitioner.evaluation.placed import Placed
+from partitioner.evaluation.text.figures import amount, figure
 from partitioner.plots.graph import bends, folded
 from partitioner.plots.layered import layered
 from partitioner.reports.canvas import NEUTRAL, add_hover, new_figure
 from partitioner.reports.parts import PlanPart
-from partitioner.results.figures import amount, figure
 from partitioner.workload.graph import Floats, Graph, Ints
 
 if TYPE_CHECKING:

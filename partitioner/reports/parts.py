@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.plots.colours import device_look
 from partitioner.plots.loads import stage_title
 from partitioner.results.by_stage import module_names

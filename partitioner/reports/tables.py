@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import partitioner
-from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.loads import DeviceLoad
+from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.text.figures import amount, figure
+from partitioner.evaluation.text.names import ranges
+from partitioner.evaluation.text.tables import fullness, percentage, unit_of
 from partitioner.planning.verify import TOLERANCE
 from partitioner.plots.loads import bounds_loads
 from partitioner.reports.parts import PlanPart
-from partitioner.results.figures import amount, figure
-from partitioner.results.names import ranges
 from partitioner.results.plan import Plan
-from partitioner.results.tables import fullness, percentage, unit_of
 from partitioner.workload.graph import Graph
 from partitioner.workload.workload import Workload
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partitioner.evaluation.schedule import Run, Schedule
+from partitioner.evaluation.text.figures import figure
+from partitioner.evaluation.text.names import joined_within
 from partitioner.plots.colours import PASSES as PASS_COLOURS
 from partitioner.plots.order import pipeline_order
 from partitioner.plots.timeline import Group, boxes
 from partitioner.reports.canvas import add_hover, legend_above, row_figure, with_unit
-from partitioner.results.figures import figure
-from partitioner.results.names import joined_within
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.graph import Graph
 

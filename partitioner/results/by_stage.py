@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partitioner.evaluation.chosen import NONE, choose
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.workload.graph import Graph, Ints
 from partitioner.workload.modules import modules_of
 

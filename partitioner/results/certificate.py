@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partitioner.base.markup import html_table
-from partitioner.results.figures import nearness, relative_gap, shortfall
+from partitioner.evaluation.text.figures import nearness, relative_gap, shortfall
 from partitioner.results.plan import Plan
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from rich.console import RenderableType
 from rich.text import Text
 
-from partitioner.results.figures import amount, figure
-from partitioner.results.tables import WIDE, columns, figure_table, percentage
+from partitioner.evaluation.text.figures import amount, figure
+from partitioner.evaluation.text.tables import WIDE, columns, figure_table, percentage
 from partitioner.workload.graph import Graph
 
 FIGURES = ("forward", "backward", "time %", "permanent", "temporary")

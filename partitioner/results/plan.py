@@ -11,15 +11,15 @@ from typing import Any
 from rich.text import Text
 
 from partitioner.base.files import write_text
-from partitioner.evaluation.result import DeviceLoad, loads_html
+from partitioner.evaluation.loads import DeviceLoad, loads_html
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.solution import PlanRecord
+from partitioner.evaluation.text.figures import nearness, relative_gap
+from partitioner.evaluation.text.tables import rate_of, render, tables_of, unit_of
 from partitioner.methods.method import ANY_DEVICES
 from partitioner.results.by_stage import StageLoad
-from partitioner.results.figures import nearness, relative_gap
 from partitioner.results.serving import MAXIMISED, TIME_BOUND, served_lines
 from partitioner.results.stage_table import stage_table
-from partitioner.results.tables import rate_of, render, tables_of, unit_of
 from partitioner.results.ways_table import ways_table
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import NodeId

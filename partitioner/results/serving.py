@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from partitioner.results.figures import figure, samples_per_second
+from partitioner.evaluation.text.figures import figure, samples_per_second
 
 MAXIMISED: Mapping[str, bool] = {"capacity": True}  # objectives whose larger values are better
 TIME_BOUND = "time_bound"  # key of `statistics`: no plan with as many samples takes less time for each

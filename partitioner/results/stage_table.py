@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.evaluation.text.figures import amount
+from partitioner.evaluation.text.names import joined_within, ranges
+from partitioner.evaluation.text.tables import WIDE, columns, figure_table
 from partitioner.results.by_stage import StageLoad
-from partitioner.results.figures import amount
-from partitioner.results.names import joined_within, ranges
-from partitioner.results.tables import WIDE, columns, figure_table
 
 NARROW_NAMES, WIDE_NAMES = 44, 100
 

@@ -7,9 +7,9 @@ import math
 from rich.table import Table
 from rich.text import Text
 
-from partitioner.results.figures import amount, figure
-from partitioner.results.names import ranges
-from partitioner.results.tables import WIDE, bar, columns, figure_table, percentage, render
+from partitioner.evaluation.text.figures import amount, figure
+from partitioner.evaluation.text.names import ranges
+from partitioner.evaluation.text.tables import WIDE, bar, columns, figure_table, percentage, render
 from partitioner.schedule import Timeline
 
 

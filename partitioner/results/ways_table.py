@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from partitioner.evaluation.text.tables import WIDE, columns, figure_table
 from partitioner.results.by_stage import StageLoad
-from partitioner.results.tables import WIDE, columns, figure_table
 
 
 def ways_table(stages: Sequence[StageLoad], width: int | None) -> Table | None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from partitioner.base.markup import html_table
-from partitioner.results.figures import figure, gap_cell
+from partitioner.evaluation.text.figures import figure, gap_cell
+from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
 from partitioner.results.serving import MAXIMISED
-from partitioner.results.tables import WIDE, columns, figure_table, render
 from partitioner.sweeps.row import FAILED, SweepRow
 from partitioner.sweeps.save import save_rows
 

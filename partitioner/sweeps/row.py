@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from partitioner.base.errors import shown
-from partitioner.results.figures import relative_gap
+from partitioner.evaluation.text.figures import relative_gap
 
 OPTIMAL, FEASIBLE = "optimal", "feasible"
 INFEASIBLE, NO_PLAN, FAILED = "infeasible", "no plan", "failed"

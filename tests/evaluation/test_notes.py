@@ -10,7 +10,6 @@ import pytest
 from partitioner import DeviceKind, Devices, Graph, compare_schedules, evaluate, load_timeline, solve
 from partitioner.cli.command_line import main
 from partitioner.plots import plot_memory
-from partitioner.results.evaluation_table import evaluation_table
 from partitioner.results.timeline_table import timeline_table
 from partitioner.schedule import simulate
 from tests.plots.reading import assert_readable
@@ -43,7 +42,7 @@ def test_schedules_of_graphs_with_size_alone(schedule: str) -> None:
     timeline = simulate(training(), gpus(), PLACEMENT, schedule, 4)
     for notes in (plan.notes, found.notes, timeline.notes):
         assert len([note for note in notes if note.startswith(UNKNOWN)]) == 1
-    assert UNKNOWN in plan.summary(200) and UNKNOWN in evaluation_table(found, 200)
+    assert UNKNOWN in plan.summary(200) and UNKNOWN in found.summary(200)
     assert UNKNOWN in timeline_table(timeline, 200)
     ranked = solve(training(), gpus(), "makespan", **asked)
     assert any(note.startswith(UNKNOWN) for note in ranked.notes)

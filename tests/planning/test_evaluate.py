@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, OptionError, WorkloadError, evaluate, to_networkx
-from partitioner.evaluation.result import DeviceLoad, Evaluation
+from partitioner.evaluation.loads import DeviceLoad
+from partitioner.evaluation.result import Evaluation
 from partitioner.workload.devices import COMMUNICATION_MODELS
 from tests.instances import branchy, chain, training, two_tensors, unsupported
 

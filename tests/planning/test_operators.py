@@ -13,7 +13,6 @@ from partitioner import Devices, Evaluation, Graph, Plan, Transfers, WorkloadErr
 from partitioner.cli.command_line import main
 from partitioner.formats.devices import load_devices, load_transfers
 from partitioner.planning.evaluate import evaluate
-from partitioner.results.evaluation_table import evaluation_table
 
 EDGES = [(v, v + step) for v in range(40) for step in (2, 5) if v + step < 40]
 GRAPH = Graph.from_arrays({"accelerator": [1.0 + v % 3 for v in range(40)]}, EDGES, 0.25, size=1.0)
@@ -45,7 +44,7 @@ def plan() -> Plan:
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_critical_path_is_a_short_table(plan: Plan, width: int) -> None:
-    for table in (plan.summary(width), evaluation_table(judged(plan), width)):
+    for table in (plan.summary(width), judged(plan).summary(width)):
         assert max(map(len, table.splitlines())) <= width
         assert "per step" in table
         lines = table.split("the critical path")[1].splitlines()[2:]
@@ -55,7 +54,7 @@ def test_the_critical_path_is_a_short_table(plan: Plan, width: int) -> None:
 
 def test_many_runs_leave_out_the_middle() -> None:
     placement = {v: f"accelerator{v % 3}" for v in range(40)}
-    table = evaluation_table(evaluate(GRAPH, DEVICES, placement, "makespan"), 80)
+    table = evaluate(GRAPH, DEVICES, placement, "makespan").summary(80)
     assert "more runs" in table
     assert len(table.split("the critical path")[1].splitlines()) == 15
 

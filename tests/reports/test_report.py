@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import partitioner as pt
-from partitioner.results.names import ranges
+from partitioner.evaluation.text.names import ranges
 from tests.plots.graphs import random_split
 from tests.reports.workloads import HOSTILE, hostile, small
 

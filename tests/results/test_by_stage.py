@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partitioner import DeviceKind, Devices, Graph, Plan, Workload, WorkloadError, export, load_plan, solve
-from partitioner.results.names import ranges
+from partitioner.evaluation.text.names import ranges
 from partitioner.schedule import simulate
 from tests.exports.models import decoder, gpus
 

@@ -11,10 +11,9 @@ from partitioner import DeviceKind, Devices, Graph, Plan, evaluate, explain, sol
 from partitioner.base.errors import SHOWN_FLAWS
 from partitioner.cli.methods import backends_table, methods_table
 from partitioner.evaluation.result import Evaluation
+from partitioner.evaluation.text.timetable import MOST_ROWS
 from partitioner.methods.registry import METHODS
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
-from partitioner.results.evaluation_table import evaluation_table
-from partitioner.results.timetable import MOST_ROWS
 from tests.instances import chain, training, zero
 
 EXTREMES = (0.0, 1e-9, 0.003906, 0.0125, 0.9999, 1.0, 41.7458, 999.96, 123456.789, 9.9999995e6, 1.23e7, 1e12)
@@ -101,7 +100,7 @@ def test_memory_is_shown_with_its_share() -> None:
     """16 of 20 GB; no share without a limit; far too much is no endless number."""
     graph = Graph.from_arrays({"gpu": [1.0] * 3, "cpu": [1.0] * 3}, size=[16e9, 999.6e6, 1e60])
     devices = Devices((DeviceKind("gpu", 2, 20e9), DeviceKind("cpu", 1)))
-    table = evaluation_table(evaluate(graph, devices, {0: "gpu0", 1: "cpu0", 2: "gpu1"}), 80)
+    table = evaluate(graph, devices, {0: "gpu0", 1: "cpu0", 2: "gpu1"}).summary(80)
     rows = {line.split()[1]: line.split() for line in table.splitlines() if line[0] in "123"}
     assert rows["gpu0"][6:8] == ["16G", "80%"]
     assert rows["cpu0"][6:8] == ["1G", "1"]
@@ -111,16 +110,15 @@ def test_memory_is_shown_with_its_share() -> None:
 def test_long_device_names_are_folded_not_cut() -> None:
     name = "a-very-long-name-of-a-kind-of-device-"
     graph = Graph.from_arrays({name: [123456.7, 0.001234]}, [(0, 1)], 1e-5)
-    table = evaluation_table(
-        evaluate(graph, Devices((DeviceKind(name, 2),)), {0: f"{name}0", 1: f"{name}1"}), 80
-    )
+    found = evaluate(graph, Devices((DeviceKind(name, 2),)), {0: f"{name}0", 1: f"{name}1"})
+    table = found.summary(80)
     assert "…" not in table and max(map(len, table.splitlines())) <= 80
 
 
 def test_an_evaluation_says_what_is_broken() -> None:
     graph, devices = training().graph, training().devices
     placement = {"f1": "accelerator0", "f2": "accelerator1", "b2": "accelerator0", "g": "cpu5", "b1": "cpu5"}
-    table = evaluation_table(evaluate(graph, devices, placement), 80)
+    table = evaluate(graph, devices, placement).summary(80)
     assert "the placement breaks the rules" in table.splitlines()[0]
     assert table.splitlines()[1].startswith("shape: ")
     assert "broken: cpu5 does not exist: there are 2 of kind accelerator, 0 of kind cpu" in table
@@ -130,7 +128,7 @@ def test_an_evaluation_says_what_is_broken() -> None:
 def test_only_so_many_broken_rules_are_shown() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0] * 50, "cpu": [1.0] * 50}, allowed={"accelerator": False})
     placement = dict.fromkeys(graph.ids, "accelerator0")
-    table = evaluation_table(evaluate(graph, Devices.accelerated(1, cpus=1), placement), 80)
+    table = evaluate(graph, Devices.accelerated(1, cpus=1), placement).summary(80)
     assert table.count("broken: node") == SHOWN_FLAWS
     assert table.endswith(f"broken: ... and {50 - SHOWN_FLAWS} more")
 
@@ -159,7 +157,7 @@ def latency_table(width: int, nodes: int = 30, every: int = 2, **options: Any) -
     graph = Graph.from_arrays({"accelerator": times, "cpu": times}, edges, 0.5, ids=ids)
     placement = {node: f"cpu{i % 2}" if i % every else "accelerator0" for i, node in enumerate(ids)}
     evaluation = evaluate(graph, Devices.accelerated(1, cpus=2), placement, "latency", **options)
-    return evaluation_table(evaluation, width)
+    return evaluation.summary(width)
 
 
 @pytest.mark.parametrize("width", [80, 127, 128, 160])
@@ -188,7 +186,7 @@ def test_only_a_wide_timetable_has_the_parts_of_an_entry() -> None:
 def test_what_is_not_on_the_critical_path_is_not_marked() -> None:
     graph = Graph.from_arrays({"accelerator": [5.0, 1.0]}, ids=["a", "b"])
     placement = {"a": "accelerator0", "b": "accelerator1"}
-    lines = evaluation_table(evaluate(graph, Devices.accelerated(2), placement, "latency"), 80).splitlines()
+    lines = evaluate(graph, Devices.accelerated(2), placement, "latency").summary(80).splitlines()
     assert [line[0] for line in lines if "1: '" in line] == ["*", " "]
 
 
@@ -210,7 +208,7 @@ def test_many_nodes_of_a_line_are_counted() -> None:
 def test_without_a_schedule_there_is_no_timetable() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0] * 4}, [(0, 1), (2, 3)])
     placement = {i: f"accelerator{int(i in (1, 2))}" for i in range(4)}
-    table = evaluation_table(evaluate(graph, Devices.accelerated(2), placement, "latency"), 80)
+    table = evaluate(graph, Devices.accelerated(2), placement, "latency").summary(80)
     assert table.startswith("latency: inf per sample; the placement breaks the rules")
     assert "broken: subgraphs wait for one another: " in table and "after" not in table
 
@@ -225,7 +223,7 @@ def replicated(bandwidth: float | None = 1.0) -> Evaluation:
 @pytest.mark.parametrize("width", [80, 160])
 def test_a_stage_on_several_devices_is_one_line(width: int) -> None:
     """12 / 3 + 2 * 6 / 3 a sample; the copies stand on no line of their own."""
-    lines = [line for line in evaluation_table(replicated(), width).splitlines() if "gpu" in line]
+    lines = [line for line in replicated().summary(width).splitlines() if "gpu" in line]
     assert lines[0].split()[:8] == ["1", "gpu0", "x3", "8", "4", "0", "0", "4"]
     assert [line.split()[1] for line in lines] == ["gpu0", "gpu1", "gpu3"]
     assert max(map(len, lines)) <= width
@@ -234,9 +232,9 @@ def test_a_stage_on_several_devices_is_one_line(width: int) -> None:
 def test_there_is_a_column_for_exchanged_weights_only_where_there_are_any() -> None:
     """It takes the place of the shares."""
     for width in (80, 160):
-        table = evaluation_table(replicated(), width)
+        table = replicated().summary(width)
         assert "sync" in table and "load %" not in table
-        for plain in (evaluation_table(replicated(None), width), long_plan().summary(width)):
+        for plain in (replicated(None).summary(width), long_plan().summary(width)):
             assert "sync" not in plain and "load %" in plain
 
 
@@ -254,7 +252,7 @@ def test_a_batch_is_not_a_sample() -> None:
     graph, devices = chain().graph, Devices.accelerated(1)
     placement = dict.fromkeys(graph.ids, "accelerator0")
     found = evaluate(graph, devices, placement, "batch", microbatches=3)
-    assert evaluation_table(found).startswith(f"batch: {3 * found.loads[0].load:.6g} per batch")
+    assert found.summary().startswith(f"batch: {3 * found.loads[0].load:.6g} per batch")
 
 
 def test_names_of_others_do_nothing_to_the_terminal() -> None:

@@ -16,6 +16,7 @@ from partitioner.base.argument_types import require_callable, require_type
 from partitioner.base.clock import Clock
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError, shown
 from partitioner.base.interruption import Interruption, StopEvent
+from partitioner.evaluation.text.tables import render
 from partitioner.explanations.conflicts.demands import Demanded, NamedDemand, demands_in, without_links
 from partitioner.explanations.conflicts.remedies import remedies_of
 from partitioner.explanations.conflicts.smallest import smallest_conflict
@@ -25,7 +26,6 @@ from partitioner.planning.options import check_values
 from partitioner.planning.request import ANY_PLAN
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
-from partitioner.results.tables import render
 from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from partitioner.evaluation.text.figures import amount, figure
+from partitioner.evaluation.text.names import joined_within, ranges
+from partitioner.evaluation.text.tables import WIDE, columns, figure_table, render
 from partitioner.explanations.differences.moved import DeviceChange, MovedNodes
 from partitioner.explanations.wording import Wording, listed, relative_change
-from partitioner.results.figures import amount, figure
-from partitioner.results.names import joined_within, ranges
-from partitioner.results.tables import WIDE, columns, figure_table, render
 
 MOST_GROUPS = 12
 NARROW_NAMES, WIDE_NAMES = 36, 92

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
+from partitioner.evaluation.text.figures import amount, figure, gap_cell
+from partitioner.evaluation.text.tables import WIDE, bar, columns, figure_table, fullness, render
 from partitioner.planning.comparison.runs import BUG, CANNOT_RUN, INFEASIBLE, Compared
-from partitioner.results.figures import amount, figure, gap_cell
-from partitioner.results.tables import WIDE, bar, columns, figure_table, fullness, render
 
 FIGURES = ("value", "gap", "bound", "seconds", "memory", "full")
 PER_SAMPLE = "per sample"  # the time of a sample, where the value is a number of samples

@@ -15,6 +15,8 @@ from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.base.markup import html_table
 from partitioner.base.safe_text import csv_text
 from partitioner.evaluation.shape import SHAPES
+from partitioner.evaluation.text.figures import relative_gap
+from partitioner.evaluation.text.tables import unit_of
 from partitioner.methods.method import Progress
 from partitioner.planning.alternatives import can_choose, comparable
 from partitioner.planning.comparison.method_table import compared_table
@@ -24,9 +26,7 @@ from partitioner.planning.option import Requested
 from partitioner.planning.option_effects import check_options, known_options
 from partitioner.planning.options import check_transfer_factors, check_values, read_options
 from partitioner.planning.verify import TOLERANCE
-from partitioner.results.figures import relative_gap
 from partitioner.results.serving import MAXIMISED
-from partitioner.results.tables import unit_of
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph

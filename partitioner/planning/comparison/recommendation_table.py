@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from partitioner.evaluation.text.figures import amount, figure, gap_cell, samples_per_second
+from partitioner.evaluation.text.tables import WIDE, bar, columns, figure_table, render
 from partitioner.planning.comparison.ranked import bubble_share, fullest_device
 from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline
-from partitioner.results.figures import amount, figure, gap_cell, samples_per_second
-from partitioner.results.tables import WIDE, bar, columns, figure_table, render
 from partitioner.results.timeline_table import memory_share
 
 FIGURES = ("copies", "stages", "devices", "makespan", "gap", "bubble", "memory", "full")

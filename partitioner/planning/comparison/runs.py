@@ -19,7 +19,7 @@ from partitioner.base.errors import (
     nearest,
     shown,
 )
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.shape import SHAPES, is_ordered
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.info import MethodInfo

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from partitioner.evaluation.text.figures import amount, figure
+from partitioner.evaluation.text.tables import WIDE, bar, columns, figure_table, render
 from partitioner.planning.comparison.ranked import Ranked, bubble_share, fullest_device
-from partitioner.results.figures import amount, figure
-from partitioner.results.tables import WIDE, bar, columns, figure_table, render
 from partitioner.results.timeline_table import memory_share
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.markup import html_table
 from partitioner.evaluation.solution import AnySolution
+from partitioner.evaluation.text.figures import amount
 from partitioner.planning.comparison.ranked import Ranked, fullest_device
 from partitioner.planning.comparison.schedule_table import ranked_table
-from partitioner.results.figures import amount
 from partitioner.schedule import Timeline, simulate
 from partitioner.schedule.kinds.registry import KINDS
 from partitioner.workload.device_validation import LARGEST

@@ -13,12 +13,12 @@ import networkx as nx
 
 from partitioner.base.argument_types import require_type
 from partitioner.base.interruption import StopEvent
+from partitioner.evaluation.text.figures import amount
 from partitioner.methods.method import Progress
 from partitioner.planning.options import check_values
 from partitioner.planning.sizing.pool import kind_in_question, most_held, with_memory
 from partitioner.planning.sizing.trial import SizeTrial, SizeTrials, trials_of
 from partitioner.planning.sizing.words import found_lines, within
-from partitioner.results.figures import amount
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import MEMORY_TOLERANCE, Devices
 from partitioner.workload.graph import Graph

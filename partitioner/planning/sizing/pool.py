@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from partitioner.base.errors import OptionError, one_of, shown
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.workload.devices import DeviceKind, Devices
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from partitioner.evaluation.text.figures import figure
+from partitioner.evaluation.text.tables import render
 from partitioner.planning.sizing.trial import SizeTrial
-from partitioner.results.figures import figure
 from partitioner.results.plan import Plan
-from partitioner.results.tables import render
 
 
 def within(limit: float | None, unit: str) -> str:

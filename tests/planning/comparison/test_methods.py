@@ -29,7 +29,7 @@ from partitioner import (
     compare_methods,
     solve,
 )
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.registry import METHODS
 from tests.oracle import best_chain_value

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.evaluation.solution import AnySolution, solution_of
+from partitioner.evaluation.text.figures import amount, figure
+from partitioner.evaluation.text.tables import figure_table, percentage, render
 from partitioner.integrations.torch.verification.corrections import Corrections
 from partitioner.integrations.torch.verification.measured import MeasuredRun
 from partitioner.planning.evaluate import evaluate
-from partitioner.results.figures import amount, figure
-from partitioner.results.tables import figure_table, percentage, render
 from partitioner.schedule.simulation import simulate
 from partitioner.schedule.timeline import Timeline
 from partitioner.workload.array_input import MEMORY_PARTS

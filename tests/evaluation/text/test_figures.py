@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from partitioner import Certificate, compare_methods, solve
-from partitioner.results.figures import gap_cell, nearness
+from partitioner.evaluation.text.figures import gap_cell, nearness
 from tests.instances import training
 
 

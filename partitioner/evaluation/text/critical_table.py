@@ -9,8 +9,8 @@ from rich.text import Text
 
 from partitioner.base.errors import shown
 from partitioner.evaluation.schedule import Run, Schedule
-from partitioner.results.figures import figure
-from partitioner.results.timetable import NARROW, WIDE, names_within
+from partitioner.evaluation.text.figures import figure
+from partitioner.evaluation.text.timetable import NARROW, WIDE, names_within
 
 MOST_ROWS = 12
 ROUNDING = 1e-9

@@ -14,11 +14,11 @@ from rich.text import Text
 from partitioner.base.argument_types import MANY, is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.base.safe_text import visible
-from partitioner.evaluation.result import DeviceLoad
+from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.schedule import Schedule
-from partitioner.results.critical_table import critical_table
-from partitioner.results.figures import amount, figure, samples_per_second
-from partitioner.results.timetable import timetable
+from partitioner.evaluation.text.critical_table import critical_table
+from partitioner.evaluation.text.figures import amount, figure, samples_per_second
+from partitioner.evaluation.text.timetable import timetable
 
 BAR_WIDTH = 24
 WIDE = 128

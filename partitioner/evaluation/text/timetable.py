@@ -10,8 +10,8 @@ from rich.text import Text
 
 from partitioner.base.errors import shown
 from partitioner.evaluation.schedule import Run, Schedule
-from partitioner.results.figures import figure
-from partitioner.results.names import joined_within
+from partitioner.evaluation.text.figures import figure
+from partitioner.evaluation.text.names import joined_within
 
 MOST_ROWS = 40
 NARROW, WIDE = 28, 64

@@ -1,0 +1,1 @@
+"""Evaluations as text: numbers, names, and tables of devices and schedules."""
