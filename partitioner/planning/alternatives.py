@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from partitioner.base.errors import NoPlanFound, OptionError
 from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
+from partitioner.planning.objectives import Objective
+from partitioner.workload.constraints import Constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 
@@ -24,6 +26,33 @@ def unused_alternatives(graph: Graph, info: MethodInfo) -> tuple[str, ...]:
     if not graph.alternatives or FEATURE in info.features:
         return ()
     return (f"method {info.name} uses no alternatives: its bound holds for plans without them",)
+
+
+def method_under(
+    graph: Graph, devices: Devices, objective: Objective, split: str | None, constraints: object
+) -> str:
+    """Return ``"auto"``, or the method to name where constraints alone keep ``"auto"`` from choosing.
+
+    That method plans by the nodes' own figures.
+    """
+    limited = isinstance(constraints, Constraints) and constraints.limited
+    usual = objective.automatic(split or objective.splits[0], (), can_choose(graph, devices))
+    return objective.extended_method if limited and usual == objective.choosing_method else "auto"
+
+
+def require_choosing(method: str) -> None:
+    """Raise if :func:`method_under` names a method: a call that leaves the choice open expects alternatives.
+
+    Raises
+    ------
+    OptionError
+        Naming the method.
+    """
+    if method != "auto":
+        raise OptionError(
+            "constraints: the graph has alternatives of nodes, and no method chooses among them under "
+            f"constraints: method={method!r} plans by the nodes' own figures alone"
+        )
 
 
 def require_choice(method: str) -> None:

@@ -12,7 +12,7 @@ from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.shape import is_ordered
 from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.methods.method import Progress
-from partitioner.planning.alternatives import require_choice
+from partitioner.planning.alternatives import method_under, require_choice
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.objectives import objective_of
 from partitioner.planning.solve import solve
@@ -112,11 +112,13 @@ def certify(
     evaluation = evaluate(graph, devices, solution.placement, objective, split=split, **given)
     if not evaluation.feasible:
         raise WorkloadError([Flaw("placement", "", "", rule) for rule in evaluation.violations])
+    shape = split or wanted.freer(evaluation.shape.name)
     best = solve(
         graph,
         devices,
         objective,
-        split=split or wanted.freer(evaluation.shape.name),
+        split=shape,
+        method=method_under(graph, devices, wanted, shape, constraints),
         time_limit=time_limit,
         gap=gap,
         warm_start=placement,

@@ -12,6 +12,7 @@ from partitioner.base.argument_types import require_callable, require_type
 from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
+from partitioner.planning.alternatives import method_under, require_choosing
 from partitioner.planning.capacity.solve import solve_capacity
 from partitioner.planning.least_time import check_time_limit
 from partitioner.planning.objectives import CAPACITY, SIMULATED, objective_of
@@ -148,6 +149,8 @@ def solve(
         graph = as_graph(graph, devices)
         unread = unread_note(graph)
     check_time_limit(graph, wanted.measure, time_limit)
+    if method == "auto":
+        require_choosing(method_under(graph, devices, wanted, split, method_options.get("constraints")))
     answer = solve_makespan if wanted is SIMULATED else solve_capacity if wanted is CAPACITY else find_plan
     plan = answer(
         graph,

@@ -183,3 +183,15 @@ def test_plans_that_frameworks_express_have_no_way_on_several_devices(framework:
     named = replace(graph(), names=tuple(f"h.{i}" for i in range(4)))
     plan = pt.solve(named, GPUS, constraints=pt.expressible(framework), schedule="1f1b")
     assert "pair" not in plan.alternatives.values() and not plan.replicas
+
+
+def test_constraints_under_which_no_method_chooses_are_refused_with_what_to_ask_for() -> None:
+    two: dict[str, Any] = {"constraints": pt.Constraints(stages=2)}
+    with pytest.raises(pt.OptionError, match=r"no method chooses among them .*method='pipeline' plans by"):
+        pt.solve(graph(), GPUS, **two)
+    plan = pt.solve(graph(), GPUS, method="pipeline", **two)
+    assert not plan.alternatives and len(plan.stages) == 2
+    assert pt.certify(graph(), GPUS, plan, **two).bound == plan.value
+    assert all(each.plan is None or each.plan.value > 0 for each in pt.explain(graph(), GPUS, plan).what_ifs)
+    own = replace(graph(), alternatives=pt.Alternatives())
+    assert pt.solve(own, GPUS, **two).value == plan.value

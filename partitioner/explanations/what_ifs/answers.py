@@ -14,6 +14,7 @@ from partitioner.explanations.question import PlanQuestion
 from partitioner.explanations.what_ifs.changes import Change
 from partitioner.explanations.wording import relative_change
 from partitioner.methods.method import Progress
+from partitioner.planning.alternatives import method_under
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 
@@ -115,16 +116,21 @@ class WhatIfs:
         question, report = self.question, self.report
         told = f"with {change.words}" if change.name else "as it is"
         several = question.plan.stage_of is not None  # stages on a device, of which other schedules have one
+        graph = question.graph if change.graph is None else change.graph
+        devices = question.devices if change.devices is None else change.devices
+        options = {**question.options, **change.options, **self.options}
+        constraints = options.get("constraints")
         return solve(
-            question.graph if change.graph is None else change.graph,
-            question.devices if change.devices is None else change.devices,
+            graph,
+            devices,
             question.asked.name,
             split=self.split,
+            method=method_under(graph, devices, question.asked, self.split, constraints),
             time_limit=seconds,
             warm_start=None if several and "schedule" in change.options else question.plan,
             stop=self.interruption,
             on_progress=report and (lambda one: report(replace(one, phase=f"{told}, {one.phase}"))),
-            **{**question.options, **change.options, **self.options},
+            **options,
         )
 
 
