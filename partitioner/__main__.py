@@ -1,19 +1,37 @@
 """Run the command line: ``python -m partitioner``, or the program ``partitioner``."""
 
+from __future__ import annotations
+
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
 
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ends
+LATER = 0.05  # seconds until a Ctrl-C that was lost is repeated
 
 
 def run() -> NoReturn:
     """Run the program; Ctrl-C ends it without a traceback while it is imported, too."""
+    sys.unraisablehook = interrupt_again
     try:
         from partitioner.cli import run as run_command
     except KeyboardInterrupt:
         print("partitioner: interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)
     run_command()
+
+
+def interrupt_again(lost: UnraisableHookArgs) -> None:
+    """Repeat a Ctrl-C that came while LLVM, loading a kernel, called Python: such an exception is lost."""
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    import _thread
+    import threading
+
+    threading.Timer(LATER, _thread.interrupt_main).start()
 
 
 if __name__ == "__main__":

@@ -73,3 +73,28 @@ def test_ctrl_c_while_the_program_is_imported_gives_no_traceback(seconds: float)
     if program.returncode != 0:  # it was not done by then
         assert program.returncode == 130
         assert errors.startswith("partitioner: interrupted") and errors.count("\n") == 1
+
+
+IN_A_CALLBACK = """
+import ctypes, signal, sys, time
+from partitioner import __main__ as program
+
+def interrupted():
+    if sys.argv[1] == "Ctrl-C":
+        signal.raise_signal(signal.SIGINT)
+    raise ValueError("another exception")
+
+sys.unraisablehook = program.interrupt_again
+try:
+    ctypes.CFUNCTYPE(None)(interrupted)()
+    time.sleep(30 if sys.argv[1] == "Ctrl-C" else 0)
+except KeyboardInterrupt:
+    sys.exit(program.INTERRUPTED)
+"""
+
+
+def test_an_interrupt_that_a_callback_of_compiled_code_loses_comes_again() -> None:
+    ended = subprocess.run([sys.executable, "-c", IN_A_CALLBACK, "Ctrl-C"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "")
+    other = subprocess.run([sys.executable, "-c", IN_A_CALLBACK, "other"], capture_output=True, text=True)
+    assert other.returncode == 0 and "ValueError: another exception" in other.stderr
