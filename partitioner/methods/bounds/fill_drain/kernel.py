@@ -16,10 +16,10 @@ from partitioner.base.compiled import njit
 from partitioner.methods.bounds.fill_drain.labels import add_onward, add_returning, keep
 from partitioner.methods.bounds.fill_drain.paths import STREAM, longest_path
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
+from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, takes
 from partitioner.methods.dp.ideals import first_later_cover
 from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.dp.passes.nets_kernel import AMOUNTS, INTO, LEAVING, STAYING, add_nets, remove_nets
-from partitioner.methods.dp.pipeline.stage_kernel import WEIGHTS, add_sums, takes
 
 
 @njit(cache=True)

@@ -22,10 +22,10 @@ from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.lattice_limits import lattice_within
 from partitioner.methods.dp.passes.growth import read_of_node
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
-from partitioner.methods.dp.pipeline.model import relax_memory
 from partitioner.methods.dp.pipeline.solve import model_for
 from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
+from partitioner.methods.dp.stages import relax_memory
 from partitioner.methods.dp.weights import remaining_weights
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Bools, Floats, Ints
@@ -298,7 +298,7 @@ class FillDrain:
             if self.ended:
                 return False
             first, steps = sweep(
-                self.lattice, costs, self.tables.memory_model, self.tables.space.states, spec, table, outside,
+                self.lattice, costs, self.tables.model.memory, self.tables.space.states, spec, table, outside,
                 first, step, SLICE,
             )  # fmt: skip
             self.steps += steps
@@ -311,7 +311,7 @@ class FillDrain:
         capacity = tables.relaxation.capacity(most, tables.space.free, problem.memory)
         in_series = less_in_series(tables.relaxation, tables.space.free, limit, self.samples)
         alone = way != STREAM and problem.copies.max() == 1  # of streams the sweep knows more
-        capacity_on, memory = capacity - (in_series if alone else 0.0), tables.memory_model
+        capacity_on, memory = capacity - (in_series if alone else 0.0), tables.model.memory
         forward, backward = (np.where(problem.allowed, problem.time[:, w], np.inf) for w in (0, 1))
         return MakespanSpec(
             way=way,

@@ -8,7 +8,7 @@ from partitioner.methods.bounds.fill_drain.paths import TURNS, WAYS
 from partitioner.methods.bounds.fill_drain.spine import PassSpine
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.pipeline.levels.flat import without_levels
-from partitioner.methods.dp.pipeline.model import relax_memory
+from partitioner.methods.dp.stages import relax_memory
 from partitioner.problem.arrays import Floats
 from partitioner.problem.variants import PipelineProblem
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline.model import is_bound
+from partitioner.methods.dp.stages import is_bound
 from partitioner.methods.dp.table import has_earlier_pin
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.problem import Problem

@@ -16,6 +16,16 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
+from partitioner.methods.dp._fill_core import list_states
+from partitioner.methods.dp._stages_core import (
+    LAYERS,
+    NEAR,
+    NODES,
+    PINNED,
+    add_layers,
+    add_numbers,
+    remove_layers,
+)
 from partitioner.methods.dp.ideals import first_later_cover, mark
 from partitioner.methods.dp.kernel import relocate
 from partitioner.methods.dp.passes.nets_kernel import (
@@ -25,16 +35,6 @@ from partitioner.methods.dp.passes.nets_kernel import (
     STAYING,
     add_nets,
     remove_nets,
-)
-from partitioner.methods.dp.pipeline.kernel import list_states
-from partitioner.methods.dp.pipeline.stage_kernel import (
-    LAYERS,
-    NEAR,
-    NODES,
-    PINNED,
-    add_layers,
-    add_numbers,
-    remove_layers,
 )
 
 SUM = 2  # the number of the sum of both loads, after those of the passes

@@ -19,10 +19,9 @@ from partitioner.methods.dp.arrays import Ints32
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.passes.growth import growth_by_pass, read_of_node, work_by_pass
 from partitioner.methods.dp.passes.kernel import SUM, sweep
-from partitioner.methods.dp.pipeline.arrays import StageLimits
-from partitioner.methods.dp.pipeline.model import stage_limits_of
 from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.methods.dp.pipeline.tables import new_table, stages_in
+from partitioner.methods.dp.stages import StageLimits, stage_limits_of
 from partitioner.methods.dp.table import SLACK
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
 from partitioner.methods.loads import part_loads

@@ -15,105 +15,10 @@ from numpy.typing import NDArray
 
 from partitioner.problem.arrays import Floats, Ints
 
+Ints16 = NDArray[np.int16]
 Ints32 = NDArray[np.int32]
 Bools = NDArray[np.bool_]
-
-
-class StageCosts(NamedTuple):
-    """The terms of the load of a stage.
-
-    Parameters
-    ----------
-    work
-        Shape (K, n): time, infinity where a kind may not run a supernode.
-    transfer_factor
-        Shape (K,): the time of a transfer of cost 1.
-    communication
-        The number of the communication model.
-    net_start, net
-        Rows over supernodes: the nets of each.
-    pins, source
-        Shape (E,): how many supernodes a net has, and the supernode that makes the tensor.
-    enter, leave
-        Shape (E,): the cost to a stage of bringing the tensor in, and of sending it out.
-    weights, bandwidth, added
-        Weights that replicas exchange (n,), the bandwidth for that (K,), and whether the time of the exchange
-        is added to the work, or runs at the same time.
-    """
-
-    work: Floats
-    transfer_factor: Floats
-    communication: int
-    net_start: Ints
-    net: Ints
-    pins: Ints
-    source: Ints
-    enter: Floats
-    leave: Floats
-    weights: Floats
-    bandwidth: Floats
-    added: bool
-
-
-class MemoryModel(NamedTuple):
-    """The memory that a stage takes on each of its devices.
-
-    Parameters
-    ----------
-    size, parameters, activations, workspace
-        Shape (n,): memory of each supernode, see :class:`partitioner.problem.pipeline.Pipeline`.
-    memory
-        Shape (K,): memory of a device.
-    in_flight, versions
-        Shape (D + 1, R + 1): samples and versions of the weights that a stage holds, by the number of
-        devices behind it and of its replicas.
-    least_in_flight, least_versions
-        Shape (S, K): the least of these over the numbers of replicas that a state allows.
-    staged
-        Whether memory depends on the number of devices behind a stage, or of its replicas.
-    """
-
-    size: Floats
-    parameters: Floats
-    activations: Floats
-    workspace: Floats
-    memory: Floats
-    in_flight: Floats
-    versions: Floats
-    least_in_flight: Floats
-    least_versions: Floats
-    staged: bool
-
-
-class StageLimits(NamedTuple):
-    """The limits on every stage.
-
-    Parameters
-    ----------
-    nodes, fewest_nodes, most_nodes
-        Shape (n,): the user's nodes in each supernode; and the range of their sum.
-    layer_start, layer, fewest_layers, most_layers, by_layers
-        Rows over supernodes: the layers of each; the range of the number of a stage's layers; and whether
-        there is such a range.
-    pinned
-        Shape (n,): to how many devices a supernode is pinned; a stage can have at most one for each replica.
-    adjacent_start, adjacent, by_neighbours
-        Rows over supernodes: those that share an edge with each; and whether edges may only join neighbouring
-        stages.
-    """
-
-    nodes: Ints
-    fewest_nodes: int
-    most_nodes: int
-    layer_start: Ints
-    layer: Ints
-    fewest_layers: int
-    most_layers: int
-    by_layers: bool
-    pinned: Ints
-    adjacent_start: Ints
-    adjacent: Ints
-    by_neighbours: bool
+NO_GROUPS: Ints16 = np.empty((0, 0, 0), np.int16)
 
 
 class DeviceStates(NamedTuple):
@@ -177,6 +82,29 @@ class PipelineSearchSpec(NamedTuple):
     open: Bools
 
 
+class LinkedTable(NamedTuple):
+    """The table, shape (I, G * G, S) each: by ideal, pair of groups and state.
+
+    The first group of the pair is that of the last stage, the second one that of the next stage. Both are 0
+    for the empty ideal; the second one is 0 for the full ideal.
+
+    Parameters
+    ----------
+    value
+        The smallest value of stages that hold an ideal, infinity if there are none.
+    origin, kind, copies
+        The ideal before the stage placed last, and the kind and the number of its devices.
+    before
+        The group of the stage before that one.
+    """
+
+    value: Floats
+    origin: Ints32
+    kind: Ints16
+    copies: Ints32
+    before: Ints16
+
+
 class PipelineTable(NamedTuple):
     """The table of the dynamic program, shape (I, S) each.
 
@@ -190,5 +118,11 @@ class PipelineTable(NamedTuple):
 
     value: Floats
     origin: Ints32
-    kind: NDArray[np.int8]
+    kind: Ints16
     copies: Ints32
+
+    def linked(self) -> LinkedTable:
+        """Return the same table with one pair of groups, on the same memory."""
+        return LinkedTable(
+            self.value[:, None], self.origin[:, None], self.kind[:, None], self.copies[:, None], NO_GROUPS
+        )

@@ -23,7 +23,6 @@ from partitioner.methods.dp.pipeline.levels.flat import without_levels
 from partitioner.methods.dp.pipeline.levels.notes import among, gap_notes
 from partitioner.methods.dp.pipeline.levels.tables import LevelsTables, group_bytes
 from partitioner.methods.dp.pipeline.loads import least_value, pipeline_value
-from partitioner.methods.dp.pipeline.model import behind_matters, relax_memory
 from partitioner.methods.dp.pipeline.sparse.search import SparseBracket, ThoroughSparseBracket
 from partitioner.methods.dp.pipeline.sparse.tables import (
     SparseTables,
@@ -36,6 +35,7 @@ from partitioner.methods.dp.pipeline.states import state_bytes
 from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
 from partitioner.methods.dp.search import Bracket
+from partitioner.methods.dp.stages import behind_matters, relax_memory
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split, part_numbers
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import PipelineProblem

@@ -7,12 +7,20 @@ from typing import Protocol
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp.ideals import Lattice
-from partitioner.methods.dp.pipeline.arrays import PipelineSearchSpec, PipelineTable, StageCosts
-from partitioner.methods.dp.pipeline.kernel import sweep
+from partitioner.methods.dp.pipeline.arrays import PipelineSearchSpec, PipelineTable
 from partitioner.methods.dp.pipeline.loads import least_work, pipeline_value
-from partitioner.methods.dp.pipeline.model import costs_of, memory_model_of, stage_growth, stage_limits_of
 from partitioner.methods.dp.pipeline.states import StateSpace
+from partitioner.methods.dp.stages import (
+    StageCosts,
+    StageTerms,
+    costs_of,
+    memory_model_of,
+    one_group,
+    stage_growth,
+    stage_limits_of,
+)
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
 from partitioner.methods.method import Part
 from partitioner.problem.variants import PipelineProblem
@@ -34,9 +42,12 @@ class PipelineTables:
     def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.space = StateSpace(problem)
-        self.costs = costs_of(problem)
-        self.memory_model = memory_model_of(problem, self.space.states)
-        self.stage_limits = stage_limits_of(problem)
+        self.model = StageTerms(
+            costs=costs_of(problem),
+            ends=one_group(len(problem.count)),
+            memory=memory_model_of(problem, self.space.states),
+            limits=stage_limits_of(problem),
+        )
         self.growth = stage_growth(problem)
         self.easiest = easiest_followers(lattice, self.growth)
         self.remaining = remaining_weights(lattice, relaxation.weight)
@@ -55,7 +66,7 @@ class PipelineTables:
 
     def clipped(self, threshold: float) -> StageCosts:
         """Return the costs for a threshold, as :func:`clipped` does."""
-        return clipped(self.problem, self.costs, threshold)
+        return clipped(self.problem, self.model.costs, threshold)
 
     def spec(self, threshold: float, limit: float, floor: float, summed: bool) -> PipelineSearchSpec:
         """Return the arguments of the sweep for these limits."""
@@ -106,7 +117,7 @@ class PipelineFilling:
 
     def __init__(self, tables: PipelineTables, spec: PipelineSearchSpec) -> None:
         self.tables, self.spec = tables, spec
-        self.costs = tables.clipped(spec.threshold)
+        self.model = tables.model._replace(costs=tables.clipped(spec.threshold))
         self.table = new_table(tables.lattice.size, tables.space.count)
         self.table.value[0, 0] = 0.0
         self.ideal = 0
@@ -116,8 +127,8 @@ class PipelineFilling:
         """Fill the table for about `budget` further steps."""
         tables = self.tables
         self.ideal, steps = sweep(
-            tables.lattice, self.costs, tables.memory_model, tables.stage_limits, tables.space.states,
-            self.spec, self.table, self.ideal, tables.lattice.size - 1, budget,
+            tables.lattice, self.model, tables.space.states, self.spec, self.table.linked(), self.ideal,
+            tables.lattice.size - 1, budget,
         )  # fmt: skip
         self.steps += steps
 
@@ -134,9 +145,8 @@ class PipelineFilling:
 def new_table(ideals: int, states: int) -> PipelineTable:
     """Return a table without pipelines."""
     shape = ideals, states
-    return PipelineTable(
-        np.full(shape, np.inf), np.empty(shape, np.int32), np.empty(shape, np.int8), np.empty(shape, np.int32)
-    )
+    origin, copies = np.empty(shape, np.int32), np.empty(shape, np.int32)
+    return PipelineTable(np.full(shape, np.inf), origin, np.empty(shape, np.int16), copies)
 
 
 class Walked(Protocol):

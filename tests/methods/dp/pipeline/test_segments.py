@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp.ideals import ideal_lattice
-from partitioner.methods.dp.pipeline.kernel import sweep
 from partitioner.methods.dp.pipeline.tables import PipelineFilling, PipelineTables
 from tests.methods.dp.pipeline.cases import problem_of
 from tests.methods.slow_parameters import slow
@@ -23,10 +23,8 @@ def swept(tables: PipelineTables, cuts: list[int]) -> float:
         opened = np.zeros(tables.problem.n, dtype=bool)
         opened[tables.lattice.difference(last, first)] = True
         spec = filling.spec._replace(open=opened, growth=np.full_like(filling.spec.growth, np.inf))
-        sweep(
-            tables.lattice, tables.costs, tables.memory_model, tables.stage_limits, tables.space.states, spec,
-            filling.table, first, last, 10**9,
-        )  # fmt: skip
+        table, states = filling.table.linked(), tables.space.states
+        sweep(tables.lattice, tables.model, states, spec, table, first, last, 10**9)
         for other in range(1, last):
             filling.table.value[other] = np.inf
     return float(np.where(tables.space.final, filling.table.value[-1], np.inf).min())

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp._fill_core import sweep
+from partitioner.methods.dp._stages_core import NOWHERE
 from partitioner.methods.dp.ideals import Lattice
-from partitioner.methods.dp.pipeline.arrays import PipelineSearchSpec, StageCosts
-from partitioner.methods.dp.pipeline.groups.arrays import LinkCosts, LinkedTable
-from partitioner.methods.dp.pipeline.groups.kernel import sweep_groups
-from partitioner.methods.dp.pipeline.groups.net_kernel import only_neighbours
+from partitioner.methods.dp.pipeline.arrays import LinkedTable, PipelineSearchSpec
 from partitioner.methods.dp.pipeline.loads import pipeline_value
 from partitioner.methods.dp.pipeline.states import heaviness, state_count
 from partitioner.methods.dp.pipeline.tables import PipelineTables
+from partitioner.methods.dp.stages import StageCosts
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats
 from partitioner.problem.variants import PipelineProblem
@@ -41,9 +42,12 @@ class GroupTables:
         self.shared = PipelineTables(problem, relaxation, lattice)
         self.rest, pipeline = self.shared.rest, problem.pipeline
         group = pipeline.held.argmax(axis=0)
-        below, above = only_neighbours(lattice.start, lattice.node, lattice.to, lattice.size)
+        below, above = _only_neighbours(lattice.start, lattice.node, lattice.to, lattice.size)
         unknown = unknown_factors(problem)[int(self.upper)]
-        self.links = LinkCosts(group, pipeline.link, unknown, self.upper, below, above)
+        self.ends = self.shared.model.ends._replace(
+            linked=True, group=group, link=pipeline.link, unknown=unknown, upper=self.upper,
+            one_below=below, one_above=above,
+        )  # fmt: skip
 
     def filling(self, threshold: float, floor: float) -> GroupFilling:
         """Return a table of least largest loads up to a threshold; those up to the floor count as equal."""
@@ -55,7 +59,7 @@ class GroupTables:
 
     def clipped(self, threshold: float) -> StageCosts:
         """Return the costs for a threshold; replicas exchange weights on the links of their group."""
-        own = self.links.link.diagonal()[self.links.group]
+        own = self.ends.link.diagonal()[self.ends.group]
         costs = self.shared.clipped(threshold)
         return costs._replace(bandwidth=costs.bandwidth / own)
 
@@ -86,8 +90,8 @@ class GroupFilling:
 
     def __init__(self, tables: GroupTables, spec: PipelineSearchSpec) -> None:
         self.tables, self.spec = tables, spec
-        self.costs = tables.clipped(spec.threshold)
-        groups = len(tables.links.link)
+        costs, groups = tables.clipped(spec.threshold), len(tables.ends.link)
+        self.model = tables.shared.model._replace(costs=costs, ends=tables.ends)
         self.table = _new_table(tables.lattice.size, groups * groups, tables.shared.space.count)
         self.table.value[0, :groups, 0] = 0.0
         self.ideal = 0
@@ -96,9 +100,9 @@ class GroupFilling:
     def advance(self, budget: int) -> None:
         """Fill the table for about `budget` further steps."""
         tables, shared = self.tables, self.tables.shared
-        self.ideal, steps = sweep_groups(
-            tables.lattice, self.costs, tables.links, shared.memory_model, shared.stage_limits,
-            shared.space.states, self.spec, self.table, self.ideal, tables.lattice.size - 1, budget,
+        self.ideal, steps = sweep(
+            tables.lattice, self.model, shared.space.states, self.spec, self.table, self.ideal,
+            tables.lattice.size - 1, budget,
         )  # fmt: skip
         self.steps += steps
 
@@ -116,7 +120,7 @@ class GroupFilling:
         return value, stages
 
     def _stages(self, pair: int, state: int) -> list[Part]:
-        tables, table, groups = self.tables, self.table, len(self.tables.links.link)
+        tables, table, groups = self.tables, self.table, len(self.tables.ends.link)
         ideal, stages = tables.lattice.size - 1, []
         while ideal:
             at = ideal, pair, state
@@ -161,6 +165,20 @@ def is_exact(problem: PipelineProblem, lattice: Lattice) -> bool:
         return False
     ranks = lattice.rank[pins.items].reshape(-1, 2)
     return bool((abs(np.diff(ranks, axis=1)) == 1).all())
+
+
+@njit(cache=True)
+def _only_neighbours(start, node, to, size):  # type: ignore[no-untyped-def]
+    """Return the only supernode below and the only one above every ideal, -1 if there are several or none."""
+    count, one_below = np.zeros(size, np.int64), np.full(size, NOWHERE, np.int64)
+    one_above = np.full(size, NOWHERE, np.int64)
+    for ideal in range(size):
+        if start[ideal + 1] - start[ideal] == 1:
+            one_above[ideal] = node[start[ideal]]
+        for e in range(start[ideal], start[ideal + 1]):
+            count[to[e]] += 1
+            one_below[to[e]] = node[e] if count[to[e]] == 1 else NOWHERE
+    return one_below, one_above
 
 
 def _new_table(ideals: int, pairs: int, states: int) -> LinkedTable:

@@ -11,9 +11,9 @@ from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.pipeline.levels.layout import GroupLayout
 from partitioner.methods.dp.pipeline.levels.search_target import Outside
-from partitioner.methods.dp.pipeline.model import least_memory
 from partitioner.methods.dp.pipeline.tables import PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned
+from partitioner.methods.dp.stages import least_memory
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.dp.pipeline.arrays import Bools
-from partitioner.methods.dp.pipeline.model import behind_matters
+from partitioner.methods.dp.stages import behind_matters
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem

@@ -8,26 +8,33 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.pipeline.arrays import (
     Bools,
     DeviceStates,
     Ints32,
-    MemoryModel,
     PipelineSearchSpec,
     PipelineTable,
-    StageCosts,
 )
-from partitioner.methods.dp.pipeline.kernel import sweep
 from partitioner.methods.dp.pipeline.levels.layout import GroupLayout, layout_of
 from partitioner.methods.dp.pipeline.levels.prices import Prices
 from partitioner.methods.dp.pipeline.levels.search_target import SearchTarget
 from partitioner.methods.dp.pipeline.levels.spread import one_stage, spread
 from partitioner.methods.dp.pipeline.levels.weights import Weights
 from partitioner.methods.dp.pipeline.loads import least_work
-from partitioner.methods.dp.pipeline.model import behind_matters, costs_of, memory_model_of, stage_limits_of
 from partitioner.methods.dp.pipeline.states import StateSpace
 from partitioner.methods.dp.pipeline.tables import SLACK, new_table
+from partitioner.methods.dp.stages import (
+    MemoryModel,
+    StageCosts,
+    StageTerms,
+    behind_matters,
+    costs_of,
+    memory_model_of,
+    one_group,
+    stage_limits_of,
+)
 from partitioner.methods.dp.weights import remaining_weights, weights_above
 from partitioner.problem.arrays import Floats
 from partitioner.problem.variants import PipelineProblem
@@ -62,7 +69,7 @@ class Segments:
         self.small = replace(problem, count=self.layout.size)
         self.space = StateSpace(self.small)
         self.costs = costs_of(problem)
-        self.stage_limits = stage_limits_of(problem)
+        self.ends, self.stage_limits = one_group(len(problem.count)), stage_limits_of(problem)
         self.weights = Weights(problem, relaxation, lattice, self.layout)
         self.rest = remaining_weights(lattice, least_work(problem))
         self.followed = behind_matters(problem)
@@ -160,18 +167,8 @@ class Segments:
         spec: PipelineSearchSpec, table: PipelineTable, last: int, costs: StageCosts | None = None,
     ) -> None:  # fmt: skip
         costs = self._priced(costs or self.costs, prices, spec.threshold)
-        sweep(
-            self.lattice,
-            costs,
-            memory_model,
-            self.stage_limits,
-            states,
-            spec,
-            table,
-            low,
-            min(last, high),
-            UNENDING,
-        )
+        model = StageTerms(costs, self.ends, memory_model, self.stage_limits)
+        sweep(self.lattice, model, states, spec, table.linked(), low, min(last, high), UNENDING)
 
     def _priced(self, costs: StageCosts, prices: Prices, threshold: float) -> StageCosts:
         """Return the costs at these prices, with those that are too large for any stage clipped."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.dp.pipeline.arrays import DeviceStates, MemoryModel
-from partitioner.methods.dp.pipeline.model import memory_model_of
+from partitioner.methods.dp.pipeline.arrays import DeviceStates
 from partitioner.methods.dp.pipeline.states import StateSpace
+from partitioner.methods.dp.stages import MemoryModel, memory_model_of
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.in_flight import samples_in_flight

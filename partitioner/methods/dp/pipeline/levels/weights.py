@@ -10,8 +10,8 @@ from partitioner.methods.dp.pipeline.arrays import Bools
 from partitioner.methods.dp.pipeline.levels.cuts import cut_costs, end_costs, segment_costs
 from partitioner.methods.dp.pipeline.levels.layout import GroupLayout
 from partitioner.methods.dp.pipeline.levels.prices import Prices
-from partitioner.methods.dp.pipeline.model import costs_of
 from partitioner.methods.dp.pipeline.tables import SLACK
+from partitioner.methods.dp.stages import costs_of
 from partitioner.methods.dp.weights import remaining_weights
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PipelineProblem

@@ -11,46 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from partitioner.methods.dp.pipeline.arrays import Ints32
+from partitioner.methods.dp.pipeline.arrays import Ints16, Ints32
 from partitioner.problem.arrays import Floats, Ints
-
-Ints16 = NDArray[np.int16]
-
-
-class TensorEnds(NamedTuple):
-    """What is known of the other ends of a tensor that enters or leaves a stage.
-
-    Parameters
-    ----------
-    group
-        Shape (K,): the group of every kind.
-    real, window
-        G, the number of groups; and the most supernodes of a short stage.
-    link
-        Shape (G or 2 G, the same): the factor on the cost of a transfer between two groups.
-    unknown
-        Shape (G,): the factor between a group and a stage that is not known: the least one, which makes loads
-        lower bounds, or the largest one, which makes them upper bounds.
-    pin_start, pin
-        Rows over nets: the supernodes of each.
-    size
-        Shape (I,): the supernodes of each ideal.
-    below, above
-        Shape (n,): how many supernodes must be placed with each one or before it, and with it or after it.
-    """
-
-    group: Ints
-    real: int
-    window: int
-    link: Floats
-    unknown: Floats
-    pin_start: Ints
-    pin: Ints
-    size: Ints
-    below: Ints
-    above: Ints
 
 
 class StageList(NamedTuple):

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.methods.dp._stages_core import StageDemand
 from partitioner.methods.dp.pipeline.sparse.arrays import PartialPool, StageList, empty_pool, empty_stages
 from partitioner.methods.dp.pipeline.sparse.extend_kernel import DONE, FULL, extend
-from partitioner.methods.dp.pipeline.sparse.list_kernel import list_stages
+from partitioner.methods.dp.pipeline.sparse.list_kernel import list_within
 from partitioner.methods.dp.pipeline.sparse.pool_kernel import COUNT, CUT, enter_root, refill
 from partitioner.methods.dp.pipeline.sparse.price_kernel import follow_prices, least_prices
 from partitioner.methods.dp.pipeline.sparse.tables import SparseTables
@@ -66,7 +67,7 @@ class SparseDecider:
         stages = self._listed(threshold)
         if stages is None:
             return SparseVerdict(None, False)
-        least = np.empty((self.tables.lattice.size, *self.tables.ends.link.shape))
+        least = np.empty((self.tables.lattice.size, *self.tables.model.ends.link.shape))
         price, verdict = self._priced(stages, threshold, least)
         return verdict or self._searched(stages, price, least, width)
 
@@ -76,14 +77,14 @@ class SparseDecider:
         each = self._shares(threshold)
         target = float(self.problem_count @ each - each[self.problem_count > 0].min())
         target += SLACK * (tables.relaxation.weight.sum() + target)
-        costs = tables.clipped(threshold)
-        found, at = empty_stages(lattice.size, len(tables.ends.link), FIRST_ROOM), 0
+        model = tables.model._replace(costs=tables.clipped(threshold))
+        demand = StageDemand(
+            threshold, tables.widest, tables.lightest, tables.remaining, tables.above, tables.open
+        )
+        found, at = empty_stages(lattice.size, len(tables.model.ends.link), FIRST_ROOM), 0
         while at < lattice.size - 1:
             self._look()
-            at, full = list_stages(
-                lattice, costs, tables.ends, tables.memory_model, tables.stage_limits, tables.widest,
-                threshold, target, tables.remaining, tables.above, found, at, lattice.size - 1, STEPS,
-            )  # fmt: skip
+            at, full = list_within(lattice, model, demand, target, found, at, lattice.size - 1, STEPS)
             if full and len(found.to) >= MOST_STAGES:
                 return None
             found = found.grown() if full else found
@@ -152,7 +153,7 @@ class SparseDecider:
         total = float(price @ self.problem_count)
         pool = empty_pool(ideals, len(tables.counts.guard), FIRST_ROOM, width)
         at, state = np.zeros(3, np.int64), -1
-        enter_root(pool, at, total, (1 << len(tables.ends.link)) - 1)
+        enter_root(pool, at, total, (1 << len(tables.model.ends.link)) - 1)
         while state != DONE:
             self._look()
             state = extend(stages, tables.counts, price, least, total, pool, at, width, TRIED)

@@ -6,13 +6,21 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.ideals import Lattice
-from partitioner.methods.dp.pipeline.arrays import DeviceStates, StageCosts
+from partitioner.methods.dp.pipeline.arrays import DeviceStates
 from partitioner.methods.dp.pipeline.groups.tables import unknown_factors
 from partitioner.methods.dp.pipeline.loads import largest_copies
-from partitioner.methods.dp.pipeline.model import costs_of, memory_model_of, stage_limits_of
-from partitioner.methods.dp.pipeline.sparse.arrays import DeviceCounts, TensorEnds, packed
+from partitioner.methods.dp.pipeline.sparse.arrays import DeviceCounts, packed
 from partitioner.methods.dp.pipeline.states import state_count
 from partitioner.methods.dp.pipeline.tables import clipped
+from partitioner.methods.dp.stages import (
+    StageCosts,
+    StageTerms,
+    TensorEnds,
+    costs_of,
+    memory_model_of,
+    one_group,
+    stage_limits_of,
+)
 from partitioner.methods.dp.weights import remaining_weights, weights_above
 from partitioner.problem.arrays import Ints
 from partitioner.problem.measure import Measure
@@ -41,18 +49,19 @@ class SparseTables:
     def __init__(self, problem: PipelineProblem, relaxation: Relaxation, lattice: Lattice) -> None:
         self.problem, self.relaxation, self.lattice = problem, relaxation, lattice
         self.widest = largest_copies(problem)
-        self.memory_model = memory_model_of(problem, _extremes(problem))
-        self.stage_limits = stage_limits_of(problem)
         self.remaining = remaining_weights(lattice, relaxation.weight)
         after = problem.successors
         self.above = weights_above(after.start, after.items, relaxation.weight, lattice.linear)
-        self.ends = self._ends()
+        self.open = np.ones(problem.n, dtype=bool)
         self.counts = _counts(problem)
+        memory = memory_model_of(problem, _extremes(problem))
+        self.lightest = np.stack((memory.least_in_flight[0], memory.least_versions[0]), axis=1)
+        self.model = StageTerms(costs_of(problem), self._ends(), memory, stage_limits_of(problem))
 
     def clipped(self, threshold: float) -> StageCosts:
         """Return the costs for a threshold; replicas exchange weights on the links of their group."""
-        costs = clipped(self.problem, costs_of(self.problem), threshold)
-        own = self.ends.link.diagonal()[self.ends.group]
+        costs, ends = clipped(self.problem, self.model.costs, threshold), self.model.ends
+        own = ends.link.diagonal()[ends.group]
         return costs._replace(bandwidth=costs.bandwidth / own)
 
     def _ends(self) -> TensorEnds:
@@ -64,9 +73,10 @@ class SparseTables:
         window = _window(problem, lattice) if len(link) > 1 else 0
         size = problem.n - remaining_weights(lattice, np.ones(problem.n))
         below, above = _closures(problem, lattice)
-        return TensorEnds(
-            group, len(link), window, np.tile(link, (2, 2)) if window else link, unknown,
-            pins.start, pins.items, np.rint(size).astype(np.int64), below, above,
+        return one_group(len(problem.count))._replace(
+            listed=True, group=group, link=np.tile(link, (2, 2)) if window else link, unknown=unknown,
+            real=len(link), window=window, pin_start=pins.start, pin=pins.items,
+            size=np.rint(size).astype(np.int64), below=below, above=above,
         )  # fmt: skip
 
 

@@ -6,8 +6,6 @@ So the supernode is surely in a neighbour that is longer. Of neighbours it is on
 short, which is at most `window` supernodes, or long.
 """
 
-# mypy: allow-untyped-decorators, allow-untyped-defs
-
 from __future__ import annotations
 
 from partitioner.base.compiled import njit
@@ -16,8 +14,8 @@ COST, OUT, LEAST_BEFORE, MOST_BEFORE, LEAST_AFTER, MOST_AFTER = range(6)  # colu
 NONE = -1.0
 
 
-@njit(cache=True)
-def list_crossing(
+@njit(cache=True, _nrt=False)
+def list_crossing(  # type: ignore[no-untyped-def]
     net_start, net_of, pins, source, enter, leave, ends, inside, held, placed, seen, stamp, stage, length,
     start, ideal, crossing,
 ):  # fmt: skip
@@ -63,8 +61,8 @@ def list_crossing(
     return count
 
 
-@njit(cache=True)
-def joint_transfers(crossing, count, ends, here, froms, goes, moved):
+@njit(cache=True, _nrt=False)
+def joint_transfers(crossing, ends, here, froms, goes, moved):  # type: ignore[no-untyped-def]
     """Write the costs of transfers in and out of a stage in group `here`, by the groups of its neighbours.
 
     `moved` has shape (groups, groups, 2), of which `froms` x `goes` are written.
@@ -73,7 +71,7 @@ def joint_transfers(crossing, count, ends, here, froms, goes, moved):
     for p in range(froms):
         for q in range(goes):
             into = out = 0.0
-            for c in range(count):
+            for c in range(len(crossing)):
                 row = crossing[c]
                 farthest = 0.0
                 for side in range(2):

@@ -1,0 +1,303 @@
+"""What the load, the memory and the limits of a stage depend on, in the arrays that the compiled walk reads.
+
+A stage is the difference of two ideals. There are K kinds of devices, n supernodes, E nets, G groups of
+devices, S states of devices in use and I ideals; R is the largest number of replicas of a stage, and D the
+number of devices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.dp.pipeline.arrays import DeviceStates
+from partitioner.methods.dp.table import growth_of
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.pipeline import UNLIMITED, Pipeline
+from partitioner.problem.problem import Problem
+from partitioner.problem.variants import PipelineProblem
+from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.workload.in_flight import samples_in_flight
+
+
+class StageCosts(NamedTuple):
+    """The terms of the load of a stage.
+
+    Parameters
+    ----------
+    work
+        Shape (K, n): time, infinity where a kind may not run a supernode.
+    transfer_factor
+        Shape (K,): the time of a transfer of cost 1.
+    communication
+        The number of the communication model.
+    net_start, net
+        Rows over supernodes: the nets of each.
+    pins, source
+        Shape (E,): how many supernodes a net has, and the supernode that makes the tensor.
+    enter, leave
+        Shape (E,): the cost to a stage of bringing the tensor in, and of sending it out.
+    weights, bandwidth, added
+        Weights that replicas exchange (n,), the bandwidth for that (K,), and whether the time of the exchange
+        is added to the work, or runs at the same time.
+    """
+
+    work: Floats
+    transfer_factor: Floats
+    communication: int
+    net_start: Ints
+    net: Ints
+    pins: Ints
+    source: Ints
+    enter: Floats
+    leave: Floats
+    weights: Floats
+    bandwidth: Floats
+    added: bool
+
+
+class MemoryModel(NamedTuple):
+    """The memory that a stage takes on each of its devices.
+
+    Parameters
+    ----------
+    size, parameters, activations, workspace
+        Shape (n,): memory of each supernode, see :class:`partitioner.problem.pipeline.Pipeline`.
+    memory
+        Shape (K,): memory of a device.
+    in_flight, versions
+        Shape (D + 1, R + 1): samples and versions of the weights that a stage holds, by the number of
+        devices behind it and of its replicas.
+    least_in_flight, least_versions
+        Shape (S, K): the least of these over the numbers of replicas that a state allows.
+    staged
+        Whether memory depends on the number of devices behind a stage, or of its replicas.
+    """
+
+    size: Floats
+    parameters: Floats
+    activations: Floats
+    workspace: Floats
+    memory: Floats
+    in_flight: Floats
+    versions: Floats
+    least_in_flight: Floats
+    least_versions: Floats
+    staged: bool
+
+
+class StageLimits(NamedTuple):
+    """The limits on every stage.
+
+    Parameters
+    ----------
+    nodes, fewest_nodes, most_nodes
+        Shape (n,): the user's nodes in each supernode; and the range of their sum.
+    layer_start, layer, fewest_layers, most_layers, by_layers
+        Rows over supernodes: the layers of each; the range of the number of a stage's layers; and whether
+        there is such a range.
+    pinned
+        Shape (n,): to how many devices a supernode is pinned; a stage can have at most one for each replica.
+    adjacent_start, adjacent, by_neighbours
+        Rows over supernodes: those that share an edge with each; and whether edges may only join neighbouring
+        stages.
+    """
+
+    nodes: Ints
+    fewest_nodes: int
+    most_nodes: int
+    layer_start: Ints
+    layer: Ints
+    fewest_layers: int
+    most_layers: int
+    by_layers: bool
+    pinned: Ints
+    adjacent_start: Ints
+    adjacent: Ints
+    by_neighbours: bool
+
+
+class TensorEnds(NamedTuple):
+    """What is known of the other ends of a tensor that enters or leaves a stage.
+
+    Without groups all devices are in one group and every link has the factor 1. A table of groups knows the
+    groups of the stages next to each other, and one supernode of each: `linked`. A list of stages knows which
+    supernodes a neighbour surely holds: `listed`.
+
+    Parameters
+    ----------
+    linked, listed
+        Which of the two is needed of each stage that the walk lists.
+    group
+        Shape (K,): the group of every kind.
+    link
+        Shape (G or 2 G, the same): the factor on the cost of a transfer between two groups.
+    unknown
+        Shape (G,): the factor between a group and a stage whose group is not known: the least one, which
+        makes loads lower bounds, or the largest one, which makes them upper bounds.
+    upper
+        Whether loads are upper bounds.
+    one_below, one_above
+        Shape (I,), if linked: the only supernode whose removal leaves an ideal, and the only one that may
+        follow it; -1 if there are several.
+    real, window
+        G, the number of groups; and the most supernodes of a short stage.
+    pin_start, pin
+        If listed, rows over nets: the supernodes of each.
+    size
+        Shape (I,), if listed: the supernodes of each ideal.
+    below, above
+        Shape (n,), if listed: how many supernodes must be placed with each one or before it, and with it or
+        after it.
+    """
+
+    linked: bool
+    listed: bool
+    group: Ints
+    link: Floats
+    unknown: Floats
+    upper: bool
+    one_below: Ints
+    one_above: Ints
+    real: int
+    window: int
+    pin_start: Ints
+    pin: Ints
+    size: Ints
+    below: Ints
+    above: Ints
+
+
+class StageTerms(NamedTuple):
+    """All on which the load, the memory and the limits of a stage depend."""
+
+    costs: StageCosts
+    ends: TensorEnds
+    memory: MemoryModel
+    limits: StageLimits
+
+
+def one_group(kinds: int) -> TensorEnds:
+    """Return the ends of tensors where all devices have the same links."""
+    none = np.zeros(0, np.int64)
+    group, link = np.zeros(kinds, np.int64), np.ones((1, 1))
+    return TensorEnds(
+        False, False, group, link, np.ones(1), True, none, none, 1, 0, none, none, none, none, none
+    )
+
+
+def costs_of(problem: PipelineProblem) -> StageCosts:
+    """Return the terms of the loads of stages."""
+    nets, pipeline = problem.nets, problem.pipeline
+    return StageCosts(
+        work=np.ascontiguousarray(problem.work()),
+        transfer_factor=problem.transfer_factor,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        net_start=nets.of_node.start,
+        net=nets.of_node.items,
+        pins=np.diff(nets.pins.start),
+        source=nets.source,
+        enter=nets.cost,
+        leave=nets.cost,
+        weights=pipeline.weights,
+        bandwidth=pipeline.bandwidth,
+        added=pipeline.added,
+    )
+
+
+def memory_model_of(problem: PipelineProblem, states: DeviceStates, behind: int = 0) -> MemoryModel:
+    """Return the memory that stages take, with `behind` further devices behind all of them."""
+    pipeline = problem.pipeline
+    most = int(states.left.max(initial=0))
+    samples, versions = _held(pipeline, behind + int(states.behind.max()), most)
+    scheduled = float(pipeline.schedule is not None)
+    lightest = [np.minimum.accumulate(table, axis=1) for table in (samples, versions)]
+    return MemoryModel(
+        size=problem.size,
+        parameters=scheduled * pipeline.parameters,
+        activations=scheduled * pipeline.activations,
+        workspace=scheduled * pipeline.workspace,
+        memory=problem.memory,
+        in_flight=samples[behind:],
+        versions=versions[behind:],
+        least_in_flight=lightest[0][behind + states.behind[:, None], states.left],
+        least_versions=lightest[1][behind + states.behind[:, None], states.left],
+        staged=bool(np.ptp(samples[:, 1:]) > 0),
+    )
+
+
+def behind_matters(problem: PipelineProblem) -> bool:
+    """Whether the memory that a stage needs depends on the devices behind it."""
+    pipeline = problem.pipeline
+    if pipeline.schedule is None:
+        return False
+    alone, last = (
+        samples_in_flight(pipeline.schedule, behind, 1, pipeline.microbatches) for behind in (0, 1)
+    )
+    return alone != last
+
+
+def least_memory(problem: PipelineProblem) -> Floats:
+    """Return the least memory that each supernode takes on a device, shape (n,)."""
+    pipeline = problem.pipeline
+    if pipeline.schedule is None:
+        return problem.size
+    return problem.size + pipeline.parameters + pipeline.activations
+
+
+def relax_memory(problem: PipelineProblem) -> Relaxation:
+    """Return the relaxation in which every supernode takes the least memory that it can."""
+    return relax(replace(problem, relaxed_size=least_memory(problem.relaxed())))
+
+
+def stage_limits_of(problem: PipelineProblem) -> StageLimits:
+    """Return the limits on every stage."""
+    pipeline = problem.pipeline
+    limits = pipeline.limits
+    return StageLimits(
+        nodes=pipeline.nodes,
+        fewest_nodes=limits.nodes[0],
+        most_nodes=limits.nodes[1],
+        layer_start=pipeline.layers.start,
+        layer=pipeline.layers.items,
+        fewest_layers=limits.layers[0],
+        most_layers=limits.layers[1],
+        by_layers=limits.layers != (0, UNLIMITED),
+        pinned=np.diff(pipeline.pinned.start),
+        adjacent_start=pipeline.adjacent.start,
+        adjacent=pipeline.adjacent.items,
+        by_neighbours=limits.neighbours,
+    )
+
+
+def stage_growth(problem: PipelineProblem) -> Floats:
+    """Return :func:`partitioner.methods.dp.table.growth_of`, shape (K, n); infinity if there are limits."""
+    return np.full(problem.work().shape, np.inf) if is_bound(problem) else growth_of(problem)
+
+
+def is_bound(problem: Problem) -> bool:
+    """Whether the user's limits or pins to devices restrict which stages are allowed."""
+    pipeline, limits = problem.pipeline, problem.limits
+    pinned = pipeline is not None and len(pipeline.pinned.items) > 0
+    return limits.rigid or limits.neighbours or pinned
+
+
+def _held(pipeline: Pipeline, behind: int, most: int) -> tuple[Floats, Floats]:
+    """Return samples and versions of weights that a stage holds, shape (behind + 1, most + 1) each."""
+    if pipeline.schedule is None:
+        return np.ones((behind + 1, most + 1)), np.ones((behind + 1, most + 1))
+    return _held_under(pipeline.schedule, pipeline.microbatches, behind, most)
+
+
+@lru_cache(maxsize=4)
+def _held_under(schedule: str, microbatches: int | None, behind: int, most: int) -> tuple[Floats, Floats]:
+    table = np.full((behind + 1, most + 1, 2), np.inf)
+    for replicas in range(1, most + 1):
+        table[:, replicas] = [
+            samples_in_flight(schedule, b, replicas, microbatches) for b in range(behind + 1)
+        ]
+    return table[:, :, 0].copy(), table[:, :, 1].copy()
