@@ -10,7 +10,7 @@ PLACED = ("makespan", "throughput", "gpipe", "latency")
 PLANNERS = (
     MethodInfo(
         "dp",
-        "partitioner.methods.dp.by_measure:solve_dp",
+        "partitioner.methods.dp.exact:solve_dp",
         ("throughput", "gpipe"),
         ("chain",),
         ("numba",),
@@ -29,7 +29,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "dpl",
-        "partitioner.methods.dp.by_measure:solve_dpl",
+        "partitioner.methods.dp.exact:solve_dpl",
         ("throughput", "gpipe"),
         ("chain",),
         ("numba",),
@@ -99,7 +99,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "local_search",
-        "partitioner.methods.local_search.method:solve_local_search",
+        "partitioner.methods.local_search.search:solve_local_search",
         ("throughput", "gpipe"),
         ("convex", "free"),
         ("numba",),
@@ -182,7 +182,7 @@ PLANNERS = (
     ),
     MethodInfo(
         "latency_search",
-        "partitioner.methods.latency.search_method:solve_latency_search",
+        "partitioner.methods.latency.search:solve_latency_search",
         ("latency",),
         ("convex",),
         ("numba",),
@@ -252,7 +252,7 @@ PLACERS = (
         "the best of all quick list schedulers, improved by local search",
     ),
     _placer("heft", "heft:solve_heft", "HEFT: by upward rank, each where it ends first"),
-    _placer("etf", "baechi.etf:solve_etf", "ETF: next is the operator that can start first"),
+    _placer("etf", "baechi.m_etf:solve_etf", "ETF: next is the operator that can start first"),
     _placer("m-topo", "baechi.m_topo:solve_m_topo", "Baechi's m-TOPO: fills one device after another"),
     _placer("m-etf", "baechi.m_etf:solve_m_etf", "Baechi's m-ETF: idle devices run what can start first"),
     _placer("m-sct", "baechi.m_sct:solve_m_sct", "Baechi's m-SCT: waits for favourite children"),

@@ -10,11 +10,39 @@ from partitioner.base.errors import OptionError, shown
 from partitioner.workload.transfers import DEFAULT_TRANSFERS, Transfers
 
 if TYPE_CHECKING:
-    from partitioner.methods.list_scheduling.choice import Choice
     from partitioner.problem.tasks import Tasks
-    from partitioner.workload.graph import Floats
+    from partitioner.workload.graph import Bools, Floats
 
 GROUPERS = ("none", "coplace")
+EARLIEST_FINISH, EARLIEST_START, FILL = 0, 1, 2
+CHOOSERS = {"earliest_finish": EARLIEST_FINISH, "earliest_start": EARLIEST_START, "fill": FILL}
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The argument of a user's function that chooses the device of a task.
+
+    Parameters
+    ----------
+    tasks
+        All tasks and devices.
+    task
+        The number of the task to be placed.
+    fits
+        Shape (D,): whether the task may go to each device, by its group, the memory left and its kinds; at
+        least one is True.
+    start, finish
+        Shape (D,): when the task would start and finish on each device; infinity where it does not fit.
+    previous
+        The device of the task placed before; 0 for the first one.
+    """
+
+    tasks: Tasks
+    task: int
+    fits: Bools
+    start: Floats
+    finish: Floats
+    previous: int
 
 
 @dataclass(frozen=True)
@@ -29,8 +57,8 @@ class Placer:
         given the tasks and returns the priority of each, shape (n,).
     choose
         The rule for the device of that task: a name of
-        :data:`partitioner.methods.list_scheduling.choice.CHOOSERS`, or a function that is given a
-        :class:`partitioner.methods.list_scheduling.choice.Choice` and returns the number of a device.
+        :data:`partitioner.methods.placing.CHOOSERS`, or a function that is given a
+        :class:`partitioner.methods.placing.Choice` and returns the number of a device.
     insertion
         Whether a task may start in an idle slot between two others; else it starts after the last task of
         its device.

@@ -15,7 +15,7 @@ import pytest
 
 from partitioner import InfeasibleError, Plan, solve
 from partitioner.methods.ip import solve as ip
-from partitioner.methods.ip import tighten as tightening
+from partitioner.methods.ip import solve as solving
 from partitioner.methods.solvers.backends.catalogue import BACKENDS, is_present
 from tests.methods.inline_worker_pool import InlineWorkerPool, used
 from tests.oracle import best_values
@@ -44,7 +44,7 @@ def unaided(inline: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ip, "find_start", lambda *known: None)
     monkeypatch.setattr(ip, "relax", lambda problem: SimpleNamespace(bound=0.0))
     monkeypatch.setattr(ip, "least_cyclic", lambda *known: 0.0)
-    monkeypatch.setattr(tightening, "tighten", lambda *known: None)
+    monkeypatch.setattr(solving, "tighten", lambda *known: None)
     monkeypatch.setattr(ip, "least_part", lambda problem, settings, known: known)
 
 

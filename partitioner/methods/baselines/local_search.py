@@ -8,10 +8,9 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.local_search.layouts import PartLayout
-from partitioner.methods.local_search.method import outcome_of
-from partitioner.methods.local_search.rounds import LocalSearch
-from partitioner.methods.local_search.tracking import rate, refresh, shift, value_and_violation
+from partitioner.methods.local_search.kernel import rate, refresh, shift, value_and_violation
+from partitioner.methods.local_search.rounds import LocalSearch, PartLayout
+from partitioner.methods.local_search.search import outcome_of
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.problem.variants import PartsProblem
 

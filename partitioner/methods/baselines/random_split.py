@@ -6,7 +6,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.layouts import PartLayout
+from partitioner.methods.local_search.rounds import PartLayout
 from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
@@ -19,7 +19,7 @@ def solve_random(problem: Problem, settings: Settings) -> Outcome:
     """Draw splits by the seed until one fits: method ``random``.
 
     Chains are cuts of the topological order at random places, for devices in a random order; other splits are
-    those that :class:`partitioner.methods.local_search.layouts.PartLayout` draws.
+    those that :class:`partitioner.methods.local_search.rounds.PartLayout` draws.
     """
     bound = relax(problem).bound
     if np.isinf(bound):

@@ -25,9 +25,9 @@ from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
 from partitioner.methods.dp._stages_core import (
     DEPTH,
-    DONE,
     INTO,
     LEAVING,
+    LISTED,
     WEIGHTS,
     StageDemand,
     list_stages,
@@ -103,7 +103,7 @@ def sweep(lattice, model, states, spec, table, first, last, budget):  # type: ig
         more = True
         while more:
             found, walked = list_stages(lattice, model, demand, start, target, walk, rows)
-            more = walk.at[DEPTH] != DONE
+            more = walk.at[DEPTH] != LISTED
             steps += walked + extend(
                 model, states, spec, table, rows, found, start, last, worthy, least, counts, widest, loads
             )

@@ -23,7 +23,7 @@ SIZE, PARAMETERS, ACTIVATIONS, WORKSPACE, WEIGHTS, INTO, LEAVING, STAYING = rang
 NODES, PINNED, LAYERS, NEAR = range(4)  # columns of numbers
 IN_BEFORE, OUT_BEFORE = range(2)  # columns of sure transfers
 PLACE, DEPTH, FRONTIER, STAMP = range(4)  # places in `StageWalk.at`
-NOWHERE, DONE = -1, -1
+NOWHERE, LISTED = -1, -1
 BLOCK = 256  # stages in the buffer
 
 
@@ -59,9 +59,9 @@ class StageWalk(NamedTuple):
     Parameters
     ----------
     at
-        Shape (4,): the ideal that `before`, `touching` and `placed` are of; the depth, :data:`DONE` once all
-        stages have been listed; how many supernodes outside the ideal share an edge with it; and how many
-        stages were listed with their crossing nets.
+        Shape (4,): the ideal that `before`, `touching` and `placed` are of; the depth, or :data:`LISTED`
+        after the last stage; how many supernodes outside the ideal share an edge with it; and how many stages
+        were listed with their crossing nets.
     cursor, end, blocked
         Shape (n + 2,): by depth, the next cover of the ideal, the one before which to end, and the weight
         that can no longer be added.
@@ -150,7 +150,7 @@ def new_walk(nodes, kinds, nets, layers, listed):  # type: ignore[no-untyped-def
         np.empty((BLOCK, 8), np.float64), np.empty((BLOCK, 4), np.float64),
         np.zeros(BLOCK + 1, np.int64), np.empty((2 * nets + BLOCK if listed else 0, 6), np.float64),
     )  # fmt: skip
-    walk.at[DEPTH] = DONE
+    walk.at[DEPTH] = LISTED
     return walk, rows
 
 
@@ -199,7 +199,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
         How many stages were written, and the supernodes added. If that were all, `walk.at` says so, and the
         next call begins anew.
     """
-    if walk.at[DEPTH] == DONE:
+    if walk.at[DEPTH] == LISTED:
         _begin(lattice, model, walk, start)
     start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
     costs, ends, memory_model, limits = model.costs, model.ends, model.memory, model.limits

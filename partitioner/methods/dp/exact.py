@@ -1,4 +1,7 @@
-"""The exact dynamic program (paper, Section 5.1.1), whose first incumbent is the best linear chain."""
+"""The exact dynamic program (paper, Section 5.1.1), whose first incumbent is the best linear chain.
+
+Kinds of devices that differ in their names only, as one kind: tables and searches have fewer states.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,31 @@ from partitioner.methods.dp.anytime.search import solve_beyond
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.improvement import patient
-from partitioner.methods.dp.lattice_limits import COVERS_PER_IDEAL, lattice_within, too_many
-from partitioner.methods.dp.linear import LinearSearch, best_linear
+from partitioner.methods.dp.linear import (
+    COVERS_PER_IDEAL,
+    LinearSearch,
+    best_linear,
+    lattice_within,
+    solve_linear,
+    too_many,
+)
 from partitioner.methods.dp.many_kinds.search import improve, pays_for_nets
+from partitioner.methods.dp.passes.solve import solve_passes, solve_passes_linear
 from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import ChainTables, state_bytes, state_count
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem
+
+
+def solve_dp(problem: ChainProblem, settings: Settings) -> Outcome:
+    """Find the best chain by the exact dynamic program if the ideals fit in memory: method ``dp``."""
+    return (solve_exact if problem.measure.passes == 1 else solve_passes)(problem, settings)
+
+
+def solve_dpl(problem: ChainProblem, settings: Settings) -> Outcome:
+    """Find the best chain over linear orders, with a bound that holds for every split: method ``dpl``."""
+    return (solve_linear if problem.measure.passes == 1 else solve_passes_linear)(problem, settings)
+
 
 NEAR = 1.15
 MANY_KINDS, FEW_IDEALS, SMALL_TABLE = 3, 2_000, 200_000

@@ -2,13 +2,144 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Generic
 
-from partitioner.methods.dp.annealing import ChainAnnealing
-from partitioner.methods.dp.borders import BorderSearch
-from partitioner.methods.dp.linear import Chain, LinearSearch
-from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE
-from partitioner.methods.method import Settings
+import numpy as np
+
+from partitioner.methods.dp.ideals import Lattice, ideal_lattice
+from partitioner.methods.dp.linear import COVERS_PER_IDEAL, Chain, LinearSearch, ideal_bytes, refined
+from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch, StageLayout
+from partitioner.methods.method import Part, Settings, meets
+from partitioner.problem.arrays import Ints
+from partitioner.problem.variants import ChainProblem
+
+BYTES = 16  # that the search takes for each net and device
+SHARE = 4  # of the memory budget, as a divisor
+
+
+class ChainAnnealing:
+    """Annealing of chains, with the kinds of devices in the order in which the best chain has them.
+
+    Parameters
+    ----------
+    problem, settings
+        The problem and the settings, of which the memory budget and the seed count here.
+    """
+
+    def __init__(self, problem: ChainProblem, settings: Settings) -> None:
+        self.problem, self._budget, self._seed = problem, settings.memory_budget, settings.seed
+        self._search: LocalSearch | None = None
+
+    @property
+    def is_affordable(self) -> bool:
+        """Whether annealing knows the costs of these chains, and fits the memory budget."""
+        devices, nets = int(self.problem.count.sum()), len(self.problem.nets.cost)
+        fits = BYTES * nets * devices <= self._budget // SHARE
+        return fits and devices > 1 and self.problem.pipeline is None
+
+    def run(
+        self, stages: Sequence[Part], bound: float, moves: int, settings: Settings
+    ) -> tuple[float, list[Part]] | None:
+        """Anneal from a chain and from random ones.
+
+        Parameters
+        ----------
+        stages
+            The best chain known.
+        bound
+            A lower bound; annealing ends if a chain meets it.
+        moves
+            How many moves of one supernode to make.
+        settings
+            Say when to stop, and the gap that is to be closed.
+
+        Returns
+        -------
+        tuple or None
+            The value and the stages of the best chain found; None if there is none that obeys the rules.
+        """
+        kind = self._kinds(stages)
+        if self._search is None or not np.array_equal(self._search.layout.kind, kind):
+            self._search = LocalSearch(StageLayout(self.problem, kind), self._seed)
+        search = self._search
+        search.offer(stages)
+        end = search.shifts + moves
+        search.run(lambda: not (settings.expired or meets(bound, search.value, settings.gap)), end)
+        return None if search.parts is None else (search.value, search.parts)
+
+    def _kinds(self, stages: Sequence[Part]) -> Ints:
+        """Return the kinds of the stages in their order, and those of the unused devices after them."""
+        used = np.array([stage.kind for stage in stages], dtype=np.int64)
+        left = self.problem.count - np.bincount(used, minlength=len(self.problem.count))
+        return np.concatenate((used, np.repeat(np.arange(len(left)), left)))
+
+
+IDEALS, BYTES = 20_000, 8 * 2**20  # of one lattice, and of its table
+FIRST_REACH, LEAST_REACH = 8.0, 1.0  # supernodes on each side of a border that stay single
+CLOSER, WIDER, ROOMY = 0.9, 1.05, 0.25  # changes of the reach, the latter if so little of the lattice is used
+
+
+class BorderSearch(Generic[Chain]):
+    """Improves the chain of a search over linear orders.
+
+    Parameters
+    ----------
+    linear
+        The search, whose best chain, value and steps are updated.
+    seed
+        Of the random orders.
+
+    Attributes
+    ----------
+    idle
+        How many attempts in a row have not improved the chain.
+    """
+
+    def __init__(self, linear: LinearSearch[Chain], seed: int) -> None:
+        self.linear, self.idle = linear, 0
+        self._random = np.random.default_rng(seed)
+        each = ideal_bytes(linear.problem, linear.model)
+        self._most = min(IDEALS, min(BYTES, linear.settings.memory_budget) // each)
+        self._reach = FIRST_REACH
+
+    def run(self, steps: int, most_idle: int) -> None:
+        """Try random orders for about so many steps, or until so many in a row have failed."""
+        end, self.idle = self.linear.steps + steps, 0
+        while self._goes_on(end) and self.idle < most_idle:
+            self.idle = 0 if self.attempt() else self.idle + 1
+
+    def attempt(self) -> bool:
+        """Try one random order; return whether the chain has improved."""
+        found = self.linear.search(self._blocks(), self._lattice)
+        if found is None:
+            self._reach = max(LEAST_REACH, CLOSER * self._reach)
+        return bool(found)
+
+    def _goes_on(self, end: int) -> bool:
+        linear = self.linear
+        known = linear.stages is not None and len(linear.stages) > 1
+        return known and linear.steps < end and not (linear.closed or linear.settings.expired)
+
+    def _blocks(self) -> Ints:
+        """Return the block of every supernode, shape (n,): single near the borders of a random order."""
+        stages, n = self.linear.stages or [], self.linear.problem.n
+        order = refined(self.linear.problem, stages, self._random)
+        starts, reach = np.zeros(n, dtype=bool), int(self._reach)
+        for cut in np.cumsum([len(stage.nodes) for stage in stages])[:-1].tolist():
+            starts[max(cut - reach, 1) : cut + reach + 1] = True
+        block = np.empty(n, dtype=np.int64)
+        block[order] = np.cumsum(starts)
+        return block
+
+    def _lattice(self, problem: Chain) -> Lattice | None:
+        """Return the lattice of the blocks; None if it is too large."""
+        settings, most = self.linear.settings, self._most
+        lattice = ideal_lattice(problem, most, COVERS_PER_IDEAL * most, lambda: settings.expired)
+        if lattice is not None and lattice.size < ROOMY * self._most:
+            self._reach = min(WIDER * self._reach, float(self.linear.problem.n))
+        return lattice
+
 
 WALKED, IDLE = 2_000, 60  # steps of moving borders for each supernode in the first round; failures in a row
 GROWTH = 3  # of the effort from round to round

@@ -10,8 +10,7 @@ from contextlib import suppress
 from partitioner.base.clock import METER
 from partitioner.base.interruption import CompilationStopped
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.local_search.layouts import PartLayout
-from partitioner.methods.local_search.rounds import LocalSearch
+from partitioner.methods.local_search.rounds import LocalSearch, PartLayout
 from partitioner.methods.local_search.search import improve
 from partitioner.methods.method import Part
 from partitioner.methods.solvers.portfolio import is_worth_while

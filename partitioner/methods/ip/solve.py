@@ -1,31 +1,146 @@
-"""Integer programs for convex and free splits (paper, Sections 5.1.3 and 5.2, Appendix C)."""
+"""Integer programs for convex and free splits (paper, Sections 5.1.3 and 5.2, Appendix C).
+
+The state of a run for a convex or free split.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
 
 from partitioner.methods.baselines.single_device import solve_single
+from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.cyclic import least_cyclic
 from partitioner.methods.bounds.least_part import least_part
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.imported import imported
-from partitioner.methods.ip.descent import descend
+from partitioner.methods.ip.descent import PROGRESS, Descent, descend
 from partitioner.methods.ip.formulate import PlacementProgram, formulate
 from partitioner.methods.ip.splits import SplitSearch
-from partitioner.methods.ip.start import find_start
 from partitioner.methods.ip.task import Task
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.limits import is_hopeless
-from partitioner.methods.method import Outcome, Settings, no_split
+from partitioner.methods.method import Method, Outcome, Part, Settings, no_split, part_numbers
 from partitioner.methods.solvers.backends.backend import Capability
 from partitioner.methods.solvers.backends.catalogue import candidates, pick
 from partitioner.methods.solvers.portfolio import Slot, SolverPortfolio, is_worth_while, slots_of
 from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.variants import PartsProblem
 
-TIGHTEN = "partitioner.methods.ip.tighten:tighten"  # these load a solver of linear programs
-COVER = "partitioner.methods.ip.tighten:cover"
-IN_TURNS = "partitioner.methods.ip.steps:tighten_in_turns"
+PLAIN = "partitioner.methods.dp.exact:solve_dp"
+EXTENDED = "partitioner.methods.dp.pipeline.solve:solve_pipeline"
+CHAIN_STEPS = 100_000_000  # limit for the chain in a deterministic run
+CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0  # limits for the chain: share of the time left, and seconds
+SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # a larger share of the time left, up to this many seconds
+
+
+def find_start(search: SplitSearch, cyclic: float) -> None:
+    """Offer the first parts to the search, until it is over, and raise its bound by what the chain proves.
+
+    `cyclic` is a lower bound on the splits that are no chains.
+    """
+    for parts in _starts(search, cyclic):
+        search.offer(parts)
+        search.look()
+        if search.over:
+            return
+
+
+def _starts(search: SplitSearch, cyclic: float) -> Iterator[Sequence[Part]]:
+    problem, settings = search.problem, search.settings
+    if settings.incumbent is not None:
+        yield settings.incumbent
+    by_pass = problem.measure.passes == 2
+    method: Method = imported(PLAIN if by_pass or problem.chain.pipeline is None else EXTENDED)
+    left = settings.clock.left
+    share = max(CHAIN_SHARE, min(SHORT_SHARE, SHORT_SECONDS / max(left, SHORT_SECONDS)))
+    limited = within(settings, share, CHAIN_SECONDS)
+    chain = method(problem.chain, replace(limited, incumbent=None, gap=0.0))
+    search.raise_bound(min(chain.bound, cyclic))
+    parts = lifted(problem, chain)
+    if parts is not None:
+        yield parts
+
+
+def within(settings: Settings, share: float, seconds: float) -> Settings:
+    """Return the settings with a deadline of `seconds`, or of a share of the time left if that is less.
+
+    In a deterministic run the limit on steps is lowered instead.
+    """
+    if settings.deterministic:
+        return replace(settings, step_limit=min(settings.step_limit, CHAIN_STEPS))
+    return settings.within(min(share * settings.clock.left, seconds))
+
+
+def lifted(problem: PartsProblem, chain: Outcome) -> list[Part] | None:
+    """Return the parts of a chain as parts of a problem with another contraction; None without a chain.
+
+    A supernode goes to the part with the heaviest of its nodes. The parts may break rules of the problem.
+    """
+    if chain.parts is None:
+        return None
+    number = part_numbers(chain.parts, chain.problem.n)
+    weight = chain.problem.time.sum(axis=(0, 1))[chain.problem.member]
+    home = np.zeros(problem.n, dtype=np.int64)
+    order = np.argsort(weight, kind="stable")
+    home[problem.member[order]] = number[chain.problem.member[order]]
+    parts = [Part(part.kind, np.flatnonzero(home == i)) for i, part in enumerate(chain.parts)]
+    return [part for part in parts if len(part.nodes)]
+
+
+LOOK = 0.05  # seconds between two readings of the clock while only the local search runs
+
+
+def tighten(search: SplitSearch, relaxation: Relaxation) -> None:
+    """Improve parts and bound until they meet, or neither makes progress."""
+    descent = Descent(search)
+    covering = Covering(search.problem, relaxation, descent.left)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(descent.run)
+        try:
+            while not (search.over or descent.idle or running.done()):
+                stop = _stop(search, descent)
+                covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
+                while not (stop() or descent.idle or running.done()):
+                    wait([running], LOOK)
+        finally:
+            descent.leaving = True
+    running.result()
+    descent.hand_over()
+
+
+def cover(search: SplitSearch, relaxation: Relaxation) -> None:
+    """Improve only the bound, which holds for any limits on parts; local search does not obey such limits."""
+    descent = Descent(search)
+
+    def stop() -> bool:
+        search.look()
+        return search.over or descent.late
+
+    covering = Covering(search.problem, relaxation, descent.left)
+    covering.rise(search.value, search.settings.gap, stop, search.raise_bound)
+
+
+def _stop(search: SplitSearch, descent: Descent) -> Callable[[], bool]:
+    """Return a function that says whether the covering bound should start again, or end."""
+    value = search.value
+
+    def stop() -> bool:
+        search.look()
+        descent.hand_over()
+        descent.give_way(1)
+        return search.over or descent.late or search.value < value * (1 - PROGRESS)
+
+    return stop
+
+
+TIGHTEN = "partitioner.methods.ip.solve:tighten"  # these load a solver of linear programs
+COVER = "partitioner.methods.ip.solve:cover"
+IN_TURNS = "partitioner.methods.ip.turns:tighten_in_turns"
 HURRY = 10.0  # seconds: with less time a first plan is found before solvers start
 STATING = 3e-6  # seconds for each pin and device, at most, to formulate a program and send it to a solver
 SHARE = 0.1  # of the time that is left, which formulating may take

@@ -12,6 +12,8 @@ from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PartsProblem
 
 Mask = NDArray[np.bool_]
+
+
 HUGE = 1e5
 
 

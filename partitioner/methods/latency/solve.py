@@ -14,7 +14,7 @@ import numpy as np
 
 from partitioner.base.clock import Clock
 from partitioner.methods.dispensable import dispensable
-from partitioner.methods.ip.start import within
+from partitioner.methods.ip.solve import within
 from partitioner.methods.ip.turns import Turns
 from partitioner.methods.latency.bounds.bound import bound_of
 from partitioner.methods.latency.greedy import file_order, fill

@@ -1,4 +1,7 @@
-"""The latency of a layout, and the check of its rules (paper, Appendix A)."""
+"""The latency of a layout, and the check of its rules (paper, Appendix A).
+
+Layouts: the device of every node, and its subgraph on the device.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import numpy as np
 
 from partitioner.methods import rules
 from partitioner.methods.latency.kernel.model import model_of, scratch_of, state_of
-from partitioner.methods.latency.kernel.span import timed
+from partitioner.methods.latency.kernel.tracking import timed
 from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.problem.arrays import Ints

@@ -12,8 +12,8 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.path import best_times
+from partitioner.methods.list_scheduling.found import time_unit
 from partitioner.methods.list_scheduling.ranks import bottom_level, top_level
-from partitioner.methods.list_scheduling.unit import time_unit
 from partitioner.methods.list_scheduling.windows import along_lines, windows
 from partitioner.methods.units import rounded_up
 from partitioner.problem.arrays import Bools, Floats, Ints

@@ -8,7 +8,6 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.base.errors import OptionError, shown
-from partitioner.methods.list_scheduling.choice import CHOOSERS, EARLIEST_START, FILL, Choice
 from partitioner.methods.list_scheduling.found import Found, portions
 from partitioner.methods.list_scheduling.task_arrays import (
     FIRST,
@@ -22,6 +21,7 @@ from partitioner.methods.list_scheduling.task_arrays import (
     start_times,
 )
 from partitioner.methods.method import Settings
+from partitioner.methods.placing import CHOOSERS, EARLIEST_START, FILL, Choice
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 
@@ -46,9 +46,9 @@ def place_in_order(
     order
         Shape (n,): all tasks, producers before consumers.
     choose
-        A name of :data:`partitioner.methods.list_scheduling.choice.CHOOSERS`: ``"earliest_finish"``,
+        A name of :data:`partitioner.methods.list_scheduling.method.CHOOSERS`: ``"earliest_finish"``,
         ``"earliest_start"`` or ``"fill"`` (one device after another, none of them again), the lowest device
-        among equals; or a function of a :class:`partitioner.methods.list_scheduling.choice.Choice`.
+        among equals; or a function of a :class:`partitioner.methods.list_scheduling.method.Choice`.
     insertion, reserve
         See :class:`partitioner.methods.list_scheduling.task_arrays.TaskArrays`.
     settings

@@ -12,8 +12,7 @@ import numpy as np
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.method import Settings
-from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
-from partitioner.methods.solvers.backends.guard import guarded
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, guarded
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.graph import Bools

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.list_scheduling.windows import along_lines
 from partitioner.methods.method import OutOfTimeError, Settings
+from partitioner.methods.units import common_unit
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
 
@@ -57,3 +62,26 @@ def portions(n: int, settings: Settings) -> Iterator[slice]:
         if begin and settings.expired:
             raise OutOfTimeError
         yield slice(begin, begin + PORTION)
+
+
+@njit(cache=True, nogil=True)
+def root(parent: Ints, member: int) -> int:
+    """Return the root of the member's set; the path to it is halved.
+
+    Parameters
+    ----------
+    parent
+        Shape (members,): for each member one that is nearer to the root; for the root itself.
+    member
+        Any member of the set.
+    """
+    while parent[member] != member:
+        parent[member] = parent[parent[member]]
+        member = parent[member]
+    return int(member)
+
+
+def time_unit(tasks: Tasks) -> float:
+    """Return the largest unit of which all times and transfer times are multiples; 0 if none is found."""
+    transfers = along_lines(tasks.links[0], tasks.cost)
+    return common_unit(np.concatenate((tasks.time.ravel(), transfers.ravel())))

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from partitioner.base.errors import OptionError, one_of, shown
-from partitioner.methods.list_scheduling.choice import CHOOSERS
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
 from partitioner.methods.method import Settings
+from partitioner.methods.placing import CHOOSERS
 from partitioner.problem.arrays import Floats
 from partitioner.problem.tasks import Tasks
 

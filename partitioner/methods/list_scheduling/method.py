@@ -1,4 +1,7 @@
-"""Methods made of list schedulers, for every objective."""
+"""Methods made of list schedulers, for every objective.
+
+What a list scheduler returns, and the type of its function.
+"""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from partitioner.base.compiled import njit
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
 from partitioner.methods.latency.path import longest_path
-from partitioner.methods.latency.search_method import solve_latency_search
+from partitioner.methods.latency.search import solve_latency_search
 from partitioner.methods.latency.timing import latency
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.refine.search import refined
 from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.method import solve_local_search
+from partitioner.methods.local_search.search import solve_local_search
 from partitioner.methods.method import Outcome, Part, Settings
 from partitioner.methods.places import device_kinds
 from partitioner.methods.rules import obeys

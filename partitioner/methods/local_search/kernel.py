@@ -10,9 +10,285 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.local_search.contiguity import leaves_and_returns
-from partitioner.methods.local_search.proposals import draw_unit, propose
-from partitioner.methods.local_search.tracking import energy_of, rate, refresh, shift, value_and_violation
+from partitioner.methods.communication_kernel import joint_load
+from partitioner.methods.local_search.model import (
+    BARRED,
+    BUSY,
+    HELD,
+    INTO,
+    LOAD,
+    OUT,
+    ROOM,
+    SCORE,
+    TRANSFER_FACTOR,
+    VIOLATION,
+    leaves_and_returns,
+)
+
+WIDEST = 64
+LARGEST = 1024
+
+
+@njit(cache=True, inline="always")
+def draw_below(rng, n):
+    """Return a random integer from 0 to n - 1 (xorshift)."""
+    x = rng[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    rng[0] = x
+    return np.int64(((x >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@njit(cache=True, inline="always")
+def draw_unit(rng):
+    """Return a random number above 0 and at most 1."""
+    return (draw_below(rng, 1 << 31) + 1) / (1 << 31)
+
+
+@njit(cache=True)
+def propose(
+    n, devices, rng, mix, ledger, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front,
+    who, where,
+):  # fmt: skip
+    """Draw a move of supernodes to other devices, write it to `who` and `where`, and return its length.
+
+    A supernode `v` is drawn, more often from devices with a large load, and a device, mostly one that holds
+    a pin of one of its nets. The shares in `mix` then say what moves there: `v`; `v` in exchange for another
+    supernode; a whole net; a cluster around `v`; supernodes of successive numbers (neighbours in a linear
+    order), either of the same device or of all; or the two devices exchange everything.
+
+    Parameters
+    ----------
+    n, devices, rng, mix
+        Numbers of supernodes and devices, and see :func:`anneal`.
+    ledger, place, net_start, net, pin_start, pin, cost
+        See :class:`PlacementModel` and :class:`PlacementState`.
+    stamp, mark, attach, front
+        A number not used before, and scratch space of shape (n,) each.
+    who, where
+        Shape (n + 1,): the supernodes and their new devices are written to these.
+
+    Returns
+    -------
+    tuple of int and bool
+        How many supernodes move, and whether every prefix of them is a valid move, too.
+    """
+    v = draw_below(rng, n)
+    a = place[v]
+    if draw_below(rng, 2) == 0:
+        for _ in range(2):
+            u = draw_below(rng, n)
+            if ledger[place[u], LOAD] + ledger[place[u], LOAD + 1] > ledger[a, LOAD] + ledger[a, LOAD + 1]:
+                v, a = u, place[u]
+    b, e, nets = a, -1, net_start[v + 1] - net_start[v]
+    if nets > 0:
+        e = net[net_start[v] + draw_below(rng, nets), 0]
+        if draw_below(rng, 4) > 0:
+            b = place[pin[pin_start[e] + draw_below(rng, pin_start[e + 1] - pin_start[e])]]
+    if b == a:
+        b = (a + 1 + draw_below(rng, devices - 1)) % devices
+    pick = draw_unit(rng)
+    who[0], where[0], moves = v, b, 1
+    if pick < mix[0]:
+        return moves, False
+    if pick < mix[1]:
+        for _ in range(8):
+            u = draw_below(rng, n)
+            if place[u] == b:
+                who[1], where[1] = u, a
+                return 2, False
+        return moves, False
+    if pick < mix[2]:
+        for i in range(pin_start[e], pin_start[e + 1] if e >= 0 else 0):
+            if place[pin[i]] != b and pin[i] != v:
+                who[moves], where[moves] = pin[i], b
+                moves += 1
+        return moves, False
+    goal = int(2.0 ** (1 + draw_unit(rng) * (np.log2(n) - 1)))
+    if pick < mix[3]:
+        greedy = draw_below(rng, 4) > 0
+        goal = min(goal, LARGEST)
+        moves = _grow(
+            v, goal, greedy, rng, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front, who
+        )
+        where[:moves] = b
+        return moves, True
+    moves = 0
+    if pick < mix[4]:
+        first = max(0, v - draw_below(rng, goal))
+        everything = draw_below(rng, 2) == 0
+        for u in range(first, min(n, first + goal)):
+            if place[u] != b and (everything or place[u] == a):
+                who[moves], where[moves] = u, b
+                moves += 1
+        return moves, False
+    for u in range(n):
+        if place[u] == a or place[u] == b:
+            who[moves], where[moves] = u, a + b - place[u]
+            moves += 1
+    return moves, False
+
+
+@njit(cache=True, inline="always")
+def _grow(
+    v, goal, greedy, rng, place, net_start, net, pin_start, pin, cost, stamp, mark, attach, front, who
+):  # fmt: skip
+    """Write up to `goal` supernodes of the device of `v`, joined to it by nets, to `who`; return the number.
+
+    If `greedy`, the one that shares the most costly nets with those before comes next; else a random one.
+    """
+    moves, waiting = 0, 1
+    front[0], mark[v], attach[v] = v, stamp, 0.0
+    while waiting > 0 and moves < goal:
+        j = draw_below(rng, waiting)
+        if greedy:
+            for i in range(waiting):
+                if attach[front[i]] > attach[front[j]]:
+                    j = i
+        u = front[j]
+        waiting -= 1
+        front[j] = front[waiting]
+        who[moves] = u
+        moves += 1
+        for i in range(net_start[u], net_start[u + 1]):
+            e = net[i, 0]
+            if pin_start[e + 1] - pin_start[e] > WIDEST:
+                continue
+            for k in range(pin_start[e], pin_start[e + 1]):
+                x = pin[k]
+                if place[x] == place[v]:
+                    if mark[x] != stamp:
+                        mark[x] = stamp
+                        attach[x] = 0.0
+                        front[waiting] = x
+                        waiting += 1
+                    attach[x] += cost[e]
+    return moves
+
+
+@njit(cache=True)
+def refresh(model, state):
+    """Compute all sums of the state except the scores from the devices; return the largest load."""
+    place, inside, ledger = state.place, state.inside, state.ledger
+    inside[:] = 0
+    ledger[:] = 0.0
+    ledger[:, ROOM] = model.room
+    ledger[:, TRANSFER_FACTOR] = model.transfer_factor
+    for v in range(len(place)):
+        d = place[v]
+        ledger[d, HELD] += model.size[v]
+        ledger[d, BARRED] += not model.allowed[v, d]
+        for w in range(model.passes):
+            ledger[d, BUSY + w] += model.time[v, d, w]
+        for i in range(model.net_start[v], model.net_start[v + 1]):
+            inside[model.net[i, 0], d, 0] += 1
+            if model.passes == 2:
+                inside[model.net[i, 0], d, 1] += model.net[i, 1] == 0
+    for e in range(len(model.cost)):
+        pins, source, made = model.made[e]
+        here = place[source]
+        if inside[e, here, 0] < pins:
+            ledger[here, OUT + made] += model.cost[e]
+            for d in range(len(ledger)):
+                if d != here and inside[e, d, 0] > 0:
+                    late = model.passes == 2 and inside[e, d, 1] == 0
+                    ledger[d, INTO + int(late)] += model.cost[e]
+    most = 0.0
+    for d in range(len(ledger)):
+        for w in range(model.passes):
+            ledger[d, LOAD + w] = load_of(ledger, d, w, model.communication)
+            most = max(most, ledger[d, LOAD + w])
+    return most
+
+
+@njit(cache=True, inline="always")
+def load_of(ledger, d, w, communication):
+    """Return the load of device `d` in pass `w`."""
+    busy, transfer_factor = ledger[d, BUSY + w], ledger[d, TRANSFER_FACTOR]
+    if transfer_factor == 0.0:
+        return busy
+    into, out = transfer_factor * ledger[d, INTO + w], transfer_factor * ledger[d, OUT + w]
+    return joint_load(busy, into, out, communication)
+
+
+@njit(cache=True, inline="always")
+def rate(ledger, d, communication, passes, scale, violation_scale, doublings):
+    """Update the load of device `d`, its score and its violation."""
+    for w in range(passes):
+        load = load_of(ledger, d, w, communication)
+        ledger[d, LOAD + w] = load
+        x = load / scale
+        for _ in range(doublings):
+            x *= x
+        ledger[d, SCORE + w] = x
+    ledger[d, VIOLATION] = ledger[d, BARRED] + max(0.0, ledger[d, HELD] - ledger[d, ROOM]) / violation_scale
+
+
+@njit(cache=True, inline="always")
+def energy_of(ledger, passes, scale, strict, tie, doublings):
+    """Return the energy: a power mean of the loads, a small share of their sum, a penalty for violations."""
+    energy = 0.0
+    for w in range(passes):
+        powers, loads = 0.0, 0.0
+        for d in range(len(ledger)):
+            powers += ledger[d, SCORE + w]
+            loads += ledger[d, LOAD + w]
+        for _ in range(doublings):
+            powers = np.sqrt(powers)
+        energy += powers * scale + tie * loads
+    violation = 0.0
+    for d in range(len(ledger)):
+        violation += ledger[d, VIOLATION]
+    return energy + strict * scale * violation
+
+
+@njit(cache=True, inline="always")
+def value_and_violation(ledger):
+    """Return the objective, and the violation of limits by all devices."""
+    first, second, violation = 0.0, 0.0, 0.0
+    for d in range(len(ledger)):
+        first = max(first, ledger[d, LOAD])
+        second = max(second, ledger[d, LOAD + 1])
+        violation += ledger[d, VIOLATION]
+    return first + second, violation
+
+
+@njit(cache=True, inline="always")
+def shift(v, b, place, time, size, allowed, net_start, net, cost, made, passes, inside, ledger):
+    """Move supernode `v` to device `b` and update the sums of both devices; their loads are not updated."""
+    a = place[v]
+    for i in range(net_start[v], net_start[v + 1]):
+        e = net[i, 0]
+        c, pins, source, when = cost[e], made[e, 0], made[e, 1], made[e, 2]
+        here = place[source]
+        late_a = passes == 2 and inside[e, a, 1] == 0
+        late_b = passes == 2 and inside[e, b, 1] == 0
+        if inside[e, a, 0] < pins:
+            ledger[a, OUT + when if here == a else INTO + int(late_a)] -= c
+            if inside[e, b, 0] > 0:
+                ledger[b, OUT + when if here == b else INTO + int(late_b)] -= c
+        inside[e, a, 0] -= 1
+        inside[e, b, 0] += 1
+        if passes == 2 and net[i, 1] == 0:
+            inside[e, a, 1] -= 1
+            inside[e, b, 1] += 1
+            late_a, late_b = inside[e, a, 1] == 0, False
+        if source == v:
+            here = b
+        if inside[e, b, 0] < pins:
+            ledger[b, OUT + when if here == b else INTO + int(late_b)] += c
+            if inside[e, a, 0] > 0:
+                ledger[a, OUT + when if here == a else INTO + int(late_a)] += c
+    for w in range(passes):
+        ledger[a, BUSY + w] -= time[v, a, w]
+        ledger[b, BUSY + w] += time[v, b, w]
+    ledger[a, HELD] -= size[v]
+    ledger[b, HELD] += size[v]
+    ledger[a, BARRED] -= not allowed[v, a]
+    ledger[b, BARRED] += not allowed[v, b]
+    place[v] = b
+
 
 MOST = 24  # supernodes that follow one
 

@@ -17,9 +17,7 @@ import threading
 from typing import IO, Any
 
 from partitioner.methods.imported import imported
-from partitioner.methods.solvers.backends.backend import Answer, Solver
-from partitioner.methods.solvers.backends.guard import guarded
-from partitioner.methods.solvers.backends.programs import end_all
+from partitioner.methods.solvers.backends.backend import Answer, Solver, end_all, guarded
 from partitioner.methods.solvers.messages import Job, News
 
 

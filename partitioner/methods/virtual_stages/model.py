@@ -1,22 +1,166 @@
 """The loads and the memory of stages between cuts, for given devices and chunks."""
 
+# mypy: allow-untyped-decorators, allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.base.compiled import njit
 from partitioner.methods.communication import joint_terms
+from partitioner.methods.dp.ideals import ideal_lattice
 from partitioner.methods.loads import part_loads
-from partitioner.methods.method import Part
-from partitioner.methods.virtual_stages.cuts import StageCuts
+from partitioner.methods.method import Part, Settings
 from partitioner.methods.virtual_stages.kernel import transfers
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.virtual_stages.in_flight import samples_by_chunk
 from partitioner.workload.virtual_stages.schedules import VIRTUAL, VirtualSchedule
+
+
+class StagesFound(NamedTuple):
+    """The result of a search for stages below a limit.
+
+    Parameters
+    ----------
+    borders
+        Shape (stages + 1,): the cuts between the stages; None if there are none below the limit.
+    bound
+        A lower bound on the largest load of all stages between these cuts; 0 if none is proven.
+    complete
+        Whether the search was not cut short, so that `bound` is proven.
+    """
+
+    borders: Ints | None
+    bound: float
+    complete: bool
+
+
+MOST_CUTS = 600
+COVERS_PER_CUT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class StageCuts:
+    """`m` sets of supernodes, smallest first, of which none leads to one outside; a stage lies between two.
+
+    Parameters
+    ----------
+    member
+        Shape (m, n): the supernodes before each cut.
+    complete
+        Whether these are all such sets.
+    """
+
+    member: Bools
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.member)
+
+    @cached_property
+    def size(self) -> Ints:
+        """Shape (m,): how many supernodes are before each cut."""
+        return np.asarray(self.member.sum(axis=1))
+
+    @cached_property
+    def nested(self) -> Bools:
+        """Shape (m, m): whether the second cut comes after the first."""
+        shared = self.member.astype(np.float64) @ self.member.T.astype(np.float64)
+        return np.asarray((shared == self.size[:, None]) & (self.size[:, None] < self.size[None, :]))
+
+    def sums(self, amount: Floats) -> Floats:
+        """Return the sum of an amount over the supernodes between two cuts, shape (m, m); `amount`: (n,)."""
+        total = self.member @ amount
+        return np.asarray(total[None, :] - total[:, None])
+
+    def stage(self, first: int, last: int) -> Ints:
+        """Return the supernodes between two cuts."""
+        return np.flatnonzero(self.member[last] & ~self.member[first])
+
+
+def cuts_of(problem: PipelineProblem, settings: Settings) -> StageCuts:
+    """Return all ideals if there are at most `MOST_CUTS`, else the prefixes of the topological order."""
+    limit = min(MOST_CUTS, settings.memory_budget // 2**16)
+    lattice = ideal_lattice(problem, limit + 1, COVERS_PER_CUT * MOST_CUTS, lambda: settings.expired)
+    if lattice is None or lattice.size > limit:
+        return StageCuts(np.tri(problem.n + 1, problem.n, -1, dtype=bool), complete=False)
+    member = np.zeros((lattice.size, problem.n), dtype=bool)
+    for i in range(1, lattice.size):  # a subset comes before its supersets
+        member[i] = member[lattice.parent[i]]
+        member[i, lattice.added[i]] = True
+    return StageCuts(member, complete=True)
+
+
+@njit(cache=True, nogil=True)
+def stage_transfers(stage, rank, pin_start, pins, cost, source, made, read, into, out):
+    """Add to `into` and `out`, shape (stages, 2), the transfers of the forward and backward passes.
+
+    A device sends a tensor once, and fetches it once, in the first of its passes that reads it.
+
+    Parameters
+    ----------
+    stage, rank
+        Shape (supernodes,): the stage of each, and shape (stages,): the number of its device.
+    pin_start, pins, cost, source, made, read
+        The nets, see :class:`partitioner.problem.problem.Nets`.
+    """
+    stages, devices = len(rank), rank.max() + 1
+    first = np.full(devices, 2 * stages, np.int64)
+    for e in range(len(cost)):
+        home = rank[stage[source[e]]]
+        cut = False
+        for i in range(pin_start[e], pin_start[e + 1]):
+            s = stage[pins[i]]
+            d = rank[s]
+            if d != home:
+                cut = True
+                first[d] = min(first[d], s if read[i] == 0 else 2 * stages - 1 - s)
+        if not cut:
+            continue
+        out[stage[source[e]], made[e]] += cost[e]
+        for d in range(devices):
+            if first[d] < stages:
+                into[first[d], 0] += cost[e]
+            elif first[d] < 2 * stages:
+                into[2 * stages - 1 - first[d], 1] += cost[e]
+            first[d] = 2 * stages
+
+
+@njit(cache=True, nogil=True)
+def cut_transfers(nested, held, readers, sent, pins, cost, made, found):
+    """Add to `found`, shape (2, m, m), the transfers in and out of both passes of the stages between cuts.
+
+    Parameters
+    ----------
+    nested
+        Shape (m, m): whether there is a stage between two cuts.
+    held, readers, sent
+        Shape (m, nets): how many pins of a net are before each cut, how many of these read it in the forward
+        pass, and whether its source is among them.
+    pins, cost, made
+        Shape (nets,): how many pins a net has, its cost, and the pass in which it is produced.
+    """
+    m = len(nested)
+    for a in range(m):
+        for b in range(m):
+            if not nested[a, b]:
+                continue
+            for e in range(len(cost)):
+                inside = held[b, e] - held[a, e]
+                if inside == 0 or inside == pins[e]:
+                    continue
+                if sent[b, e] - sent[a, e] > 0:
+                    found[made[e], a, b] += cost[e]
+                elif readers[b, e] - readers[a, e] > 0:
+                    found[0, a, b] += cost[e]
+                else:
+                    found[1, a, b] += cost[e]
 
 
 @dataclass(frozen=True, eq=False)

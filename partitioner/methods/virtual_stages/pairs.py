@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.method import Settings
-from partitioner.methods.virtual_stages.found import StagesFound
 from partitioner.methods.virtual_stages.kernel import next_device
-from partitioner.methods.virtual_stages.model import VirtualModel
+from partitioner.methods.virtual_stages.model import StagesFound, VirtualModel
 from partitioner.problem.arrays import Floats, Ints
 
 

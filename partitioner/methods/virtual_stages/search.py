@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partitioner.methods.method import Settings, meets
-from partitioner.methods.virtual_stages.found import StagesFound
-from partitioner.methods.virtual_stages.model import VirtualModel
+from partitioner.methods.virtual_stages.model import StagesFound, VirtualModel
 from partitioner.methods.virtual_stages.pairs import PairSearch
 from partitioner.problem.arrays import Bools, Floats, Ints
 

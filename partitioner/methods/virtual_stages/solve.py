@@ -6,12 +6,31 @@ import numpy as np
 
 from partitioner.base.errors import InfeasibleError, OptionError
 from partitioner.methods.method import Outcome, Settings, meets, no_split, out_of_time
-from partitioner.methods.virtual_stages.cuts import cuts_of
-from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, schedule_of
-from partitioner.methods.virtual_stages.rules import only_kind
+from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, cuts_of, schedule_of
 from partitioner.methods.virtual_stages.search import Best, search
 from partitioner.problem.variants import ChainProblem, PipelineProblem
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
+
+
+def only_kind(problem: PipelineProblem) -> int:
+    """Return the only kind of the devices that pay for transfers, or else of all devices.
+
+    Raises
+    ------
+    OptionError
+        If there are several, or nodes are pinned to devices.
+    """
+    present = problem.count > 0
+    kinds = np.flatnonzero(present & problem.pays)
+    kinds = kinds if len(kinds) else np.flatnonzero(present)
+    if len(kinds) != 1:
+        words = f"schedule = {problem.pipeline.schedule!r}: needs devices of one kind"
+        raise OptionError(f"{words}, there are {len(kinds)} kinds with devices")
+    if len(problem.pipeline.pinned.items):
+        rule = "does not support nodes that are pinned to a device"
+        raise OptionError(f"schedule = {problem.pipeline.schedule!r}: {rule}")
+    return int(kinds[0])
+
 
 ONE_ORDER = "the graph has too many cuts: stages are between the cuts of one order"
 

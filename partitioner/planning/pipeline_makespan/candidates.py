@@ -127,9 +127,11 @@ class Ranking:
         The bound is 0 if nothing is known of the schedule, or plans choose among alternatives. Where the
         ideals are too many it knows the number of stages in series alone.
         """
-        from partitioner.methods.bounds.fill_drain.search import fill_drain  # loads numba
-        from partitioner.methods.bounds.fill_drain.series import series_bound
-        from partitioner.methods.bounds.fill_drain.spine import spine_of
+        from partitioner.methods.bounds.fill_drain.arrays import spine_of
+        from partitioner.methods.bounds.fill_drain.search import (
+            fill_drain,  # loads numba
+            series_bound,
+        )
 
         if self.best is None or self.expired or self.chooses:
             return 0.0

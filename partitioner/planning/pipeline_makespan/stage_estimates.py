@@ -41,7 +41,7 @@ class StageEstimates:
 
     def makespan(self, stage: Ints) -> float:
         """Return the makespan of stages, by the stage of every supernode, shape (supernodes,)."""
-        from partitioner.methods.virtual_stages.path_kernel import path_ends  # loads numba
+        from partitioner.methods.virtual_stages.kernel import path_ends  # loads numba
 
         graph = self._graph(int(stage.max()) + 1)
         length, sent, fetched = self._times(stage, graph)
@@ -57,7 +57,7 @@ class StageEstimates:
 
     def _times(self, stage: Ints, graph: PassGraph) -> tuple[Floats, Floats, Floats]:
         """Return how long passes occupy devices, and what others wait after and before them in addition."""
-        from partitioner.methods.virtual_stages.stage_times import stage_transfers
+        from partitioner.methods.virtual_stages.model import stage_transfers
 
         nets, count = self.nets, graph.stages
         ranks = np.array(self.schedule.ranks(count // self.chunks, self.chunks))

@@ -9,7 +9,6 @@ import numpy as np
 
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
-from partitioner.methods.virtual_stages.rules import only_kind
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
 from partitioner.planning.pipeline_makespan.stage_estimates import StageEstimates
@@ -40,6 +39,8 @@ class StageRuns:
     """
 
     def __init__(self, graph: Graph, devices: Devices, regime: Regime, problem: PipelineProblem) -> None:
+        from partitioner.methods.virtual_stages.solve import only_kind  # loads numba
+
         self.graph, self.devices, self.regime, self.problem = graph, devices, regime, problem
         self.schedule = VIRTUAL[str(regime.schedule)]
         self.chunks = self.schedule.chunks_for(regime.virtual_stages)

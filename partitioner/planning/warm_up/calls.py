@@ -108,7 +108,7 @@ def _others() -> list[SmallCall]:
 
 def _follow_nothing() -> None:
     """Compile the kernel of the covering bound that runs only where millions of labels do not suffice."""
-    from partitioner.methods.bounds.cover.labels import follow
+    from partitioner.methods.bounds.cover.pricing import follow
 
     no_ways = np.zeros((1, 2), dtype=np.int64)
     follow(np.zeros(2, dtype=np.int64), no_ways, np.zeros((1, 2)), np.empty(0), 1.0, np.zeros(1))
@@ -116,9 +116,8 @@ def _follow_nothing() -> None:
 
 def _extend_nothing() -> None:
     """Compile the kernels of the search over sets of devices that run only where prices find no pipeline."""
-    from partitioner.methods.dp.pipeline.sparse.arrays import empty_pool, empty_stages, packed
-    from partitioner.methods.dp.pipeline.sparse.extend_kernel import extend
-    from partitioner.methods.dp.pipeline.sparse.pool_kernel import enter_root, refill
+    from partitioner.methods.dp.pipeline.sparse.kernel import enter_root, extend, refill
+    from partitioner.methods.dp.pipeline.sparse.tables import empty_pool, empty_stages, packed
 
     stages, counts = empty_stages(2, 1, 1), packed(np.ones(2, np.int64), exact=False)
     pool, at, ones = empty_pool(2, 1, 1, 1), np.zeros(3, np.int64), np.ones((2, 1, 1))

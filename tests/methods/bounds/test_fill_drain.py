@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, PartitionerError, solve
-from partitioner.methods.bounds.fill_drain.search import fill_drain
-from partitioner.methods.bounds.fill_drain.series import series_bound
-from partitioner.methods.bounds.fill_drain.spine import spine_of
+from partitioner.methods.bounds.fill_drain.arrays import spine_of
+from partitioner.methods.bounds.fill_drain.search import fill_drain, series_bound
 from partitioner.methods.method import Settings
 from partitioner.methods.registry import METHODS
 from partitioner.planning.evaluate import evaluate

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partitioner.methods.bounds.fill_drain.labels import add_onward, add_returning
-from partitioner.methods.bounds.fill_drain.rows import RowEvents, row_events
+from partitioner.methods.bounds.fill_drain.arrays import RowEvents, row_events
+from partitioner.methods.bounds.fill_drain.kernel import add_onward, add_returning
 
 Times = list[tuple[float, float]]
 FORWARD, BACKWARD = 0, 1

@@ -10,7 +10,7 @@ import pytest
 
 from partitioner import Constraints, InfeasibleError, WorkloadError, solve
 from partitioner.methods.ip import solve as ip
-from partitioner.methods.ip import tighten as tightening
+from partitioner.methods.ip import solve as solving
 from tests.methods.inline_worker_pool import InlineWorkerPool
 from tests.methods.slow_parameters import slow
 from tests.oracle import best_values
@@ -30,7 +30,7 @@ def unaided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ip, "relax", lambda problem: SimpleNamespace(bound=0.0, weight=np.ones(problem.n)))
     monkeypatch.setattr(ip, "least_cyclic", lambda *known: 0.0)
     monkeypatch.setattr(ip, "least_part", lambda *known: 0.0)
-    monkeypatch.setattr(tightening, "cover", lambda *known: None)
+    monkeypatch.setattr(solving, "cover", lambda *known: None)
 
 
 def solved(case: Case, split: str, backend: str, constraints: Constraints) -> float | None:

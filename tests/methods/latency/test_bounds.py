@@ -10,8 +10,7 @@ import pytest
 from partitioner import DeviceKind, Devices, Graph, load
 from partitioner.methods.latency.bounds import bound as latency_bound
 from partitioner.methods.latency.bounds.bound import bound_of
-from partitioner.methods.latency.bounds.flow import flow_for
-from partitioner.methods.latency.bounds.spine import heaviest_path, spine_along
+from partitioner.methods.latency.bounds.flow import flow_for, heaviest_path, spine_along
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.latency.program.scheduling import ScheduleTask, solve_schedule
 from partitioner.methods.method import Settings

@@ -10,12 +10,10 @@ import pytest
 
 from partitioner import load
 from partitioner.methods.latency.kernel.anneal import anneal
-from partitioner.methods.latency.kernel.arrays import LatencyControl, LatencyState
 from partitioner.methods.latency.kernel.model import layout_of, model_of, scratch_of, state_of
-from partitioner.methods.latency.kernel.tracking import refresh
+from partitioner.methods.latency.kernel.tracking import LatencyControl, LatencyState, refresh
 from partitioner.methods.latency.layout import SubgraphLayout
-from partitioner.methods.latency.search import MIXES, LatencySearch
-from partitioner.methods.latency.search_method import solve_latency_search
+from partitioner.methods.latency.search import MIXES, LatencySearch, solve_latency_search
 from partitioner.methods.latency.timing import latency, obeys, ranked
 from partitioner.methods.method import Settings
 from partitioner.methods.places import device_kinds

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Transfers
-from partitioner.methods.list_scheduling.choice import CHOOSERS
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.task_arrays import PartialSchedule, arrays_of, book, new_state
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
+from partitioner.methods.placing import CHOOSERS
 from partitioner.problem.arrays import Ints
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure

@@ -9,9 +9,9 @@ import pytest
 
 import partitioner as pt
 from partitioner import DeviceKind, Devices, Graph, OptionError, Placer, solve
-from partitioner.methods.list_scheduling.choice import Choice
 from partitioner.methods.list_scheduling.engine import place_in_order
 from partitioner.methods.list_scheduling.ranks import PRIORITIES, ordered, upward_rank
+from partitioner.methods.placing import Choice
 from partitioner.problem.contract import Goal
 from partitioner.problem.measure import Measure
 from partitioner.problem.tasks import Tasks

@@ -15,7 +15,7 @@ from partitioner import (
     WorkloadError,
     solve,
 )
-from partitioner.methods.local_search import method
+from partitioner.methods.local_search import search
 from tests.oracle import best_values
 from tests.random_workloads import uneven_workload
 
@@ -45,7 +45,7 @@ def test_meets_the_optimum_of_small_graphs(
     monkeypatch: pytest.MonkeyPatch, objective: str, split: str, first: int, count: int
 ) -> None:
     """Nearly always within two short rounds; whatever is feasible is found."""
-    monkeypatch.setattr(method, "ROUNDS", 2)
+    monkeypatch.setattr(search, "ROUNDS", 2)
     feasible = optimal = 0
     for seed in range(first, first + count):
         plan, best = compared(seed, "local_search", objective, split)

@@ -7,13 +7,10 @@ import pytest
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.loads import value_of
-from partitioner.methods.local_search.arrays import SCORE, AnnealingControl
-from partitioner.methods.local_search.kernel import anneal
-from partitioner.methods.local_search.layouts import PartLayout
-from partitioner.methods.local_search.model import new_state
-from partitioner.methods.local_search.rounds import MIXES
+from partitioner.methods.local_search.kernel import anneal, refresh
+from partitioner.methods.local_search.model import SCORE, AnnealingControl, new_state
+from partitioner.methods.local_search.rounds import MIXES, PartLayout
 from partitioner.methods.local_search.search import improve
-from partitioner.methods.local_search.tracking import refresh
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.places import parts_at, places_of
 from partitioner.methods.rules import obeys

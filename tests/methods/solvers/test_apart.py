@@ -19,7 +19,7 @@ from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.list_scheduling.baechi import m_sct
 from partitioner.methods.method import Settings
 from partitioner.methods.solvers.backends import highs
-from partitioner.methods.solvers.backends.apart import apart
+from partitioner.methods.solvers.backends.backend import apart
 from partitioner.methods.solvers.program import Builder
 from tests.methods.ip.cases import hard_graph, problem_of
 

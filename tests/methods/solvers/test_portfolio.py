@@ -21,7 +21,7 @@ from partitioner.methods.baselines.single_device import solve_single
 from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.ip import solve as ip
-from partitioner.methods.ip import tighten as tightening
+from partitioner.methods.ip import solve as solving
 from partitioner.methods.ip.formulate import formulate
 from partitioner.methods.ip.solve import solve_ip
 from partitioner.methods.ip.splits import SplitSearch
@@ -48,7 +48,7 @@ def run_with(monkeypatch: pytest.MonkeyPatch, *backends: Capability, **settings:
     problem, limits = problem_of(hard_graph(), DEVICES), Settings(**settings)
     first = solve_single(problem, limits).parts or []
     monkeypatch.setattr(ip, "find_start", lambda search, cyclic: search.offer(first))
-    monkeypatch.setattr(tightening, "tighten", lambda search, relaxation: None)
+    monkeypatch.setattr(solving, "tighten", lambda search, relaxation: None)
     monkeypatch.setattr(ip, "least_part", lambda problem, settings, known: known)
     return solve_ip(problem, limits)
 
@@ -84,7 +84,7 @@ def test_time_limit_keeps_the_incumbent(name: str) -> None:
 def test_time_limit_without_a_plan_of_the_method(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it is the first plan, unless there is none."""
     monkeypatch.setattr(ip, "find_start", lambda *known: None)
-    monkeypatch.setattr(tightening, "tighten", lambda search, relaxation: None)
+    monkeypatch.setattr(solving, "tighten", lambda search, relaxation: None)
     monkeypatch.setattr(ip, "least_part", lambda problem, settings, known: known)
     plan = hard_plan(name, time_limit=0.2)
     assert (plan.status, plan.stop_reason) == ("feasible", "time_limit")

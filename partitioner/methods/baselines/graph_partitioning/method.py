@@ -1,4 +1,7 @@
-"""Methods made of graph partitioners: devices get parts of equal work, which may break memory limits."""
+"""Methods made of graph partitioners: devices get parts of equal work, which may break memory limits.
+
+The input of a graph partitioner: an undirected graph with integers as weights.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partitioner.methods.baselines.graph_partitioning.run import Ended
-from partitioner.methods.baselines.graph_partitioning.weighted import Weighted, of_nets, of_tasks
+from partitioner.methods.baselines.graph_partitioning.weighted import Ended, Weighted, of_nets, of_tasks
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.list_scheduling.bound import makespan_bound
 from partitioner.methods.list_scheduling.found import Found

@@ -1,4 +1,4 @@
-"""METIS (Karypis and Kumar, 1998), called through pymetis."""
+"""METIS (Karypis and Kumar, 1998), called through pymetis in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import numpy as np
 from partitioner.base.distribution import remedy
 from partitioner.base.errors import BackendUnavailable
 from partitioner.methods.baselines.graph_partitioning.method import Partitioner
-from partitioner.methods.baselines.graph_partitioning.run import run
-from partitioner.methods.baselines.graph_partitioning.weighted import Weighted
+from partitioner.methods.baselines.graph_partitioning.weighted import Weighted, run
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Ints
 

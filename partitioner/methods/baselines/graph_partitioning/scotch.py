@@ -13,8 +13,7 @@ import numpy as np
 
 from partitioner.base.errors import BackendUnavailable
 from partitioner.methods.baselines.graph_partitioning.method import Partitioner
-from partitioner.methods.baselines.graph_partitioning.run import Ended, run
-from partitioner.methods.baselines.graph_partitioning.weighted import Weighted
+from partitioner.methods.baselines.graph_partitioning.weighted import Ended, Weighted, run
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Ints
 

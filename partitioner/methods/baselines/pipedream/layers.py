@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.base.errors import Flaw, WorkloadError, shown
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.problem.arrays import Floats, Ints
 
 
@@ -84,3 +87,104 @@ def _flaws(layers: Layers) -> list[Flaw]:
         flaws += [Flaw(f"layer {i}", name, shown(float(column[i])), rule) for i in wrong]
     outside = layers.edges[((layers.edges < 0) | (layers.edges >= n)).any(axis=1)].tolist()
     return flaws + [Flaw("layers", "edges", shown(e), f"must be from 0 to {n - 1}") for e in outside]
+
+
+MAX_MACHINES = 1024
+
+
+class MachineLevel(NamedTuple):
+    """`machines` machines, or groups of the level below, joined by links of `bandwidth`."""
+
+    machines: int
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class Restrictions:
+    """Restrictions on the pipeline; the fields are arguments of :func:`plan`."""
+
+    straight: bool = False
+    fewer_machines: bool = False
+    activation_compression_ratio: float | None = None
+    memory: float | None = None
+    consistent: bool = False
+
+
+def check(restrictions: Restrictions) -> None:
+    """Raise :class:`OptionError` if a restriction is out of its range."""
+    ratio, memory = restrictions.activation_compression_ratio, restrictions.memory
+    if ratio is not None and not _positive(ratio):
+        raise OptionError(f"activation_compression_ratio = {shown(ratio)}: must be None or a number above 0")
+    if memory is not None and memory != 0 and not _positive(memory):
+        raise OptionError(f"memory = {shown(memory)}: must be None or a number of at least 0")
+
+
+def checked_levels(levels: Sequence[tuple[int, float]]) -> list[MachineLevel]:
+    """Return the levels, or raise :class:`OptionError` if there is none or one is out of its range."""
+    if not levels or not all(_is_level(level) for level in levels):
+        rule = f"must be pairs (machines, bandwidth), 1 to {MAX_MACHINES} machines and a bandwidth above 0"
+        raise OptionError(f"levels = {shown(levels)}: {rule}")
+    return [MachineLevel(machines, float(bandwidth)) for machines, bandwidth in levels]
+
+
+def _is_level(level: tuple[int, float]) -> bool:
+    return (
+        isinstance(level, Sequence)
+        and len(level) == 2
+        and isinstance(level[0], int)
+        and 1 <= level[0] <= MAX_MACHINES
+        and _positive(level[1])
+    )
+
+
+def _positive(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < value < math.inf  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a pipeline.
+
+    Parameters
+    ----------
+    layers
+        Positions of its layers, ascending.
+    first
+        On each level, the innermost first, the number of its first machine in a group of that level.
+    replicas
+        The number of replicas on each level, the innermost first; their product is the number of machines
+        of the stage.
+    """
+
+    layers: tuple[int, ...]
+    first: tuple[int, ...]
+    replicas: tuple[int, ...]
+
+    @property
+    def machines(self) -> int:
+        """How many machines the stage takes."""
+        return math.prod(self.replicas)
+
+
+@dataclass(frozen=True)
+class PipeDreamPlan:
+    """A planned pipeline with its predicted times, per minibatch in the unit of the layers' times.
+
+    Parameters
+    ----------
+    time
+        Time of the slowest part of the pipeline.
+    stages
+        The stages in order, each on machines of the innermost level.
+    single_machine_time, data_parallel_time
+        For comparison: the time of everything on one machine, and of one stage replicated on all machines.
+    states
+        The number of states at which the pipeline could be cut.
+    """
+
+    time: float
+    stages: tuple[Stage, ...]
+    single_machine_time: float
+    data_parallel_time: float
+    states: int

@@ -15,16 +15,24 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.base.errors import InfeasibleError, OptionError, shown
-from partitioner.methods.baselines.pipedream.layers import Layers
-from partitioner.methods.baselines.pipedream.model import stage_time, stashed_bytes, transfer_time
-from partitioner.methods.baselines.pipedream.request import MachineLevel, Restrictions, check, checked_levels
-from partitioner.methods.baselines.pipedream.result import PipeDreamPlan, Stage
+from partitioner.methods.baselines.pipedream.layers import (
+    Layers,
+    MachineLevel,
+    PipeDreamPlan,
+    Restrictions,
+    Stage,
+    check,
+    checked_levels,
+)
 from partitioner.methods.baselines.pipedream.states import (
     LayerIdeals,
     Look,
     antichain_states,
     ideal_states,
     no_look,
+    stage_time,
+    stashed_bytes,
+    transfer_time,
 )
 from partitioner.workload.graph import Bools, Floats, Ints
 

@@ -1,6 +1,8 @@
 """Method ``pipedream``: the plan of PipeDream's planner, with its value by the model of all methods.
 
 The arguments of PipeDream's planner, made from a contracted problem: layers and levels of machines.
+
+The planner's input: the layers of a profile and their edges.
 """
 
 from __future__ import annotations
@@ -14,10 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError
-from partitioner.methods.baselines.pipedream.layers import Layers
+from partitioner.methods.baselines.pipedream.layers import Layers, MachineLevel, PipeDreamPlan, Stage
 from partitioner.methods.baselines.pipedream.plan import plan
-from partitioner.methods.baselines.pipedream.request import MachineLevel
-from partitioner.methods.baselines.pipedream.result import PipeDreamPlan, Stage
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.pipeline.loads import pipeline_value
 from partitioner.methods.dp.search import Stopped

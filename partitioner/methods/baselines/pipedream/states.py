@@ -11,9 +11,37 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioner.base.compiled import njit
 from partitioner.base.errors import Flaw, NoPlanFound, WorkloadError
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.workload.graph import Bools, Floats
+
+
+@njit(inline="always")
+def stage_time(compute, parameters, replicas, bandwidth, share):  # type: ignore[no-untyped-def]
+    """Return the time per minibatch of a stage on `replicas` machines.
+
+    Weights are synchronised by a ring all-reduce, which sends and receives them after the compute and not
+    at the same time. The replicas process one minibatch each, so both times are divided by their number. The
+    synchronisation is also divided by `share`, the number of machines that take part in it in parallel.
+    """
+    synchronisation = 4.0 * (replicas - 1) * parameters / (bandwidth * replicas) / share
+    return (compute + synchronisation) / replicas
+
+
+@njit(inline="always")
+def transfer_time(output, replicas, bandwidth, ratio):  # type: ignore[no-untyped-def]
+    """Return the time to move an activation forward and its gradient back over the replicas' links."""
+    return 2.0 * output / (bandwidth * replicas) / ratio
+
+
+@njit(inline="always")
+def stashed_bytes(held, replicas, behind):  # type: ignore[no-untyped-def]
+    """Return the bytes of weights and activations, one copy for each minibatch on machines `behind` it.
+
+    The stage's own minibatch does not count, so the last stage needs 0 bytes.
+    """
+    return held * ((behind + replicas - 1) // replicas)
 
 
 class Masks:

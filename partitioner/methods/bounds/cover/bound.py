@@ -21,13 +21,10 @@ import numpy as np
 from ortools.math_opt.python import mathopt
 
 from partitioner.methods.bounds.cover.pricing import Columns, FractionOracle, Oracle, SetOracle
-from partitioner.methods.bounds.cover.states import Ways, enumerate_ways
-from partitioner.methods.bounds.cover.steps import steps_of
+from partitioner.methods.bounds.cover.steps import Ways, enumerate_ways, steps_of
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.imported import imported
-from partitioner.methods.solvers.backends.apart import apart
-from partitioner.methods.solvers.backends.backend import Answer
-from partitioner.methods.solvers.backends.guard import guarded
+from partitioner.methods.solvers.backends.backend import Answer, apart, guarded
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import PartsProblem
 

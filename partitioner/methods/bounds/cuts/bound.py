@@ -36,11 +36,103 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.bounds.cover.pricing import FractionOracle
-from partitioner.methods.bounds.cuts.known import paying
 from partitioner.methods.bounds.cuts.network import ROUNDING, CutNetwork
-from partitioner.methods.bounds.cuts.windows import CutWindows
-from partitioner.problem.arrays import Bools, Floats
+from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.measure import Measure
 from partitioner.problem.variants import ChainProblem
+
+
+class CutWindows:
+    """Windows of equal width, in order; the first and the last hold the cuts that leave nothing on a side.
+
+    Parameters
+    ----------
+    network, windows
+        The network that is cut, and how many windows of more than one point there are.
+    stop
+        Function called between two minimum cuts: whether to end with the costs known.
+
+    Attributes
+    ----------
+    low, high
+        Shape (W,) each: the least and the most work on the left.
+    possible
+        Shape (W,): whether there is a cut in the window.
+    may_tear
+        Shape (W, nets): whether a cut in the window may tear the net.
+    once, shared
+        Shape (W,): lower bounds on what a cut costs, with the weights that were last given to nets.
+    """
+
+    def __init__(self, network: CutNetwork, windows: int, stop: Callable[[], bool]) -> None:
+        self.network, self.stop = network, stop
+        edges = np.linspace(0.0, network.total, windows + 1)
+        self.low = np.concatenate((edges[:1], edges[:-1], edges[-1:]))
+        self.high = np.concatenate((edges[:1], edges[1:], edges[-1:]))
+        pairs = zip(self.low.tolist(), self.high.tolist(), strict=True)
+        self.places = [network.places(low, high) for low, high in pairs]
+        self.possible = np.array([place is not None for place in self.places])
+        nothing = np.zeros(len(network.cost), dtype=bool)
+        tears = [nothing if place is None else network.may_tear(place) for place in self.places]
+        self.may_tear: Bools = np.array(tears)
+        self.once, self.shared = np.zeros(len(self.low)), np.zeros(len(self.low))
+        self._weights: dict[int, bytes] = {}
+
+    def copy(self) -> CutWindows:
+        """Return a copy whose costs can be raised without a change of these."""
+        other = copy(self)
+        other.once, other.shared = self.once.copy(), self.shared.copy()
+        other._weights = self._weights.copy()
+        return other
+
+    def raise_costs(self, wanted: Ints, once: Floats, shared: Floats) -> bool:
+        """Raise the costs of the windows wanted; return whether any of them has new weights.
+
+        Parameters
+        ----------
+        wanted
+            Numbers of windows in which there is a cut.
+        once, shared
+            Shape (nets,): the weights of nets, not below those of an earlier call; `shared` is not
+            below `once`.
+        """
+        changed = False
+        for window in wanted.tolist():
+            torn = self.may_tear[window]
+            key = np.concatenate((once[torn], shared[torn])).tobytes()
+            if self._weights.get(window) == key or self.stop():
+                continue
+            changed, self._weights[window] = True, key
+            self.once[window] = max(self.once[window], self._cost(window, once))
+            same = np.array_equal(once[torn], shared[torn])
+            cost = self.once[window] if same else self._cost(window, shared)
+            self.shared[window] = max(self.shared[window], self.once[window], cost)
+        return changed
+
+    def _cost(self, window: int, weight: Floats) -> float:
+        place, low, high = self.places[window], float(self.low[window]), float(self.high[window])
+        return 0.0 if place is None else self.network.least_cost(place, low, high, weight)
+
+
+MOST = 4_000  # supernodes
+
+
+def holds(problem: ChainProblem) -> bool:
+    """Whether the bound holds, and transfers cost anything.
+
+    One kind of device pays for transfers, which are added to processing; there is one other device at most.
+    """
+    plain = problem.communication == "sequential" and problem.measure is Measure.LARGEST_LOAD
+    free = (problem.count > 0) & ~problem.pays
+    few = paying(problem).sum() == 1 and int(problem.count[free].sum()) <= 1
+    costs = problem.pipeline is None and problem.nets.cost.sum() > 0
+    return bool(plain and few and costs and problem.n <= MOST)
+
+
+def paying(problem: ChainProblem) -> Bools:
+    """Return whether each kind is present and pays for transfers, shape (K,)."""
+    return (problem.count > 0) & problem.pays
+
 
 UNUSED, NEXT, LAST, USED = range(4)
 PAYING = (
@@ -234,7 +326,7 @@ CLOSE = 1e-3  # of the value: a narrower bracket is not halved again
 
 
 class CutBound:
-    """The bound for one problem, for which it :func:`~partitioner.methods.bounds.cuts.known.holds`.
+    """The bound for one problem, for which it :func:`~partitioner.methods.bounds.cuts.bound.holds`.
 
     Parameters
     ----------

@@ -2,14 +2,203 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.bounds.fill_drain.rows import RowEvents
 from partitioner.methods.dp.pipeline.arrays import Ints32
-from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.variants import PipelineProblem
+from partitioner.workload.graph import Graph
+
+NEVER = -1
+
+
+class RowEvents(NamedTuple):
+    """The passes at which paths change to the rows of neighbouring stages: F forward and B backward ones.
+
+    Parameters
+    ----------
+    forward, backward
+        Shape (F,) and (B,): their microbatches, ascending; empty if nothing is known of rows.
+    forwards, backwards
+        Shape (A, F + B, F + B): how many forward and backward passes a row holds from one of these passes up
+        to another one, both included, for A numbers of samples ahead; :data:`NEVER` if the other one comes
+        before it, or may do so.
+    number
+        Shape (D + 1,): which of the A rows a stage has, by the number of devices behind it.
+    """
+
+    forward: Ints
+    backward: Ints
+    forwards: Ints
+    backwards: Ints
+    number: Ints
+
+
+def row_events(samples: int, ahead: Sequence[int], detail: int, fewer: bool) -> RowEvents:
+    """Return the first and the last passes of rows, with `detail` further ones next to these.
+
+    Parameters
+    ----------
+    samples
+        The number of microbatches.
+    ahead
+        How many samples a stage is ahead, by the number of devices behind it; ascending.
+    detail
+        How many further forward passes at the beginning, and backward passes at the end, there are.
+    fewer
+        Whether a row may be ahead by fewer samples than is said.
+
+    Examples
+    --------
+    >>> events = row_events(8, [2], 0, fewer=False)
+    >>> events.forward.tolist(), events.backward.tolist(), events.forwards[0, 0].tolist()
+    ([0, 7], [0, 7], [1, 8, 3, 8])
+    """
+    last, detail = samples - 1, min(detail, samples - 1)
+    forward = np.unique([*range(detail + 1), last])
+    backward = np.unique([0, *range(last - detail, last + 1)])
+    distinct, number = np.unique(ahead, return_inverse=True)
+    counts = [_counts(samples, each, forward, backward) for each in distinct.tolist()]
+    forwards, backwards = (np.array(each) for each in zip(*counts, strict=True))
+    if fewer:  # a pass comes before another one only if it does so in each of the rows
+        forwards, backwards = (np.minimum.accumulate(each) for each in (forwards, backwards))
+    return RowEvents(forward, backward, forwards, backwards, number)
+
+
+def no_rows() -> RowEvents:
+    """Return rows of which nothing is known."""
+    none, nothing = np.zeros(0, dtype=np.int64), np.zeros((0, 0, 0), dtype=np.int64)
+    return RowEvents(none, none, nothing, nothing, none)
+
+
+def _counts(samples: int, ahead: int, forward: Ints, backward: Ints) -> tuple[Ints, Ints]:
+    """Return the counts of one row, shape (F + B, F + B) each."""
+    before = np.stack(
+        (
+            np.concatenate((forward, np.minimum(samples, backward + ahead + 1))),
+            np.concatenate((np.maximum(0, forward - ahead), backward)),
+        )
+    )
+    is_forward = np.arange(before.shape[1]) < len(forward)
+    own = np.stack((is_forward, ~is_forward)).astype(np.int64)
+    found = before[:, None, :] - before[:, :, None] + own[:, None, :]
+    place = before.sum(axis=0)
+    found = np.where(place[:, None] <= place, found, NEVER)
+    return found[0], found[1]
+
+
+MOST_SUPERNODES = 4000  # for which it is computed which of them come before which
+EVERY = 1e-9  # of the mean work, for each supernode: one more is better, even if it takes no time
+
+
+class PassSpine(NamedTuple):
+    """The heaviest supernodes of which each waits for the one before, forward and backward.
+
+    Parameters
+    ----------
+    on
+        Shape (n,): whether a supernode is one of them.
+    trains, returns
+        Whether there is a backward pass, and whether it runs through the stages from the last to the first.
+        It does not in graphs whose backward part is written in the direction of the forward part.
+    together
+        Whether no stage's backward pass waits for more stages than its forward pass does, if it does not
+        return.
+    before, after
+        Shape (n,): for a supernode that is none of them, the least time that a sample takes at those before
+        it and at those behind it: both passes if the backward pass returns, else forward and backward pass.
+    first, last
+        Shape (n,): how many supernodes of the spine come before a supernode at least, and at most.
+    """
+
+    on: Bools
+    trains: bool
+    returns: bool
+    together: bool
+    before: Floats
+    after: Floats
+    first: Ints
+    last: Ints
+
+
+def spine_of(graph: Graph, problem: PipelineProblem) -> PassSpine | None:
+    """Return the spine of a problem; None if the backward pass of its stages has neither direction.
+
+    None also if the supernodes are too many.
+
+    Parameters
+    ----------
+    graph
+        The graph that the problem is a contraction of.
+    problem
+        Its supernodes are numbered in a topological order.
+    """
+    member, n, trains = problem.member, problem.n, bool(graph.backward.any())
+    if n > MOST_SUPERNODES:
+        return None
+    ends, within = member[graph.edges], graph.backward[graph.edges]
+    less = _closure(n, ends[~within.any(axis=1)])
+    counted, returns, together = np.bincount(member[~graph.backward], minlength=n) > 0, True, False
+    if trains:
+        backward = ends[within.all(axis=1)]
+        backward = backward[backward[:, 0] != backward[:, 1]]
+        returns = _within(problem, backward[:, ::-1])
+        if not returns and not _within(problem, backward):
+            return None
+        later = ends[within[:, 1] & (ends[:, 0] != ends[:, 1])]
+        together = not returns and bool(less[later[:, 0], later[:, 1]].all())
+        less &= _closure(n, backward[:, ::-1] if returns else backward)
+        counted &= np.bincount(member[graph.backward], minlength=n) > 0
+    on = _heaviest(_work(problem), counted, less)
+    shortest = np.where(problem.allowed[:, None], problem.time, np.inf)[problem.count > 0].min(axis=0)
+    shortest = np.where(on & np.isfinite(shortest), shortest, 0.0)
+    both = shortest.sum(axis=0)
+    before = np.where(on, 0.0, (both if returns else shortest[0]) @ less)
+    after = np.where(on, 0.0, less @ (both if returns else shortest[1]))
+    held = on.astype(np.int64)
+    return PassSpine(on, trains, returns, together, before, after, held @ less, held.sum() - less @ held)
+
+
+def _within(problem: PipelineProblem, pairs: Ints) -> bool:
+    """Whether in every chain the first supernode of each pair is in the stage of the second, or before."""
+    after = problem.successors
+    precedes = _closure(problem.n, np.stack((after.owners(), after.items), axis=1))
+    return bool(precedes[pairs[:, 0], pairs[:, 1]].all())
+
+
+def _closure(n: int, edges: Ints) -> Bools:
+    """Return which supernodes come before which, shape (n, n), by edges that lead to larger numbers."""
+    found = np.zeros((n, n), dtype=bool)
+    for u, v in sorted({(u, v) for u, v in edges.tolist() if u < v}, reverse=True):
+        found[u, v] = True
+        found[u] |= found[v]
+    return found
+
+
+def _work(problem: PipelineProblem) -> Floats:
+    """Return the least work of each supernode, shape (n,)."""
+    work = problem.work()[problem.count > 0].min(axis=0)
+    work = np.where(np.isfinite(work), work, 0.0)
+    return np.asarray(work + EVERY * work.mean())
+
+
+def _heaviest(work: Floats, counted: Bools, less: Bools) -> Bools:
+    """Return the heaviest supernodes of which each comes before the next one, shape (n,)."""
+    total, previous = np.zeros(len(work)), np.full(len(work), -1)
+    for v in np.flatnonzero(counted).tolist():
+        first = np.where(less[:, v] & counted, total, 0.0)
+        u = int(first.argmax())
+        total[v] = work[v] + first[u]
+        previous[v] = u if first[u] > 0 else -1
+    on, v = np.zeros(len(work), dtype=bool), int(total.argmax())
+    while v >= 0 and counted[v]:
+        on[v] = True
+        v = int(previous[v])
+    return on
 
 
 class MakespanTable(NamedTuple):
@@ -21,7 +210,7 @@ class MakespanTable(NamedTuple):
         Shape (I, S, N): the least time of a sample.
     label
         Shape (I, S, N, P): the least lengths of P paths, see
-        :mod:`partitioner.methods.bounds.fill_drain.labels`.
+        :mod:`partitioner.methods.bounds.fill_drain.kernel`.
     origin, slot, kind, copies
         Shape (I, S, N): the ideal before the stage placed last and the slot of the stages that hold it, the
         kind and the number of the stage's devices; 0 devices if the last step left one idle.
@@ -44,7 +233,7 @@ class MakespanSpec(NamedTuple):
     Parameters
     ----------
     way
-        See :data:`partitioner.methods.bounds.fill_drain.paths.WAYS`.
+        See :data:`partitioner.methods.bounds.fill_drain.kernel.WAYS`.
     returns
         Whether the backward pass runs through the stages from the last to the first.
     turns
@@ -63,10 +252,10 @@ class MakespanSpec(NamedTuple):
         The passes in which tensors are made, shape (E,), and read, in the order of `Nets.of_node`; see
         :class:`partitioner.problem.problem.Nets`.
     before, after
-        Shape (n,): see :class:`partitioner.methods.bounds.fill_drain.spine.PassSpine`.
+        Shape (n,): see :class:`partitioner.methods.bounds.fill_drain.arrays.PassSpine`.
     spine
         Shape (I,): how many supernodes of the spine each ideal holds, see
-        :class:`partitioner.methods.bounds.fill_drain.spine.PassSpine`.
+        :class:`partitioner.methods.bounds.fill_drain.arrays.PassSpine`.
     rows
         The rows of the schedule, in which labels are the paths from a pass to another one.
     whole

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from partitioner.methods.virtual_stages.model import VirtualModel
-from partitioner.methods.virtual_stages.stage_times import cut_transfers
+from partitioner.methods.virtual_stages.model import VirtualModel, cut_transfers
 from partitioner.problem.arrays import Bools, Floats, Ints
 
 SEQUENTIAL = "sequential"

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from ortools.math_opt.python import mathopt
 
-from partitioner.methods.bounds.fill_drain.spine import spine_of
+from partitioner.methods.bounds.fill_drain.arrays import spine_of
 from partitioner.methods.bounds.several_stages.arcs import StageArcs, joint_nets, stage_arcs
 from partitioner.methods.bounds.several_stages.pairs import MOST_CUTS, MOST_STEPS, JointNets, PairWalk
 from partitioner.methods.method import Settings
-from partitioner.methods.solvers.backends.apart import apart
-from partitioner.methods.virtual_stages.cuts import cuts_of
-from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, schedule_of
+from partitioner.methods.solvers.backends.backend import apart
+from partitioner.methods.virtual_stages.kernel import count_passes, path_ends
+from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, cuts_of, schedule_of
 from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
-from partitioner.methods.virtual_stages.path_kernel import count_passes, path_ends
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph

@@ -52,7 +52,7 @@ def solve_piper(problem: AlternativesProblem, settings: Settings) -> Outcome:
     """Find the pipeline that Piper's program finds: method ``piper``.
 
     It is the same dynamic program, with the ways of a stage chosen by the program's rule (see
-    :mod:`partitioner.methods.dp.alternatives.knapsack`).
+    :mod:`partitioner.methods.dp.alternatives.stage`).
     """
     return _solve(problem, settings, "piper", greedy=True)
 

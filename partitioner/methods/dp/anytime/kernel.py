@@ -12,12 +12,188 @@ Heaps of states in two arrays: the states below each one (skew heaps), compiled.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp.anytime.known import dominated, slot_of
+from partitioner.methods.dp.arrays import Ints32
 from partitioner.methods.dp.kernel import add_to_stage, take_from_stage
+from partitioner.problem.arrays import Floats, Ints
+
+
+@njit(cache=True)
+def slot_of(pool, key, ideal):
+    """Return the slot of the states with this ideal, shape (W,), or the empty slot where they belong."""
+    mask = len(pool.slot) - 1
+    place = np.int64(key & np.uint64(mask))
+    while True:
+        state = pool.slot[place]
+        if state < 0:
+            return place
+        if pool.key[state] == key:
+            same = True
+            for w in range(len(ideal)):
+                if pool.ideal[state, w] != ideal[w]:
+                    same = False
+                    break
+            if same:
+                return place
+        place = (place + 1) & mask
+
+
+@njit(cache=True)
+def dominated(pool, left, first, used):
+    """Whether one of the states alike, from `first` on, leaves no fewer devices of any kind than `used`."""
+    state = first
+    while state >= 0:
+        mine = pool.used[state]
+        no_fewer = True
+        for k in range(left.shape[1]):
+            if left[mine, k] < left[used, k]:
+                no_fewer = False
+                break
+        if no_fewer:
+            return True
+        state = pool.alike[state]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def fill_slots(pool, count):
+    """Enter the first `count` states in the slots, which are empty."""
+    for state in range(count):
+        place = slot_of(pool, pool.key[state], pool.ideal[state])
+        pool.alike[state] = pool.slot[place]
+        pool.slot[place] = state
+
+
+Words = NDArray[np.uint64]
+Ints8 = NDArray[np.int8]
+
+
+class SearchGraph(NamedTuple):
+    """The precedence in the direction of the search, of n supernodes.
+
+    Parameters
+    ----------
+    after_start, after
+        Rows over supernodes: those that directly follow each in this direction.
+    before
+        Shape (n,): how many supernodes directly precede each.
+    order
+        Shape (n,): all supernodes, those first that a stage takes first.
+    hash
+        Shape (n,): a random word for each supernode; the key of an ideal is the exclusive or of its words.
+    """
+
+    after_start: Ints
+    after: Ints
+    before: Ints
+    order: Ints
+    hash: Words
+
+
+class Demand(NamedTuple):
+    """What decides whether the rest of a graph can still fit the devices that are left, at one threshold.
+
+    Parameters
+    ----------
+    threshold
+        No load may exceed this.
+    weight, capacity
+        Shapes (B, n) and (B, S): B additive bounds; the supernodes outside an ideal must not weigh more than
+        the capacity of the devices that a state leaves.
+    toll
+        Weight in the first bound that a net adds for each unit of its cost if it has supernodes both inside
+        and outside the ideal.
+    left, following
+        Shapes (S, K): devices of each kind that a state leaves; the state with one more device of a kind in
+        use, -1 if none is left.
+    growth
+        Shape (K, n): by how much a supernode may raise the load of a stage that takes it; infinity if that
+        may raise the load of another stage, see :func:`partitioner.methods.dp.table.growth_of`.
+    """
+
+    threshold: float
+    weight: Floats
+    capacity: Floats
+    toll: float
+    left: Ints
+    following: Ints
+    growth: Floats
+
+
+class Pool(NamedTuple):
+    """The states found so far, room for P of them; a state is an ideal and the devices in use.
+
+    Parameters
+    ----------
+    ideal
+        Shape (P, W): the supernodes of the ideal as bits.
+    key
+        Shape (P,): the key of the ideal.
+    used, kind, parent
+        Shape (P,): the vector of devices in use, the kind of the last stage, and the state before it.
+    priority
+        Shape (P,): the least is expanded first among states with equally many stages.
+    one, other
+        Shape (P,): the two heaps below a state in the heap of its number of stages, -1 if empty.
+    alike
+        Shape (P,): another state with the same ideal, or -1.
+    slot
+        Shape (a power of two,): a state for each hash value, or -1.
+    top
+        Shape (most stages + 1,): the state on top of the heap of each number of stages, or -1.
+    """
+
+    ideal: Words
+    key: Words
+    used: Ints32
+    kind: Ints8
+    parent: Ints32
+    priority: Floats
+    one: Ints32
+    other: Ints32
+    alike: Ints32
+    slot: Ints32
+    top: Ints32
+
+
+class Expansion(NamedTuple):
+    """Work space for expanding one state; E nets, K kinds.
+
+    Parameters
+    ----------
+    placed, missing
+        Shape (n,): whether a supernode is in the ideal or the stage; how many that precede it are not.
+    candidate
+        Shape (n,): the supernodes that can follow, in the order in which the stage takes them.
+    position, ready
+        Shape (n + 2,): at each depth, the next candidate, and how many candidates there are.
+    before, inside
+        Shape (E,): pins of each net in the ideal, and in the stage.
+    compute, size, transfer, weight
+        Shapes (n + 2, K), (n + 2,), (n + 2, 3), (n + 2, B): of the stage at each depth; `transfer` as in
+        :mod:`partitioner.methods.dp.kernel`.
+    key
+        Shape (n + 2,): the key of the ideal with the stage at each depth.
+    """
+
+    placed: NDArray[np.bool_]
+    missing: Ints
+    candidate: Ints
+    position: Ints
+    ready: Ints
+    before: Ints
+    inside: Ints
+    compute: Floats
+    size: Floats
+    transfer: Floats
+    weight: Floats
+    key: Words
 
 
 @njit(cache=True)
@@ -60,7 +236,7 @@ def search(graph, model, demand, pool, work, at, limits):
     Parameters
     ----------
     graph, model, demand, pool, work
-        See :mod:`partitioner.methods.dp.anytime.arrays`, and :mod:`partitioner.methods.dp.arrays`.
+        See :mod:`partitioner.methods.dp.anytime.kernel`, and :mod:`partitioner.methods.dp.arrays`.
     at
         Shape (6,): number of states, level to continue with, steps, states expanded, how many of these were
         cut short, and the state that holds everything.

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from partitioner.methods.bounds.cuts.known import holds
+from partitioner.methods.bounds.cuts.bound import holds
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.communication_kernel import SEQUENTIAL
 from partitioner.methods.dp.anytime import kernel
-from partitioner.methods.dp.anytime.arrays import Demand, Expansion, Pool, SearchGraph
-from partitioner.methods.dp.anytime.known import fill_slots
+from partitioner.methods.dp.anytime.kernel import Demand, Expansion, Pool, SearchGraph, fill_slots
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.search import UNLIMITED

@@ -4,19 +4,241 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from partitioner.base.compiled import njit
+from partitioner.methods.bounds.relaxation import HUGE
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.methods.dp.many_kinds.arrays import BITS, BUSY, INTO, OUT, REST, SIZE, SPARE, STAY
-from partitioner.methods.dp.many_kinds.hash_kernel import SPREAD, find_place, is_new
-from partitioner.methods.dp.many_kinds.move_kernel import (
-    add_supernode,
-    add_transfers,
-    list_extensions,
-    list_openings,
-    list_ready,
-)
+
+SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits
+
+
+@njit(cache=True)
+def is_new(held, used, key, i, words, closed):
+    """Whether no chain of the same supernodes and devices is in table `closed`; chain `i` is entered then."""
+    mask = len(closed) - 1
+    mixed = key[i, 0] * SPREAD
+    for other in range(used.shape[1]):
+        mixed = (mixed ^ (mixed >> 29) ^ used[i, other]) * SPREAD
+    slot = (mixed ^ (mixed >> 31)) & mask
+    while closed[slot] >= 0:
+        j = closed[slot]
+        same = key[j, 0] == key[i, 0]
+        for other in range(used.shape[1]):
+            same = same and used[j, other] == used[i, other]
+        for word in range(words):
+            same = same and held[j, word] == held[i, word]
+        if same:
+            return False
+        slot = (slot + 1) & mask
+    closed[slot] = i
+    return True
+
+
+@njit(cache=True)
+def find_place(held, used, kind, real, key, sets, uses, k, figures, mixed, slots, count):
+    """Return the row to write a chain to: that of a chain that it dominates, or `count`; -1 if dominated.
+
+    Chains are compared if they have the same supernodes, devices and kind of the last stage, and if that kind
+    pays for transfers, the same last stage. Then the one with less time and memory dominates.
+    """
+    mask = len(slots) - 1
+    slot = mixed & mask
+    while slots[slot] >= 0:
+        j = slots[slot]
+        slot = (slot + 1) & mask
+        same = key[j, 2] == mixed and kind[j] == k
+        if same:
+            for each in range(len(sets)):
+                same = same and held[j, each] == sets[each]
+            for other in range(len(uses)):
+                same = same and used[j, other] == uses[other]
+        if same:
+            if real[j, BUSY] <= figures[BUSY] and real[j, SIZE] <= figures[SIZE]:
+                return -1
+            if real[j, BUSY] >= figures[BUSY] and real[j, SIZE] >= figures[SIZE]:
+                return j
+    slots[slot] = count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def enter(key, count, slots):
+    """Enter rows 0 to `count` - 1 of labels in an empty hash table."""
+    mask = len(slots) - 1
+    for j in range(count):
+        slot = key[j, 2] & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = j
+
+
+@njit(cache=True)
+def list_ready(held, i, words, ready):
+    """List the supernodes that can follow chain `i`; return how many there are."""
+    found = 0
+    for word in range(words):
+        left, v = held[i, words + word], word * BITS
+        while left:
+            if left & 1:
+                ready[found] = v
+                found += 1
+            left >>= 1
+            v += 1
+    return found
+
+
+@njit(cache=True)
+def list_extensions(
+    work, sizes, memory, factor, communication, growth, threshold, k, last, real, i, ready, readies, choice
+):
+    """List the supernodes that may join the open stage of chain `i`; return how many, and whether to close.
+
+    A stage that pays for transfers grows by supernodes of ascending number, so that each is met once. A stage
+    need not close while it can take a supernode without a larger load of any later stage.
+    """
+    choices = 0
+    if k < 0:
+        return choices, True
+    load, _ = growing_load(
+        real[i, BUSY], real[i, INTO], real[i, OUT], real[i, STAY], factor[k], communication
+    )
+    closing = load <= threshold
+    for r in range(readies):
+        v = ready[r]
+        if real[i, SIZE] + sizes[v] <= memory[k]:
+            if load + growth[k, v] <= threshold:
+                closing = False
+            if real[i, BUSY] + work[k, v] <= threshold and (factor[k] == 0.0 or v > last):
+                choice[choices, 0], choice[choices, 1] = k, v
+                choices += 1
+    return choices, closing
+
+
+@njit(cache=True)
+def list_openings(work, sizes, memory, threshold, most, used, i, ready, readies, choice, choices):
+    """Add the supernodes that may begin a stage on each kind with devices left; return the length."""
+    for k in range(len(most)):
+        for r in range(readies):
+            v = ready[r]
+            if used[i, k] < most[k] and work[k, v] <= threshold and sizes[v] <= memory[k]:
+                choice[choices, 0], choice[choices, 1] = k, v
+                choices += 1
+    return choices
+
+
+@njit(cache=True)
+def add_transfers(net_start, net_of, pin_start, pin, source, costs, held, i, begun_at, v, figures):
+    """Add the nets of `v` to the transfers of the last stage of chain `i`.
+
+    The supernodes of its closed stages are in the words of `held` from `begun_at` on.
+    """
+    for e in range(net_start[v], net_start[v + 1]):
+        each = net_of[e]
+        inside, before, pins = 0, 0, pin_start[each + 1] - pin_start[each]
+        for p in range(pin_start[each], pin_start[each + 1]):
+            word, bit = pin[p] // BITS, pin[p] % BITS
+            if (held[i, begun_at + word] >> bit) & 1:
+                before += 1
+            elif (held[i, word] >> bit) & 1:
+                inside += 1
+        if inside == 0:
+            if source[each] == v:
+                figures[OUT] += costs[each]
+            else:
+                figures[INTO] += costs[each]
+            if before > 0:
+                figures[STAY] += costs[each]
+        elif source[each] == v:
+            figures[INTO] -= costs[each]
+            figures[OUT] += costs[each]
+        if inside + 1 == pins:
+            figures[OUT] -= costs[each]
+
+
+@njit(cache=True)
+def add_supernode(before_start, before, after_start, after, sets, v, words):
+    """Add `v` to a chain, and to those that can follow the supernodes that wait for no other."""
+    sets[v // BITS] |= 1 << (v % BITS)
+    sets[words + v // BITS] &= ~(1 << (v % BITS))
+    for e in range(after_start[v], after_start[v + 1]):
+        w = after[e]
+        free = True
+        for b in range(before_start[w], before_start[w + 1]):
+            if not (sets[before[b] // BITS] >> (before[b] % BITS)) & 1:
+                free = False
+                break
+        if free:
+            sets[words + w // BITS] |= 1 << (w % BITS)
+
+
+STEEPEST = 4.0  # times the mean load, above which a load raises its price no faster
+
+
+@njit(cache=True, nogil=True)
+def improve_prices(price, best, work, count, present, steps):
+    """Raise prices of kinds that the cheapest assignment overloads, lower others; `best` gets the best ones.
+
+    Parameters
+    ----------
+    price, best
+        Shape (R, K): the first prices of each set; they are changed.
+    work, count, present
+        Shapes (K, n), (K,) and (R, K): times, infinity where a kind may not run a supernode; devices of each
+        kind; and whether the kind is in the set.
+    steps
+        The step of each round.
+    """
+    kinds, n = work.shape
+    load = np.empty(kinds)
+    for row in range(len(price)):
+        value = -1.0
+        for e in range(len(steps)):
+            need, speed, mean, members = 0.0, 0.0, 0.0, 0
+            for k in range(kinds):
+                load[k] = 0.0
+            for v in range(n):
+                least, chosen = np.inf, -1
+                for k in range(kinds):
+                    if present[row, k] and work[k, v] * price[row, k] < least:
+                        least, chosen = work[k, v] * price[row, k], k
+                if chosen >= 0:
+                    need += least
+                    load[chosen] += work[chosen, v]
+            for k in range(kinds):
+                if present[row, k] and count[k] > 0:
+                    speed += price[row, k] * count[k]
+                    load[k] /= count[k]
+                    mean += load[k]
+                    members += 1
+            if speed <= 0.0 or mean <= 0.0:
+                break
+            if need > value * speed:
+                value = need / speed
+                for k in range(kinds):
+                    best[row, k] = price[row, k]
+            for k in range(kinds):
+                excess = min(load[k] * members / mean, STEEPEST) - 1.0
+                if present[row, k]:
+                    price[row, k] *= math.exp(steps[e] * excess)
+
+
+@njit(cache=True, nogil=True)
+def fill_weights(price, memory_price, work, size, present, weight):
+    """Write the least cost of each supernode on any kind of each set, infinity if none may run it."""
+    kinds, n = work.shape
+    for row in range(len(price)):
+        for v in range(n):
+            least = np.inf
+            for k in range(kinds):
+                if present[row, k] and work[k, v] < np.inf:
+                    cost = min(work[k, v] * price[row, k], HUGE) + memory_price[row, k] * size[v]
+                    least = min(least, cost)
+            weight[row, v] = least
+
 
 SLACK = 1e-9
 

@@ -21,8 +21,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.improvement import ChainImprovement
-from partitioner.methods.dp.lattice_limits import lattice_within, too_many
-from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear
+from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
 from partitioner.methods.dp.passes.kernel import SUM
 from partitioner.methods.dp.passes.tables import LimitedTables, PassTables
 from partitioner.methods.dp.pipeline.states import state_bytes

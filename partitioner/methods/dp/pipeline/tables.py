@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp._fill_core import sweep
+from partitioner.methods.dp.batch_intervals import BatchIntervals, LoadInterval
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.pipeline.arrays import PipelineSearchSpec, PipelineTable
-from partitioner.methods.dp.pipeline.loads import least_work, pipeline_value
+from partitioner.methods.dp.pipeline.loads import least_work, pipeline_value, samples, stage_loads
 from partitioner.methods.dp.pipeline.states import StateSpace
+from partitioner.methods.dp.search import UNLIMITED, Bracket, Stopped
 from partitioner.methods.dp.stages import (
     StageCosts,
     StageTerms,
@@ -22,8 +25,49 @@ from partitioner.methods.dp.stages import (
     stage_limits_of,
 )
 from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
-from partitioner.methods.method import Part
+from partitioner.methods.method import ROUNDING, Part
 from partitioner.problem.variants import PipelineProblem
+
+
+@dataclass(eq=False)
+class BatchBracket(Bracket):
+    """The search for the pipeline of a lattice with the least time for a batch."""
+
+    tables: PipelineTables
+    intervals: BatchIntervals = field(init=False)
+
+    def narrow(self, from_top: bool = False) -> None:
+        """Find the best pipeline; then `complete` says whether the search ended without reaching a limit."""
+        self.intervals = BatchIntervals(samples(self.tables.problem) - 1)
+        low = self.tables.relaxation.bound * (1 - ROUNDING)
+        self.intervals.add(low, UNLIMITED, float(self.tables.rest[0]), self.value)
+        try:
+            while self.intervals.open:
+                self.bound = max(self.bound, min(self.intervals.open[0].bound, self.value))
+                if self.closed:
+                    break
+                self._ask(self.intervals.next())
+            else:
+                self.bound = self.value
+            self.complete = True
+        except Stopped:
+            self._hurry()
+
+    def _ask(self, interval: LoadInterval) -> None:
+        """Split an interval by the pipeline with the smallest sum among largest loads up to its upper end."""
+        limit = min(self.value - self.intervals.further * interval.low, UNLIMITED)
+        high = self.intervals.highest(interval, self.value)
+        found = self._filled(self.tables.summing(high, limit))
+        if found is None:
+            return
+        value, stages = found
+        loads = stage_loads(self.tables.problem, stages)
+        if value < self.value:
+            self.value, self.stages = value, stages
+        largest, total = float(loads.max(initial=0.0)), float(loads.sum())
+        rest = min(largest, high) * (1 - ROUNDING)
+        self.intervals.split(interval, rest, total * (1 - ROUNDING), self.value)
+
 
 SLACK = 1e-9
 

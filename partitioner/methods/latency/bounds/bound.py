@@ -31,8 +31,14 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.latency.bounds.flow import Flow, flow_for
-from partitioner.methods.latency.bounds.spine import Spine, heaviest_path, spine_along, with_group_members
+from partitioner.methods.latency.bounds.flow import (
+    Flow,
+    Spine,
+    flow_for,
+    heaviest_path,
+    spine_along,
+    with_group_members,
+)
 from partitioner.methods.latency.path import longest_path
 from partitioner.methods.method import OutOfTimeError, Settings
 from partitioner.problem.arrays import Floats

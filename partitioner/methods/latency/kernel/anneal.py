@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.base.compiled import njit
-from partitioner.methods.latency.kernel.span import span
-from partitioner.methods.latency.kernel.tracking import recost, refresh, shift
-from partitioner.methods.local_search.proposals import draw_below, draw_unit
+from partitioner.methods.latency.kernel.tracking import recost, refresh, shift, span
+from partitioner.methods.local_search.kernel import draw_below, draw_unit
 
 AFTER, BEFORE, AROUND = 1, -1, 0
 TO_NEIGHBOUR = 0.7
@@ -208,7 +207,7 @@ def anneal(model, state, scratch, control, mix, rng, best, value, budget):
     Parameters
     ----------
     model, state, scratch, control
-        See :mod:`partitioner.methods.latency.kernel.arrays`; the state is changed.
+        See :mod:`partitioner.methods.latency.kernel.model`; the state is changed.
     mix
         Shape (5,): cumulated shares of the first five kinds of moves; the rest up to 1 is that of the sixth.
     rng

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.latency.kernel.arrays import LatencyModel, LatencyState, Scratch
-from partitioner.methods.latency.kernel.tracking import refresh
+from partitioner.methods.latency.kernel.tracking import LatencyModel, LatencyState, Scratch, refresh
 from partitioner.methods.latency.layout import SubgraphLayout
 from partitioner.methods.places import device_kinds
 from partitioner.problem.arrays import Floats, Ints, rows_of

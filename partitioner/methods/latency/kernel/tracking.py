@@ -4,8 +4,217 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
 from partitioner.base.compiled import njit
-from partitioner.methods.latency.kernel.arrays import BUSY, INTO, OUT
+from partitioner.methods.communication_kernel import joint_load
+from partitioner.problem.arrays import Floats, Ints
+
+INTO, BUSY, OUT = 0, 1, 2
+
+
+class LatencyModel(NamedTuple):
+    """The costs and the graph of a problem: n nodes, D devices, E nets, A units of accelerators.
+
+    A unit is what runs without interruption. Devices that pay for transfers have a unit for each slot of each
+    pass, in the order in which they run, numbered device by device. Then come n units, one for every node
+    that runs on a CPU.
+
+    Parameters
+    ----------
+    time
+        Shape (n, D): processing time.
+    size
+        Shape (n,): memory.
+    allowed
+        Shape (n, D): whether the node may run on the device.
+    room
+        Shape (D,): the device's memory.
+    violation_scale
+        Mean memory of a group, the unit in which memory above a device's limit is counted.
+    base
+        Shape (D,): the first unit of each device, -1 where nodes run one by one.
+    home
+        Shape (A,): the device of each unit.
+    late
+        Shape (n,): 1 for nodes of the backward pass.
+    sites
+        The devices to choose from; of CPUs that can hold everything only one.
+    group, mate_start, mate
+        Shape (n,): the group of every node; and rows over groups with the nodes of each.
+    before_start, before, after_start, after
+        Rows over nodes: direct predecessors and successors.
+    net_start, net, pin_start, pin
+        Rows over nodes and over nets: the nets of every node and the nodes of every net.
+    cost, source
+        Shape (E,): see :class:`partitioner.problem.problem.Nets`.
+    communication, slots
+        The number of the communication model, and how many subgraphs of a pass a device may hold.
+    """
+
+    time: Floats
+    size: Floats
+    allowed: NDArray[np.bool_]
+    room: Floats
+    violation_scale: float
+    base: Ints
+    home: Ints
+    late: Ints
+    sites: Ints
+    group: Ints
+    mate_start: Ints
+    mate: Ints
+    before_start: Ints
+    before: Ints
+    after_start: Ints
+    after: Ints
+    net_start: Ints
+    net: Ints
+    pin_start: Ints
+    pin: Ints
+    cost: Floats
+    source: Ints
+    communication: int
+    slots: int
+
+
+class LatencyState(NamedTuple):
+    """The device and unit of every node, and the sums that follow from them.
+
+    Parameters
+    ----------
+    place, unit
+        Shape (n,): the device and the unit of every node.
+    seat
+        Shape (n,): the unit of every node for which `inside` and `ledger` are computed.
+    inside
+        Shape (E, A): how many pins of a net are in a unit.
+    ledger
+        Shape (A, 3): the transfers in, the processing and the transfers out of every unit.
+    held
+        Shape (D,): memory used.
+    head, following, previous
+        The nodes of every unit as linked lists: the first node, shape (A + n,), and the neighbours of each
+        node, shape (n,).
+    outer
+        Shape (A + n,): how many edges lead into a unit from others.
+    """
+
+    place: Ints
+    unit: Ints
+    seat: Ints
+    inside: NDArray[np.int32]
+    ledger: Floats
+    held: Floats
+    head: Ints
+    following: Ints
+    previous: Ints
+    outer: Ints
+
+
+class Scratch(NamedTuple):
+    """Scratch space for the longest path: arrays of shape (A + n,)."""
+
+    missing: Ints
+    ready: Floats
+    behind: Ints
+    stack: Ints
+
+
+class LatencyControl(NamedTuple):
+    """Parameters of annealing.
+
+    Parameters
+    ----------
+    temperature
+        The mean increase of the energy that is accepted.
+    strict
+        Penalty for `violation_scale` of memory above a device's limit.
+    tie
+        Weight of the sum of the lengths of all units in the energy.
+    """
+
+    temperature: float
+    strict: float
+    tie: float
+
+
+@njit(cache=True, inline="always")
+def length_of(ledger, u, communication):
+    """Return how long a unit of an accelerator runs: its processing and its transfers."""
+    return joint_load(ledger[u, BUSY], ledger[u, INTO], ledger[u, OUT], communication)
+
+
+@njit(cache=True, inline="always")
+def span(
+    place, unit, ledger, head, following, outer, time, home, after_start, after, communication, missing,
+    ready, behind, stack,
+):  # fmt: skip
+    """Return the last finish and the sum of all lengths; infinity for both if units wait in a cycle.
+
+    A unit waits for those that make what it reads, and for the previous one on its device (paper,
+    Appendix A). Afterwards `ready` holds the start of every unit.
+    """
+    n, units = len(place), len(ledger)
+    top, last, done, latest, total = 0, -1, 0, 0.0, 0.0
+    for u in range(units):
+        if head[u] >= 0:
+            missing[u], ready[u], behind[u] = outer[u], 0.0, -1
+            if last >= 0 and home[last] == home[u]:
+                missing[u] += 1
+                behind[last] = u
+            last = u
+            if missing[u] == 0:
+                stack[top] = u
+                top += 1
+    for v in range(n):
+        u = unit[v]
+        if u >= units:
+            missing[u], ready[u], behind[u] = outer[u], 0.0, -1
+            if missing[u] == 0:
+                stack[top] = u
+                top += 1
+    while top > 0:
+        top -= 1
+        u = stack[top]
+        length = length_of(ledger, u, communication) if u < units else time[u - units, place[u - units]]
+        finish = ready[u] + length
+        latest, total = max(latest, finish), total + length
+        v = head[u]
+        while v >= 0:
+            done += 1
+            for i in range(after_start[v], after_start[v + 1]):
+                w = unit[after[i]]
+                if w != u:
+                    ready[w] = max(ready[w], finish)
+                    missing[w] -= 1
+                    if missing[w] == 0:
+                        stack[top] = w
+                        top += 1
+            v = following[v]
+        w = behind[u]
+        if w >= 0:
+            ready[w] = max(ready[w], finish)
+            missing[w] -= 1
+            if missing[w] == 0:
+                stack[top] = w
+                top += 1
+    if done < n:
+        return np.inf, np.inf
+    return latest, total
+
+
+@njit(cache=True, nogil=True)
+def timed(model, state, scratch):
+    """Return the last finish and the sum of all lengths of a state."""
+    return span(
+        state.place, state.unit, state.ledger, state.head, state.following, state.outer, model.time,
+        model.home, model.after_start, model.after, model.communication, scratch.missing, scratch.ready,
+        scratch.behind, scratch.stack,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,8 @@
 """The solve of a latency problem by CP-SAT with a model of its own, not the integer program.
 
 The model of latency for CP-SAT: Booleans place nodes, integers count time.
+
+The seats of nodes: the subgraphs of devices that pay for transfers, and the devices that do not pay.
 """
 
 from __future__ import annotations
@@ -191,7 +193,7 @@ def _waiting(m: _Maker) -> None:
 
 
 def _progress(m: _Maker) -> None:
-    """Add constraints as :func:`partitioner.methods.latency.program.cuts.progress`, without transfers."""
+    """Add the constraints of :func:`partitioner.methods.latency.program.formulate.progress`, no transfers."""
     work = m.units(np.where(m.problem.allowed, m.problem.time.sum(axis=1), 0.0))
     done = []
     for v in range(m.problem.n):
@@ -205,7 +207,7 @@ def _progress(m: _Maker) -> None:
 
 
 def _ranks(m: _Maker) -> None:
-    """Add constraints as :func:`partitioner.methods.latency.program.cuts.ranks`."""
+    """Add constraints as :func:`partitioner.methods.latency.program.formulate.ranks`."""
     brief = m.problem.work().min(axis=0) <= 1e-6 * m.top / m.scale
     edges = [(u, v) for u, v in m.edges if brief[u] and brief[v]]
     nodes = sorted({v for edge in edges for v in edge})

@@ -6,6 +6,8 @@ dynamic program finds the least sum, first over linear orders, then over all ide
 enough; a beam search over the same ideals then finds plans whose blocks overlap.
 
 The search for sequences of blocks over several lattices, and the best plan that it finds.
+
+The assignment of a sequence of blocks to devices, and their order on each.
 """
 
 from __future__ import annotations

@@ -9,14 +9,219 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partitioner.methods.dp.ideals import Lattice
+from partitioner.base.compiled import njit
+from partitioner.methods.communication_kernel import joint_load
+from partitioner.methods.dp.ideals import Lattice, first_later_cover
 from partitioner.methods.dp.weights import remaining_weights
 from partitioner.methods.latency.sequence.chains import BlockCosts, costs_of
 from partitioner.methods.latency.sequence.packing import is_counted
-from partitioner.methods.latency.sequence.sequence_kernel import sweep
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.variants import ChainProblem, SampleProblem
+
+
+@njit(cache=True, nogil=True)
+def sweep(lattice, costs, following, remaining, cutoff, value, origin, kind, first, budget):  # type: ignore[no-untyped-def]
+    """Extend the sequences that end in ideals `first`, `first` + 1, ... by one block.
+
+    Parameters
+    ----------
+    lattice, costs
+        See :class:`Lattice` and :class:`BlockCosts`.
+    following
+        Shape (S, K): the state with one more device of a kind, -1 if there is none left; the state
+        itself for kinds that need not be counted.
+    remaining
+        Shape (I,): a lower bound on the length of sequences outside an ideal.
+    cutoff
+        Only sequences of less than this are looked for.
+    value, origin, kind
+        Shape (I, S): the length, the ideal before the last block, and the kind of the last block are written
+        to these.
+    first, budget
+        The ideal to start with, and the number of steps after which to return.
+
+    Returns
+    -------
+    tuple of int
+        The next ideal to start with (the number of ideals when done), and the steps walked.
+    """
+    start_of, node, to, rank = lattice.start, lattice.node, lattice.to, lattice.rank
+    work, sizes, memory, pays = costs.work, costs.size, costs.memory, costs.pays
+    communication = costs.communication
+    net_start, net_of, net_pass, makes = costs.net_start, costs.net, costs.backward_pin, costs.makes
+    pins, cost = costs.pins, costs.cost
+    node_start, node_of = costs.node_start, costs.node
+    before_start, before = costs.before_start, costs.before
+    time, backward = costs.time, costs.backward
+    ideals, nodes, kinds = len(lattice.parent), len(sizes), len(memory)
+    states = len(following)
+    least = np.empty(states, np.float64)
+    low = np.empty(kinds, np.float64)
+    cursor = np.empty(nodes + 2, np.int64)
+    end = np.empty(nodes + 2, np.int64)
+    size = np.zeros(nodes + 2, np.float64)
+    compute = np.zeros((nodes + 2, kinds, 2), np.float64)
+    transfer = np.zeros((nodes + 2, 4), np.float64)
+    path = np.zeros((nodes + 2, kinds, 2), np.float64)
+    done = np.zeros((kinds, len(backward)), np.float64)
+    present = np.zeros(len(backward), np.bool_)
+    inside = np.zeros((len(pins), 2), np.int64)
+    holds = np.zeros(len(pins), np.int64)  # 1 + the pass of the source, if the block holds the source
+    steps = 0
+    for start in range(first, ideals - 1):
+        if steps > budget:
+            return start, steps
+        if not list_states(value[start], cutoff - remaining[start], following, least, low):
+            continue
+        depth = 0
+        cursor[0], end[0] = start_of[start], start_of[start + 1]
+        while depth >= 0:
+            e = cursor[depth]
+            if e == end[depth]:
+                depth -= 1
+                if depth >= 0:
+                    v = node[cursor[depth] - 1]
+                    leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present)
+                continue
+            cursor[depth] = e + 1
+            v, ideal = node[e], to[e]
+            steps += 1
+            into0, out0, into1, out1 = enter(
+                v, net_start, net_of, net_pass, makes, pins, cost, inside, holds,
+                transfer[depth, 0], transfer[depth, 1], transfer[depth, 2], transfer[depth, 3],
+            )  # fmt: skip
+            deeper = depth + 1
+            transfer[deeper, 0], transfer[deeper, 1] = into0, out0
+            transfer[deeper, 2], transfer[deeper, 3] = into1, out1
+            size[deeper] = size[depth] + sizes[v]
+            run_nodes(v, kinds, pays, node_start, node_of, before_start, before, time, backward,
+                      present, done, path, depth)  # fmt: skip
+            possible = False
+            for k in range(kinds):
+                compute[deeper, k, 0] = compute[depth, k, 0] + work[k, 0, v]
+                compute[deeper, k, 1] = compute[depth, k, 1] + work[k, 1, v]
+                if low[k] == np.inf or size[deeper] > memory[k] or compute[deeper, k, 0] == np.inf:
+                    continue
+                if pays[k]:
+                    ahead, behind = compute[deeper, k, 0], compute[deeper, k, 1]
+                    length = joint_load(ahead, into0, out0, communication)
+                    length += joint_load(behind, into1, out1, communication)
+                    bound = joint_load(ahead, into0, 0.0, communication) + behind + remaining[ideal]
+                else:
+                    length = bound = path[deeper, k, 0] + path[deeper, k, 1]
+                if low[k] + bound >= cutoff:
+                    continue
+                possible = True
+                for s in range(states):
+                    t = following[s, k]
+                    total = least[s] + length
+                    if t >= 0 and total < value[ideal, t] and total + remaining[ideal] < cutoff:
+                        value[ideal, t] = total
+                        origin[ideal, t] = start
+                        kind[ideal, t] = k
+            if not possible:
+                leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present)
+                continue
+            depth += 1
+            end[depth] = start_of[ideal + 1]
+            cursor[depth] = first_later_cover(start_of, node, rank, ideal, v)
+    return ideals, steps
+
+
+@njit(cache=True, inline="always")
+def list_states(value, cutoff, following, least, low):  # type: ignore[no-untyped-def]
+    """Write the values of useful states, infinity for others, to `least`, and the least by kind to `low`.
+
+    A state is useless if another one reaches the ideal with fewer devices in no more time. Returned is
+    whether some state is useful.
+    """
+    states, kinds = following.shape
+    found = False
+    low[:] = np.inf
+    least[:] = np.inf
+    for s in range(states):  # at first the least of all states with fewer devices
+        mine = value[s]
+        worthy = mine < cutoff and mine < least[s]
+        for k in range(kinds):
+            t = following[s, k]
+            if t > s:
+                least[t] = min(least[t], min(least[s], mine))
+        least[s] = mine if worthy else np.inf
+        if worthy:
+            found = True
+            for k in range(kinds):
+                if following[s, k] >= 0:
+                    low[k] = min(low[k], mine)
+    return found
+
+
+@njit(cache=True, inline="always")
+def enter(v, net_start, net_of, net_pass, makes, pins, cost, inside, holds, into0, out0, into1, out1):  # type: ignore[no-untyped-def]
+    """Add supernode `v` to the block; return its transfers in and out, forward and backward."""
+    for i in range(net_start[v], net_start[v + 1]):
+        net, p = net_of[i], net_pass[i]
+        price = cost[net]
+        inside[net, p] += 1
+        if makes[i]:
+            holds[net] = 1 + p
+            into = price if inside[net, p] > 1 else 0.0
+            out = price if inside[net, p] < pins[net] else 0.0
+            if p == 0:
+                into0 -= into
+                out0 += out
+            else:
+                into1 -= into
+                out1 += out
+        elif holds[net] == 1 + p:
+            if inside[net, p] == pins[net]:
+                if p == 0:
+                    out0 -= price
+                else:
+                    out1 -= price
+        elif inside[net, p] == 1:
+            if p == 0:
+                into0 += price
+            else:
+                into1 += price
+    return into0, out0, into1, out1
+
+
+@njit(cache=True, inline="always")
+def leave(v, net_start, net_of, net_pass, makes, inside, holds, node_start, node_of, present):  # type: ignore[no-untyped-def]
+    """Remove supernode `v` from the block."""
+    for i in range(net_start[v], net_start[v + 1]):
+        inside[net_of[i], net_pass[i]] -= 1
+        if makes[i]:
+            holds[net_of[i]] = 0
+    for i in range(node_start[v], node_start[v + 1]):
+        present[node_of[i]] = False
+
+
+@njit(cache=True, inline="always")
+def run_nodes(  # type: ignore[no-untyped-def]
+    v, kinds, pays, node_start, node_of, before_start, before, time, backward, present, done, path, depth
+):
+    """Write the longest paths of the block with `v` to `depth` + 1, for kinds that do not pay."""
+    for i in range(node_start[v], node_start[v + 1]):
+        present[node_of[i]] = True
+    for k in range(kinds):
+        if pays[k]:
+            continue
+        ahead, behind = path[depth, k, 0], path[depth, k, 1]
+        for i in range(node_start[v], node_start[v + 1]):
+            u = node_of[i]
+            ready = 0.0
+            for j in range(before_start[u], before_start[u + 1]):
+                if present[before[j]]:
+                    ready = max(ready, done[k, before[j]])
+            done[k, u] = ready + time[k, u]
+            if backward[u]:
+                behind = max(behind, done[k, u])
+            else:
+                ahead = max(ahead, done[k, u])
+        path[depth + 1, k, 0], path[depth + 1, k, 1] = ahead, behind
+
 
 PATHS = 16
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.list_scheduling.coarse import expanded, merged, numbered
-from partitioner.methods.list_scheduling.found import Found, PlaceTasks
-from partitioner.methods.list_scheduling.union import root
+from partitioner.methods.list_scheduling.found import Found, PlaceTasks, root
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks

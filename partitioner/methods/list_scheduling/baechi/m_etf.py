@@ -4,13 +4,72 @@ from __future__ import annotations
 
 import numpy as np
 
+from partitioner.base.compiled import njit
 from partitioner.methods.list_scheduling.baechi.around import around
-from partitioner.methods.list_scheduling.baechi.events import place_by_events
-from partitioner.methods.list_scheduling.found import Found
+from partitioner.methods.list_scheduling.baechi.queues import (
+    Queues,
+    enqueue_readers,
+    enqueue_sources,
+    first_offer,
+    leave,
+    new_queues,
+    place_by_events,
+)
+from partitioner.methods.list_scheduling.engine import found
+from partitioner.methods.list_scheduling.found import Found, portions
 from partitioner.methods.list_scheduling.method import as_method
-from partitioner.methods.list_scheduling.task_arrays import NOWHERE
+from partitioner.methods.list_scheduling.ranks import upward_rank
+from partitioner.methods.list_scheduling.task_arrays import (
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
+    book,
+    new_state,
+)
 from partitioner.methods.method import Settings
 from partitioner.problem.tasks import Tasks
+
+
+def place_etf(tasks: Tasks, settings: Settings) -> Found | None:
+    """Place next, of all tasks whose producers are placed and all devices, the pair with the earliest start.
+
+    Among equals that is the task with the longest path to an exit (mean times and transfers), then the one
+    with the smallest number, on the lowest device. A task starts after the last one of its device. Devices
+    that are full, or may not run a task, are left out.
+
+    Returns
+    -------
+    Found or None
+        None if the tasks that are left fit nowhere.
+    """
+    order = np.argsort(-upward_rank(tasks), kind="stable")
+    arrays = arrays_of(tasks, settings.placing.reserve_memory, insertion=False)
+    state = new_state(tasks)
+    queues = new_queues(arrays, order)
+    enqueue_sources(arrays, state, queues)
+    for portion in portions(tasks.n, settings):
+        if not _place_next(arrays, state, queues, len(order[portion])):
+            return None
+    return found(state)
+
+
+@njit(cache=True, nogil=True)
+def _place_next(arrays: TaskArrays, state: PartialSchedule, queues: Queues, count: int) -> bool:
+    """Place `count` tasks, one after another; return False if the tasks that are left fit nowhere."""
+    everywhere = np.ones(len(state.room), dtype=np.bool_)
+    for _ in range(count):
+        device = first_offer(arrays, state, queues, everywhere)
+        if device == NOWHERE:
+            return False
+        v = queues.task[queues.offered[device]]
+        book(arrays, state, v, device)
+        leave(queues, v)
+        enqueue_readers(arrays, state, queues, v)
+    return True
+
+
+solve_etf = as_method(place_etf)
 
 
 def place_m_etf(tasks: Tasks, settings: Settings) -> Found | None:

@@ -15,16 +15,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from partitioner.methods.list_scheduling.baechi.around import around
-from partitioner.methods.list_scheduling.baechi.events import place_by_events
+from partitioner.methods.list_scheduling.baechi.queues import place_by_events
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.ranks import largest_time, largest_transfer
 from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
-from partitioner.methods.solvers.backends.apart import apart
-from partitioner.methods.solvers.backends.backend import Answer, SolverLimits
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, apart, guarded
 from partitioner.methods.solvers.backends.catalogue import BACKENDS
-from partitioner.methods.solvers.backends.guard import guarded
 from partitioner.methods.solvers.backends.highs import solve_highs
 from partitioner.methods.solvers.messages import Job
 from partitioner.methods.solvers.program import Builder, Program

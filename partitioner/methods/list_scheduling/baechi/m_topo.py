@@ -5,13 +5,32 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.methods.list_scheduling.baechi.around import around
-from partitioner.methods.list_scheduling.baechi.kahn import kahn_order
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.tasks import Tasks
+
+
+def kahn_order(tasks: Tasks) -> Ints:
+    """Return tasks without inputs in the order of the nodes, then consumers in the order of the edges.
+
+    Returns
+    -------
+    Ints
+        Shape (n,), a topological order.
+    """
+    missing = np.diff(tasks.before.start)
+    sources = np.flatnonzero(missing == 0)
+    order = sources[np.argsort(tasks.node[sources], kind="stable")].tolist()
+    left, start, after = missing.tolist(), tasks.after.start.tolist(), tasks.after.items.tolist()
+    for u in order:
+        for v in after[start[u] : start[u + 1]]:
+            left[v] -= 1
+            if not left[v]:
+                order.append(v)
+    return np.array(order, dtype=np.int64)
 
 
 def place_m_topo(tasks: Tasks, settings: Settings) -> Found | None:

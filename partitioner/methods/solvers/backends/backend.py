@@ -2,13 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import _thread
+import subprocess
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from partitioner.methods.solvers.program import Program
+
+
+def guarded(solve: Callable[[], Answer]) -> Answer:
+    """Return the answer of a solver; ``"failed"``, with the error's message, if it raises an error.
+
+    Examples
+    --------
+    >>> guarded(lambda: Answer("optimal", [1.0, 0 / 0]))
+    Answer(stop='failed', values=None, bound=-inf, native='ZeroDivisionError: division by zero')
+    """
+    try:
+        return solve()
+    except Exception:  # solvers raise all kinds of errors; OR-Tools, for example, raises AttributeError
+        return Answer("failed", native=traceback.format_exc().strip().splitlines()[-1])
+
+
+T = TypeVar("T")
+
+
+def apart(call: Callable[[], T]) -> T:
+    """Return what `call` returns, or raise what it raises; call it in another thread if this is the main one.
+
+    An exception that a signal handler raises in the main thread is raised once the call has ended. Threads
+    of :mod:`threading` are not used, because they are kept in weak sets, whose callbacks could also lose an
+    exception.
+
+    Examples
+    --------
+    >>> apart(lambda: 7)
+    7
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    results: list[T] = []
+    errors: list[BaseException] = []
+    over: list[bool] = []
+    ended = _thread.allocate_lock()
+    ended.acquire()
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            over.append(True)
+            ended.release()
+
+    _thread.start_new_thread(run, ())
+    try:
+        ended.acquire()
+    except BaseException:
+        if not over:  # else it is this thread that holds the lock
+            ended.acquire()
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+_RUNNING: list[subprocess.Popen[str]] = []
+
+
+@contextmanager
+def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """Run a program whose standard output is read; it has ended when the ``with`` block has."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
+        _RUNNING.append(process)
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            _RUNNING.remove(process)
+
+
+def end_all() -> None:
+    """End all programs that run, and take their exit codes, so that none stays in the table of processes."""
+    for process in tuple(_RUNNING):
+        process.kill()
+        process.wait()
+
 
 STOPS = ("optimal", "gap", "infeasible", "time_limit", "interrupted", "failed")
 

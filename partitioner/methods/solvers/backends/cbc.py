@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pulp.apis.coin_api import pulp_cbc_path
 
-from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
-from partitioner.methods.solvers.backends.programs import running
+from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell, running
 from partitioner.methods.solvers.program import Program
 from partitioner.problem.arrays import Floats
 

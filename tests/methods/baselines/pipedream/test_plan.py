@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError
-from partitioner.methods.baselines.pipedream.layers import Layers
+from partitioner.methods.baselines.pipedream.layers import Layers, PipeDreamPlan
 from partitioner.methods.baselines.pipedream.plan import plan
-from partitioner.methods.baselines.pipedream.result import PipeDreamPlan
 from tests.methods.baselines.pipedream.oracle import Ask, exhaustive_time
 from tests.methods.baselines.pipedream.random_layers import ask, chain, residual
 from tests.methods.slow_parameters import slow

@@ -9,8 +9,7 @@ import pytest
 
 from partitioner import Devices
 from partitioner.methods.bounds.cover.pricing import FractionOracle, SetOracle
-from partitioner.methods.bounds.cover.states import CoverStates, enumerate_ways
-from partitioner.methods.bounds.cover.steps import steps_of
+from partitioner.methods.bounds.cover.steps import CoverStates, enumerate_ways, steps_of
 from partitioner.problem.contract import Goal
 from partitioner.problem.variants import PartsProblem
 from tests.contracted import contract_to

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from partitioner.methods.list_scheduling.baechi.etf import place_etf
-from partitioner.methods.list_scheduling.baechi.events import place_by_events
-from partitioner.methods.list_scheduling.baechi.m_etf import place_m_etf
+from partitioner.methods.list_scheduling.baechi.m_etf import place_etf, place_m_etf
+from partitioner.methods.list_scheduling.baechi.queues import place_by_events
 from partitioner.methods.list_scheduling.found import Found
 from partitioner.methods.list_scheduling.ranks import upward_rank
 from partitioner.methods.list_scheduling.task_arrays import NOWHERE

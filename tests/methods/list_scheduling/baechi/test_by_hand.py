@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partitioner import DeviceKind, Devices
-from partitioner.methods.list_scheduling.baechi.etf import place_etf
-from partitioner.methods.list_scheduling.baechi.m_etf import place_m_etf
+from partitioner.methods.list_scheduling.baechi.m_etf import place_etf, place_m_etf
 from partitioner.methods.list_scheduling.baechi.m_sct import favourite_children, place_m_sct
 from partitioner.methods.list_scheduling.baechi.m_topo import memory_cap, place_m_topo
 from partitioner.methods.method import Settings

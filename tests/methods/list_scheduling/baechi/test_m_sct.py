@@ -16,7 +16,6 @@ from partitioner import Devices, Graph, Transfers
 from partitioner.base.clock import Clock
 from partitioner.base.interruption import Interruption
 from partitioner.methods.list_scheduling.baechi import m_sct
-from partitioner.methods.list_scheduling.baechi.events import place_by_events
 from partitioner.methods.list_scheduling.baechi.m_sct import (
     SMALL,
     TaskPairs,
@@ -27,6 +26,7 @@ from partitioner.methods.list_scheduling.baechi.m_sct import (
     relaxation,
     rounded,
 )
+from partitioner.methods.list_scheduling.baechi.queues import place_by_events
 from partitioner.methods.list_scheduling.task_arrays import NOWHERE
 from partitioner.methods.method import Settings
 from partitioner.methods.placing import Placing

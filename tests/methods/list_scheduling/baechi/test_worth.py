@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import partitioner as pt
-from partitioner.methods.list_scheduling.baechi.etf import place_etf
-from partitioner.methods.list_scheduling.baechi.m_etf import place_m_etf
+from partitioner.methods.list_scheduling.baechi.m_etf import place_etf, place_m_etf
 from partitioner.methods.list_scheduling.baechi.m_sct import place_m_sct
 from partitioner.methods.list_scheduling.baechi.m_topo import place_m_topo
 from partitioner.methods.list_scheduling.found import Found

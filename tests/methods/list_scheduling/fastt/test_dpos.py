@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, InfeasibleError, evaluate, solve
-from partitioner.methods.list_scheduling.fastt.critical import critical_path
-from partitioner.methods.list_scheduling.fastt.dpos import dpos
+from partitioner.methods.list_scheduling.fastt.block import descending
+from partitioner.methods.list_scheduling.fastt.dpos import critical_path, dpos
 from partitioner.methods.list_scheduling.ranks import largest_rank
 from partitioner.methods.list_scheduling.timing import finish_times, makespan
 from tests.methods.list_scheduling.fastt.reference import PlainDpos
 from tests.methods.list_scheduling.fastt.workloads import as_tasks, random_tasks
+
+
+def test_as_a_stable_sort() -> None:
+    """Runs of all numbers and lengths, with many equal ranks."""
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        rank = rng.integers(0, int(rng.integers(1, 40)), int(rng.integers(0, 60))).astype(float)
+        rank = np.sort(rank)[::-1].copy() if seed % 5 == 0 else rank
+        assert descending(rank).tolist() == np.argsort(-rank, kind="stable").tolist()
 
 
 def example(memory: float = 2.0) -> tuple[Graph, Devices]:

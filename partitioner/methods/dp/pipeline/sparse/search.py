@@ -3,14 +3,214 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
+from partitioner.methods.dp._stages_core import StageDemand
 from partitioner.methods.dp.pipeline.loads import pipeline_value
-from partitioner.methods.dp.pipeline.sparse.decide import SparseDecider
-from partitioner.methods.dp.pipeline.sparse.tables import SparseTables
+from partitioner.methods.dp.pipeline.sparse.kernel import (
+    COUNT,
+    CUT,
+    DONE,
+    FULL,
+    enter_root,
+    extend,
+    follow_prices,
+    least_prices,
+    list_within,
+    refill,
+)
+from partitioner.methods.dp.pipeline.sparse.tables import (
+    PartialPool,
+    SparseTables,
+    StageList,
+    empty_pool,
+    empty_stages,
+)
 from partitioner.methods.dp.search import UNLIMITED, Stopped
 from partitioner.methods.method import ROUNDING, Part, Settings, meets
+from partitioner.problem.arrays import Floats, Ints
+
+STEPS, TRIED = 200_000, 400_000  # steps and pipelines between two readings of the clock
+FIRST_ROOM, MOST_STAGES, MOST_PARTIAL = 1 << 14, 1 << 23, 1 << 22
+ROUNDS, FIRST_STEP, LAST_STEP, STEEPEST = 25, 0.5, 0.02, 3.0  # of the prices
+LEAST_PRICE = 1e-3  # of the mean price
+SLACK = 1e-9
+
+
+class SparseVerdict(NamedTuple):
+    """The stages of a pipeline, None if none was found; and whether it is proven that there is none."""
+
+    stages: list[Part] | None
+    refuted: bool
+
+
+class SparseDecider:
+    """Decides whether pipelines exist over one lattice.
+
+    Parameters
+    ----------
+    tables
+        The problem and the lattice.
+    settings
+        Say when to end, and after how many steps.
+
+    Attributes
+    ----------
+    tried
+        Stages listed and pipelines extended so far.
+    """
+
+    def __init__(self, tables: SparseTables, settings: Settings) -> None:
+        self.tables, self.settings = tables, settings
+        self.tried = 0
+
+    @property
+    def problem_count(self) -> Ints:
+        """Shape (K,): the devices of each kind."""
+        return self.tables.problem.count
+
+    def decide(self, threshold: float, width: int) -> SparseVerdict:
+        """Search for a pipeline within a threshold; each ideal keeps about `width` partial ones.
+
+        Raises
+        ------
+        Stopped
+            If the run should end.
+        """
+        stages = self._listed(threshold)
+        if stages is None:
+            return SparseVerdict(None, False)
+        least = np.empty((self.tables.lattice.size, *self.tables.model.ends.link.shape))
+        price, verdict = self._priced(stages, threshold, least)
+        return verdict or self._searched(stages, price, least, width)
+
+    def _listed(self, threshold: float) -> StageList | None:
+        """Return all stages within the threshold; None if they are too many."""
+        tables, lattice = self.tables, self.tables.lattice
+        each = self._shares(threshold)
+        target = float(self.problem_count @ each - each[self.problem_count > 0].min())
+        target += SLACK * (tables.relaxation.weight.sum() + target)
+        model = tables.model._replace(costs=tables.clipped(threshold))
+        demand = StageDemand(
+            threshold, tables.widest, tables.lightest, tables.remaining, tables.above, tables.open
+        )
+        found, at = empty_stages(lattice.size, len(tables.model.ends.link), FIRST_ROOM), 0
+        while at < lattice.size - 1:
+            self._look()
+            at, full = list_within(lattice, model, demand, target, found, at, lattice.size - 1, STEPS)
+            if full and len(found.to) >= MOST_STAGES:
+                return None
+            found = found.grown() if full else found
+        self.tried += int(found.first[-2])
+        return found
+
+    def _shares(self, threshold: float) -> Floats:
+        """Return what a device of each kind can take of the weights at the threshold, shape (K,)."""
+        kinds = len(self.problem_count)
+        return self.tables.relaxation.capacity(threshold, np.eye(kinds), self.tables.problem.memory)  # type: ignore[arg-type]
+
+    def _priced(
+        self, stages: StageList, threshold: float, least: Floats
+    ) -> tuple[Floats, SparseVerdict | None]:
+        """Return prices of the devices for which what all stages need comes nearest to all devices.
+
+        Any prices give a proof if a pipeline needs more than all devices cost; the verdict is then that
+        there is none. It is a pipeline if a cheapest one happens to use no device twice; else None.
+        """
+        count = self.problem_count
+        price, best, near = self._first_prices(threshold), None, -1.0
+        for step in np.geomspace(FIRST_STEP, LAST_STEP, ROUNDS):
+            self._look()
+            least_prices(stages, price, least)
+            need = float(least[0, 0].min()) / float(price @ count)
+            if need > 1 + SLACK:
+                return price, SparseVerdict(None, True)
+            if need > near:
+                best, near = price.copy(), need
+            chosen = self._cheapest(stages, price, least)
+            used = self._used(stages, chosen)
+            if self._is_sound(stages, chosen, used):
+                return price, SparseVerdict(self._stages(stages, chosen.tolist()), False)
+            excess = np.divide(used, count, out=np.zeros(len(count)), where=count > 0) - 1
+            price = price * np.exp(step * np.clip(excess, -1.0, STEEPEST))
+        assert best is not None
+        least_prices(stages, best, least)
+        return best, None
+
+    def _first_prices(self, threshold: float) -> Floats:
+        price = self._shares(threshold)
+        mean = float(price[self.problem_count > 0].mean())
+        price = np.ones_like(price) if mean <= 0 or not np.isfinite(mean) else price / mean
+        return np.maximum(price, LEAST_PRICE)
+
+    def _cheapest(self, stages: StageList, price: Floats, least: Floats) -> Ints:
+        chosen = np.empty(self.tables.problem.n, np.int64)
+        return chosen[: follow_prices(stages, price, least, chosen)]
+
+    def _used(self, stages: StageList, chosen: Ints) -> Floats:
+        """Return how many devices of each kind stages use, shape (K,)."""
+        kinds = len(self.problem_count)
+        return np.bincount(stages.kind[chosen], stages.copies[chosen], kinds).astype(np.float64)
+
+    def _is_sound(self, stages: StageList, chosen: Ints, used: Floats) -> bool:
+        """Whether stages use devices that there are, and fit their memory with the devices behind them."""
+        limits, count = self.tables.problem.limits, self.problem_count
+        copies = stages.copies[chosen]
+        behind = np.cumsum(copies) - copies
+        right = (used == count).all() if limits.all_devices else (used <= count).all()
+        return bool(right and (behind <= stages.behind[chosen]).all() and limits.stages in (0, len(chosen)))
+
+    def _searched(self, stages: StageList, price: Floats, least: Floats, width: int) -> SparseVerdict:
+        """Extend the best pipelines of each ideal."""
+        tables, ideals = self.tables, self.tables.lattice.size
+        total = float(price @ self.problem_count)
+        pool = empty_pool(ideals, len(tables.counts.guard), FIRST_ROOM, width)
+        at, state = np.zeros(3, np.int64), -1
+        enter_root(pool, at, total, (1 << len(tables.model.ends.link)) - 1)
+        while state != DONE:
+            self._look()
+            state = extend(stages, tables.counts, price, least, total, pool, at, width, TRIED)
+            if state == FULL:
+                if len(pool.mask) >= MOST_PARTIAL:
+                    return SparseVerdict(None, False)
+                pool = pool.grown()
+                refill(pool, int(at[COUNT]))
+        self.tried += int(at[COUNT])
+        last = self._complete(pool, stages)
+        if last is None:
+            return SparseVerdict(None, not at[CUT])
+        return SparseVerdict(self._stages(stages, last), False)
+
+    def _complete(self, pool: PartialPool, stages: StageList) -> list[int] | None:
+        """Return the stages of a pipeline that holds all and uses what it must; None if there is none."""
+        at = int(pool.head[-1])
+        while at >= 0:
+            chosen, row = [], at
+            while pool.parent[row] >= 0:
+                chosen.append(int(pool.stage[row]))
+                row = int(pool.parent[row])
+            given = np.array(chosen[::-1], dtype=np.int64)
+            if self._is_sound(stages, given, self._used(stages, given)):
+                return chosen[::-1]
+            at = int(pool.other[at])
+        return None
+
+    def _stages(self, stages: StageList, chosen: list[int]) -> list[Part]:
+        """Return listed stages as parts."""
+        found, before = [], 0
+        for e in chosen:
+            ideal = int(stages.to[e])
+            nodes = self.tables.lattice.difference(ideal, before)
+            found.append(Part(int(stages.kind[e]), nodes, int(stages.copies[e])))
+            before = ideal
+        return found
+
+    def _look(self) -> None:
+        if self.settings.expired or self.tried > self.settings.step_limit:
+            raise Stopped
+
 
 QUICK, WIDTHS = (60,), (60, 400, 2_500, 15_000)  # pipelines that each ideal keeps, in one round after another
 UNTIMED = 3  # rounds without a limit of time

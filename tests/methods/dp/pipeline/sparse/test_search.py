@@ -13,7 +13,7 @@ import partitioner as pt
 from partitioner.base.clock import METER
 from partitioner.formats.devices import load_devices
 from partitioner.methods.dp.pipeline.sparse import tables
-from partitioner.methods.dp.pipeline.sparse.arrays import packed
+from partitioner.methods.dp.pipeline.sparse.tables import packed
 from tests.methods.dp.pipeline.groups.test_solve import COMBINATIONS, agree
 from tests.methods.slow_parameters import slow
 

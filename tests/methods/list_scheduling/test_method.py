@@ -9,16 +9,14 @@ import pytest
 
 from partitioner import Devices, Placer, Transfers
 from partitioner.base.clock import Clock
-from partitioner.methods.list_scheduling.baechi import events
-from partitioner.methods.list_scheduling.baechi.etf import place_etf
-from partitioner.methods.list_scheduling.baechi.m_etf import place_m_etf
-from partitioner.methods.list_scheduling.choice import Choice
+from partitioner.methods.list_scheduling.baechi import queues
+from partitioner.methods.list_scheduling.baechi.m_etf import place_etf, place_m_etf
 from partitioner.methods.list_scheduling.found import PORTION, PlaceTasks
 from partitioner.methods.list_scheduling.heft import place_composed, place_heft
 from partitioner.methods.list_scheduling.method import as_method
 from partitioner.methods.list_scheduling.portfolio import solve_portfolio
 from partitioner.methods.method import OutOfTimeError, Settings
-from partitioner.methods.placing import Placing
+from partitioner.methods.placing import Choice, Placing
 from partitioner.problem.variants import OperatorNodes
 from tests.large_graphs import large_graph
 from tests.methods.list_scheduling.cases import problem_of
@@ -63,7 +61,7 @@ def test_portions_change_nothing(
 @pytest.mark.parametrize(("place", "settings"), PLACERS, ids=NAMES)
 def test_a_large_graph_is_given_up_when_the_time_is_over(place: PlaceTasks, settings: Settings) -> None:
     """More than one portion; the scheduler that lets time pass takes some more at once."""
-    large = problem(3 * events.VISITS // events.EACH // 2 if place is place_m_etf else PORTION + 1)
+    large = problem(3 * queues.VISITS // queues.EACH // 2 if place is place_m_etf else PORTION + 1)
     late = replace(settings, clock=Clock(0.0))
     with pytest.raises(OutOfTimeError):
         place(large.tasks, late)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partitioner.methods.first_plan.line import line_of
+from partitioner.methods.first_plan.stages import line_of
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part
 from partitioner.problem.contract import contract

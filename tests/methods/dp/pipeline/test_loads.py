@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partitioner import DeviceKind, Devices, Graph, Level
-from partitioner.methods.dp.pipeline.links import work_over_links
+from partitioner.methods.dp.pipeline.loads import work_over_links
 from partitioner.methods.method import Part
 from partitioner.problem.variants import PipelineProblem
 from tests.methods.dp.pipeline.cases import problem_of

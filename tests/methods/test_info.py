@@ -22,7 +22,7 @@ from partitioner.extensions import (
     registered,
     value_of,
 )
-from partitioner.methods.problem_types import types_taken
+from partitioner.methods.info import types_taken
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import objective_of
 from partitioner.planning.options import read_options
