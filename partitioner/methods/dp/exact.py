@@ -11,6 +11,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.anytime.search import solve_beyond
+from partitioner.methods.dp.bracket import Bracket
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.improvement import patient
@@ -24,7 +25,6 @@ from partitioner.methods.dp.linear import (
 )
 from partitioner.methods.dp.many_kinds.search import improve, pays_for_nets
 from partitioner.methods.dp.passes.solve import solve_passes, solve_passes_linear
-from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.table import ChainTables, state_bytes, state_count
 from partitioner.methods.method import Outcome, Settings, meets, no_split
 from partitioner.problem.variants import ChainProblem

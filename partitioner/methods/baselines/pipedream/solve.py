@@ -19,8 +19,8 @@ from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, W
 from partitioner.methods.baselines.pipedream.layers import Layers, MachineLevel, PipeDreamPlan, Stage
 from partitioner.methods.baselines.pipedream.plan import plan
 from partitioner.methods.bounds.relaxation import relax
+from partitioner.methods.dp.bracket import Stopped
 from partitioner.methods.dp.pipeline.loads import pipeline_value
-from partitioner.methods.dp.search import Stopped
 from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import PipelineProblem

@@ -25,9 +25,9 @@ from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.communication_kernel import SEQUENTIAL
 from partitioner.methods.dp.anytime import kernel
 from partitioner.methods.dp.anytime.kernel import Demand, Expansion, Pool, SearchGraph, fill_slots
+from partitioner.methods.dp.bracket import UNLIMITED
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import LinearSearch
-from partitioner.methods.dp.search import UNLIMITED
 from partitioner.methods.dp.table import SLACK, clipped, growth_of, stage_model, state_count, used_devices
 from partitioner.methods.dp.weights import weights_above
 from partitioner.methods.imported import imported

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.bracket import Stopped
 from partitioner.methods.dp.many_kinds.arrays import (
     BITS,
     REST,
@@ -19,7 +20,6 @@ from partitioner.methods.dp.many_kinds.arrays import (
     empty_chains,
 )
 from partitioner.methods.dp.many_kinds.kernel import enter, expand, fill_weights, improve_prices
-from partitioner.methods.dp.search import Stopped
 from partitioner.methods.dp.table import growth_of
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Bools, Floats

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp.bracket import UNLIMITED, Stopped
 from partitioner.methods.dp.linear import LinearSearch
 from partitioner.methods.dp.many_kinds.levels import LevelAnswer, LevelSearch
 from partitioner.methods.dp.pipeline.turned import turned_chain, turned_stages
-from partitioner.methods.dp.search import UNLIMITED, Stopped
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Settings
 from partitioner.methods.units import load_unit

@@ -19,13 +19,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.dp.bracket import FIRST_STEP, HIGHEST, NARROW, UNLIMITED, Bracket, Stopped
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
 from partitioner.methods.dp.passes.kernel import SUM
 from partitioner.methods.dp.passes.tables import LimitedTables, PassTables
 from partitioner.methods.dp.pipeline.states import state_bytes
-from partitioner.methods.dp.search import FIRST_STEP, HIGHEST, NARROW, UNLIMITED, Bracket, Stopped
 from partitioner.methods.limits import is_hopeless
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import ROUNDING, Outcome, Part, Progress, Settings, meets, no_split
@@ -59,7 +59,7 @@ class PassSearch:
     Parameters
     ----------
     tables, settings, bound, value, stages, steps
-        As for :class:`partitioner.methods.dp.search.Bracket`.
+        As for :class:`partitioner.methods.dp.bracket.Bracket`.
 
     Attributes
     ----------

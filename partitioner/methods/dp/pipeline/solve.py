@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.dp.bracket import Bracket
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
@@ -32,7 +33,6 @@ from partitioner.methods.dp.pipeline.sparse.tables import (
 from partitioner.methods.dp.pipeline.states import state_bytes
 from partitioner.methods.dp.pipeline.tables import BatchBracket, PipelineTables
 from partitioner.methods.dp.pipeline.turned import turned, turned_stages
-from partitioner.methods.dp.search import Bracket
 from partitioner.methods.dp.stages import behind_matters, relax_memory
 from partitioner.methods.expand import pinned_devices
 from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split, part_numbers

@@ -10,11 +10,11 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp.batch_intervals import BatchIntervals, LoadInterval
+from partitioner.methods.dp.bracket import UNLIMITED, Bracket, Stopped
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.pipeline.arrays import PipelineSearchSpec, PipelineTable
 from partitioner.methods.dp.pipeline.loads import least_work, pipeline_value, samples, stage_loads
 from partitioner.methods.dp.pipeline.states import StateSpace
-from partitioner.methods.dp.search import UNLIMITED, Bracket, Stopped
 from partitioner.methods.dp.stages import (
     StageCosts,
     StageTerms,

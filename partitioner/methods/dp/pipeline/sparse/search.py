@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.methods.dp._stages_core import StageDemand
+from partitioner.methods.dp.bracket import UNLIMITED, Stopped
 from partitioner.methods.dp.pipeline.loads import pipeline_value
 from partitioner.methods.dp.pipeline.sparse.kernel import (
     COUNT,
@@ -28,7 +29,6 @@ from partitioner.methods.dp.pipeline.sparse.tables import (
     empty_pool,
     empty_stages,
 )
-from partitioner.methods.dp.search import UNLIMITED, Stopped
 from partitioner.methods.method import ROUNDING, Part, Settings, meets
 from partitioner.problem.arrays import Floats, Ints
 
