@@ -11,7 +11,7 @@ import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.anytime.search import solve_beyond
-from partitioner.methods.dp.bracket import Bracket
+from partitioner.methods.dp.bracket import TableBracket
 from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.improvement import patient
@@ -150,14 +150,16 @@ def _search(
     problem: ChainProblem, lattice: Lattice, linear: LinearSearch[ChainProblem], settings: Settings
 ) -> Outcome:
     relaxation = replace(linear.relaxation, bound=linear.bound)
-    bracket = Bracket(ChainTables(problem, relaxation, lattice), settings, relaxation.bound, linear.value)
+    bracket = TableBracket(
+        ChainTables(problem, relaxation, lattice), settings, relaxation.bound, linear.value
+    )
     near = linear.value <= NEAR * relaxation.bound
     bracket.narrow(from_top=np.isfinite(linear.value) and not near)
     stages = bracket.stages or linear.stages
     bound, infeasible = bracket.bound, bracket.complete and stages is None
     if not problem.lossless:
         tables = ChainTables(problem.relaxed(), relaxation, lattice)
-        below = Bracket(tables, settings, relaxation.bound, bracket.value)
+        below = TableBracket(tables, settings, relaxation.bound, bracket.value)
         below.narrow(from_top=True)
         bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
     return Outcome(
@@ -186,13 +188,13 @@ def has_many_kinds(problem: ChainProblem, settings: Settings) -> bool:
     return ideal_lattice(problem, limit, COVERS_PER_IDEAL * limit, lambda: settings.expired) is None
 
 
-def _stop_reason(proven: bool, bracket: Bracket) -> str:
+def _stop_reason(proven: bool, bracket: TableBracket) -> str:
     if proven:
         return "optimal"
     return "gap" if bracket.closed else bracket.settings.stop_reason
 
 
-def _notes(problem: ChainProblem, bracket: Bracket, bound: float) -> tuple[str, ...]:
+def _notes(problem: ChainProblem, bracket: TableBracket, bound: float) -> tuple[str, ...]:
     notes = []
     if not bracket.complete and bracket.steps > bracket.settings.step_limit:
         notes.append(f"the exact search was stopped by its limit after {bracket.steps:,} steps")

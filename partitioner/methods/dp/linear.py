@@ -16,7 +16,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.dp import table
 from partitioner.methods.dp.blocks import blocks_of, merged, split_blocks
-from partitioner.methods.dp.bracket import Bracket, ChainSearch
+from partitioner.methods.dp.bracket import Bracket, ChainSearch, Spent, TableBracket
 from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.loads import value_of
@@ -63,7 +63,7 @@ class ChainModel(Generic[Judged]):
 
 PLAIN: ChainModel[ChainProblem] = ChainModel(
     tables=table.ChainTables,
-    bracket=Bracket,
+    bracket=TableBracket,
     value=value_of,
     bound=lambda _, relaxation: relaxation.bound,
     state_bytes=table.state_bytes,
@@ -226,6 +226,46 @@ class LinearSearch(Generic[Chain]):
             self.problem, self.stages, self.value, bound, stop,
             notes=tuple(notes), statistics=statistics,
         )  # fmt: skip
+
+
+class LinearBracket(Bracket[Spent]):
+    """A bracket that begins where a search over linear orders has ended, and narrows its ends.
+
+    Parameters
+    ----------
+    linear, settings
+        The search over linear orders, and the settings from now on.
+    """
+
+    def __init__(self, linear: LinearSearch[ChainProblem], settings: Settings) -> None:
+        self.linear, self.settings = linear, settings
+
+    @property
+    def bound(self) -> float:
+        """The bound of the search over linear orders."""
+        return self.linear.bound
+
+    @bound.setter
+    def bound(self, bound: float) -> None:
+        self.linear.bound = bound
+
+    @property
+    def value(self) -> float:
+        """The least value known."""
+        return self.linear.value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self.linear.value = value
+
+    @property
+    def stages(self) -> Sequence[Part] | None:
+        """The best chain known."""
+        return self.linear.stages
+
+    @stages.setter
+    def stages(self, stages: Sequence[Part] | None) -> None:
+        self.linear.stages = stages
 
 
 def best_linear(

@@ -7,7 +7,7 @@ import pytest
 
 from partitioner import Devices, Graph
 from partitioner.methods.bounds.relaxation import Relaxation, relax
-from partitioner.methods.dp.bracket import Bracket
+from partitioner.methods.dp.bracket import TableBracket
 from partitioner.methods.dp.ideals import ideal_lattice
 from partitioner.methods.dp.table import ChainTables
 from partitioner.methods.method import Settings
@@ -24,7 +24,7 @@ def test_no_incumbent_is_no_proof_of_infeasibility(from_top: bool, memory: float
     problem = contract_to(ChainProblem, graph, Devices.accelerated(2, memory=memory))
     lattice = ideal_lattice(problem, 1000, 10_000, lambda: False)
     assert lattice is not None
-    bracket = Bracket(ChainTables(problem, relax(problem), lattice), Settings(), 0.0, np.inf)
+    bracket = TableBracket(ChainTables(problem, relax(problem), lattice), Settings(), 0.0, np.inf)
     bracket.narrow(from_top=from_top)
     assert bracket.complete and bracket.value == bracket.bound == value
 

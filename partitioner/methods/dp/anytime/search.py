@@ -14,7 +14,7 @@ One question of the anytime search: is there a chain in which no load exceeds a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,9 +25,9 @@ from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.communication_kernel import SEQUENTIAL
 from partitioner.methods.dp.anytime import kernel
 from partitioner.methods.dp.anytime.kernel import Demand, Expansion, Pool, SearchGraph, fill_slots
-from partitioner.methods.dp.bracket import UNLIMITED
+from partitioner.methods.dp.bracket import UNLIMITED, Asked, Decision
 from partitioner.methods.dp.improvement import ChainImprovement
-from partitioner.methods.dp.linear import LinearSearch
+from partitioner.methods.dp.linear import LinearBracket, LinearSearch
 from partitioner.methods.dp.table import SLACK, clipped, growth_of, stage_model, state_count, used_devices
 from partitioner.methods.dp.weights import weights_above
 from partitioner.methods.imported import imported
@@ -191,15 +191,6 @@ class Effort(NamedTuple):
     stages_each: int
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The answer: the stages of a chain, or that there is none, or neither; and the steps it took."""
-
-    stages: list[Part] | None
-    refuted: bool
-    steps: int
-
-
 class Decider:
     """Decides whether chains exist, in one direction of the graph.
 
@@ -225,14 +216,15 @@ class Decider:
         number = np.arange(problem.n)
         self.graph = SearchGraph(after.start, after.items, np.diff(before.start), number, words)
 
-    def decide(self, threshold: float, effort: Effort, settings: Settings, seed: int) -> Verdict:
+    def decide(self, threshold: float, effort: Effort, settings: Settings, seed: int) -> Decision:
         """Search for a chain in which no load exceeds the threshold, until the effort is spent.
 
-        Another seed tries the supernodes in another order; seed 0 is the plain one.
+        Another seed tries the supernodes in another order; seed 0 is the plain one. The answer does not name
+        the value of the stages.
         """
         demand, model = self.demands.at(threshold), clipped(self.model, threshold)
         if (demand.weight.sum(axis=1) > demand.capacity[:, 0]).any():
-            return Verdict(None, True, 0)
+            return Decision(complete=True)
         graph, space = self.graph._replace(order=self._order(seed)), work_space(self.problem)
         most = most_states(self.problem, settings.memory_budget)
         pool, at = empty_pool(self.problem, most), np.zeros(6, dtype=np.int64)
@@ -242,15 +234,16 @@ class Decider:
             steps = int(at[kernel.STEPS])
             no_room = state == kernel.FULL and len(pool.key) == most
             if no_room or steps >= effort.steps or settings.expired:
-                return Verdict(None, False, steps)
+                return Decision(steps=steps)
             if state == kernel.FULL:
                 pool = grown(pool, int(at[kernel.COUNT]), most)
             room = kinds + (effort.stages_each if len(pool.key) < most else 0)
             limits = np.array([min(steps + SLICE, effort.steps), *effort[1:], room])
             state = kernel.search(graph, model, demand, pool, space, at, limits)
-        refuted = state == kernel.EXHAUSTED and at[kernel.CUT_SHORT] == 0
-        stages = self._stages(pool, int(at[kernel.LAST])) if state == kernel.FOUND else None
-        return Verdict(stages, bool(refuted), int(at[kernel.STEPS]))
+        steps = int(at[kernel.STEPS])
+        if state == kernel.FOUND:
+            return Decision(self._stages(pool, int(at[kernel.LAST])), steps=steps)
+        return Decision(complete=bool(at[kernel.CUT_SHORT] == 0), steps=steps)
 
     def _order(self, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """Return the order of candidates: what is heavy, and what much weight depends on, comes first."""
@@ -318,7 +311,14 @@ def solve_beyond(
     )
 
 
-class AnytimeSearch:
+class Attempt(NamedTuple):
+    """The effort of one question, and the number of its round, which seeds the order of supernodes."""
+
+    number: int
+    effort: Effort
+
+
+class AnytimeSearch(LinearBracket[Attempt]):
     """The best chain found so far, and a bound, which one attempt after another narrows.
 
     Parameters
@@ -334,20 +334,14 @@ class AnytimeSearch:
     """
 
     def __init__(self, linear: LinearSearch[ChainProblem]) -> None:
-        self.problem, self.settings = linear.problem, linear.settings
-        problem, relaxation = linear.problem, linear.relaxation
-        self.unit = load_unit(problem.relaxed())
-        self.linear, self.linear_value = linear, linear.value
-        linear.bound = rounded_up(linear.bound, self.unit)
+        super().__init__(linear, linear.settings)
+        self.problem = problem = linear.problem
+        self.unit, self.linear_value = load_unit(problem.relaxed()), linear.value
+        self.bound = rounded_up(self.bound, self.unit)
         self.improvement = ChainImprovement(linear)
         self.steps = self.attempts = 0
-        self._relaxed = cache(lambda: Decider(problem.relaxed(), relaxation, backwards=False))
-        self._decider = cache(lambda backwards: Decider(problem, relaxation, backwards))
-
-    @property
-    def closed(self) -> bool:
-        """Whether the bound meets the value within the requested gap, or there is no chain."""
-        return np.isinf(self.linear.bound) or meets(self.linear.bound, self.linear.value, self.settings.gap)
+        self._relaxed = cache(lambda: Decider(problem.relaxed(), linear.relaxation, backwards=False))
+        self._decider = cache(lambda backwards: Decider(problem, linear.relaxation, backwards))
 
     @property
     def over(self) -> bool:
@@ -360,79 +354,79 @@ class AnytimeSearch:
         effort = FIRST
         for number in range(rounds):
             self.improvement.run(number)
-            self._round(number, effort)
-            if self.over or self._finish(number, effort):
+            self.ask_by(self._halving, Attempt(number, effort))
+            if self.over or self._finish(Attempt(number, effort)):
                 return
             grown = (one * other for one, other in zip(effort, GROWTH, strict=True))
             effort = Effort(*map(min, grown, HIGHEST))
 
     def _count_cuts(self) -> None:
         """Raise the bound by what the cuts between stages must cost."""
-        problem, linear = self.problem.relaxed(), self.linear
-        if self.over or not holds(problem) or np.isinf(linear.value):
+        problem = self.problem.relaxed()
+        if self.over or not holds(problem) or np.isinf(self.value):
             return
         left = self.settings.seconds_left
         limited = self.settings if left is None else self.settings.within(CUT_SHARE * left)
         bound: type[CutBound] = imported(CUT_BOUND)
-        raised = bound(problem, lambda: limited.expired).rise(linear.bound, linear.value)
-        linear.bound = min(rounded_up(raised, self.unit), linear.value)
+        raised = bound(problem, lambda: limited.expired).rise(self.bound, self.value)
+        self.bound = min(rounded_up(raised, self.unit), self.value)
 
-    def _round(self, number: int, effort: Effort) -> None:
-        """Halve the bracket, whose lower end is the highest threshold at which this round found nothing."""
-        low = threshold = self.linear.bound
-        while not self.over and threshold < self.linear.value:
-            if not self._attempt(threshold, effort, number):
-                low = threshold
-            low = max(low, self.linear.bound)
-            if low == UNLIMITED or self.linear.value < low + max(1.5 * self.unit, CLOSE * low):
-                return
-            threshold = self._between(low)
+    def _halving(self, asked: Asked | None) -> float | None:
+        """Return the threshold that halves the bracket above :attr:`low`, the bound first; None if narrow."""
+        if asked is None:
+            threshold = self.bound
+        elif self.low == UNLIMITED or self.value < self.low + max(1.5 * self.unit, CLOSE * self.low):
+            return None
+        elif np.isinf(self.value):
+            threshold = UNLIMITED
+        elif self.unit == 0:
+            threshold = self.middle()
+        else:
+            threshold = min(rounded_up(self.middle(), self.unit), self.value - self.unit)
+        return threshold if threshold < self.value else None
 
-    def _between(self, low: float) -> float:
-        """Return a threshold between `low` and the value."""
-        if np.isinf(self.linear.value):
-            return UNLIMITED
-        middle = (low + self.linear.value) / 2
-        return middle if self.unit == 0 else min(rounded_up(middle, self.unit), self.linear.value - self.unit)
+    def _lowering(self, asked: Asked | None) -> float | None:
+        """Return a threshold just below the value as long as that finds better chains."""
+        ends = np.isinf(self.value) or (asked is not None and not asked.improved)
+        return None if ends else self.value * (1 - 4 * ROUNDING)
 
-    def _finish(self, number: int, effort: Effort) -> bool:
+    def _finish(self, attempt: Attempt) -> bool:
         """Look for anything better; return whether it is known that there is none."""
-        refuted = False
-        while not refuted and not self.over and np.isfinite(self.linear.value):
-            before = self.linear.value
-            refuted = self._ask(self.linear.value * (1 - 4 * ROUNDING), effort, number)
-            if self.linear.value >= before:
-                break
-        return refuted
+        asked = self.ask_by(self._lowering, attempt)
+        return asked is not None and asked.decision.refuted
 
-    def _attempt(self, threshold: float, effort: Effort, number: int) -> bool:
-        """Ask for a chain; return whether a better one was found."""
-        before = self.linear.value
-        self._ask(threshold, effort, number)
-        return self.linear.value < before
-
-    def _ask(self, threshold: float, effort: Effort, number: int) -> bool:
-        """Narrow the bracket by one attempt; return whether it proved that there is no such chain."""
-        decider = self._decider((number + self.attempts) % 2 == 1)
-        verdict = decider.decide(threshold, effort, self.settings, number)
+    def decide(self, threshold: float, effort: Attempt) -> Decision:
+        """Return a chain within the threshold, searched forwards and backwards in turn."""
+        decider = self._decider((effort.number + self.attempts) % 2 == 1)
+        answer = decider.decide(threshold, effort.effort, self.settings, effort.number)
         self.attempts += 1
-        self.steps += verdict.steps
-        if verdict.stages is not None:
-            self.linear.offer(value_of(self.problem, verdict.stages), verdict.stages)
-        if verdict.refuted and self._holds_for_the_graph(threshold, effort):
-            self.linear.bound = max(self.linear.bound, self._above(threshold))
-        self.settings.report_progress("attempts", self.attempts, 0, self.linear.value, self.linear.bound)
-        return verdict.refuted
+        self.steps += answer.steps
+        return (
+            answer if answer.stages is None else replace(answer, value=value_of(self.problem, answer.stages))
+        )
 
-    def _holds_for_the_graph(self, threshold: float, effort: Effort) -> bool:
-        """Whether there is no chain of the user's graph either, if supernodes were merged at a risk."""
-        if self.problem.lossless:
-            return True
-        return self._relaxed().decide(threshold, effort, self.settings, 0).refuted
+    def take(self, answer: Decision) -> None:
+        """Keep the chain found if it is better than the best one known."""
+        if answer.stages is not None:
+            self.linear.offer(answer.value, answer.stages)
+
+    def ask(self, threshold: float, effort: Attempt) -> Decision:
+        """Narrow the bracket by one attempt, and report the progress."""
+        answer = super().ask(threshold, effort)
+        self.settings.report_progress("attempts", self.attempts, 0, self.value, self.bound)
+        return answer
+
+    def refute(self, threshold: float, effort: Attempt) -> None:
+        """Raise the bound if there is no chain of the user's graph within the threshold either."""
+        if not self.problem.lossless:  # supernodes were merged at a risk
+            relaxed = self._relaxed().decide(threshold, effort.effort, self.settings, 0)
+            if not relaxed.refuted:
+                return
+        self.bound = max(self.bound, self._above(threshold))
 
     def _above(self, threshold: float) -> float:
         """Return a bound that follows if no chain keeps to a threshold."""
         if threshold >= UNLIMITED:
             return np.inf
         above = rounded_up(threshold * (1 + 4 * ROUNDING), self.unit)
-        return self.linear.value if meets(above, self.linear.value) else above
+        return self.value if meets(above, self.value) else above

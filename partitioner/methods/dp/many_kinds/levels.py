@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp.bracket import Stopped
+from partitioner.methods.dp.bracket import Decision, Stopped
 from partitioner.methods.dp.many_kinds.arrays import (
     BITS,
     REST,
@@ -107,13 +107,6 @@ class LevelTrace(NamedTuple):
     opened: Bools
 
 
-class LevelAnswer(NamedTuple):
-    """A chain within the threshold, None if none was found; and whether none was left out of the search."""
-
-    stages: list[Part] | None
-    complete: bool
-
-
 @dataclass(eq=False)
 class LevelSearch:
     """The search in one direction.
@@ -151,10 +144,10 @@ class LevelSearch:
         row = 24 * self.words + 2 * len(self.problem.count) + 120
         return max(1, self.settings.memory_budget // (4 * row + 12 * self.problem.n))
 
-    def find(self, load: float, width: int, exact: bool = False) -> LevelAnswer:
+    def find(self, load: float, width: int, exact: bool = False) -> Decision:
         """Look for a chain in which no load exceeds `load`; each level keeps at most `width` partial chains.
 
-        With `exact` the search ends where a level has more.
+        With `exact` the search ends where a level has more. The answer names no value.
 
         Raises
         ------
@@ -169,8 +162,8 @@ class LevelSearch:
             complete = complete and all_kept
             history.append(LevelTrace(labels.parent, labels.node, labels.kind, labels.opened))
             if not labels.room or (exact and not complete):
-                return LevelAnswer(None, complete)
-        return LevelAnswer(_stages(history), complete)
+                return Decision(complete=complete)
+        return Decision(_stages(history), complete=complete)
 
     @property
     def _exhausted(self) -> bool:

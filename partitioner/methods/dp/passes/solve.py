@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
-from partitioner.methods.dp.bracket import FIRST_STEP, HIGHEST, NARROW, UNLIMITED, Bracket, Stopped
+from partitioner.methods.dp.bracket import EFFORT, UNLIMITED, Stopped, TableBracket
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
@@ -59,7 +59,7 @@ class PassSearch:
     Parameters
     ----------
     tables, settings, bound, value, stages, steps
-        As for :class:`partitioner.methods.dp.bracket.Bracket`.
+        As for :class:`partitioner.methods.dp.bracket.TableBracket`.
 
     Attributes
     ----------
@@ -119,8 +119,8 @@ class PassSearch:
 
     def _rise_in_turn(self) -> None:
         """Raise the bound of the pass that took fewer steps so far, until the search is closed."""
-        step = [FIRST_STEP * load for load in self.least]
-        highest, spent = [HIGHEST * load for load in self.least], [0, 0]
+        step = [EFFORT.first_step * load for load in self.least]
+        highest, spent = [EFFORT.highest * load for load in self.least], [0, 0]
         while not self.closed:
             before, steps, pass_ = (*self.least, self.value), self.steps, int(np.argmin(spent))
             search = self._search(pass_)
@@ -159,7 +159,7 @@ class PassSearch:
 
 
 @dataclass(eq=False)
-class _LeastLoad(Bracket):
+class _LeastLoad(TableBracket):
     """The search for the least largest load of a number, among chains that may be better than the incumbent.
 
     Parameters
@@ -186,10 +186,10 @@ class _LeastLoad(Bracket):
             self.ask(bound + step)
         elif np.isinf(self.value):
             self.ask(UNLIMITED)
-        elif self.value - bound > NARROW * self.value:
+        elif self.value - bound > EFFORT.narrow * self.value:
             self.ask((bound + self.value) / 2)
         if self.bound == bound and self.whole.value == value:
-            self._settle()
+            self.settle()
 
     def _fill(self, threshold: float, floor: float, limit: int | None) -> tuple[float, list[Part]] | None:
         found = super()._fill(threshold, floor, limit)

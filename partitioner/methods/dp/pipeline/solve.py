@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import Relaxation, relax
-from partitioner.methods.dp.bracket import Bracket
+from partitioner.methods.dp.bracket import TableBracket
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.improvement import ChainImprovement
 from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
@@ -309,7 +309,7 @@ def model_for(problem: PipelineProblem, known: float = 0.0) -> ChainModel[Pipeli
         return ChainModel(SparseTables, SparseBracket, pipeline_value, least, ideal_bytes)
     return ChainModel(
         tables=LevelsTables if levels else GroupTables if groups else PipelineTables,
-        bracket=BatchBracket if problem.measure is Measure.BATCH else Bracket,
+        bracket=BatchBracket if problem.measure is Measure.BATCH else TableBracket,
         value=pipeline_value,
         bound=least,
         state_bytes=group_bytes if levels else group_state_bytes if groups else state_bytes,

@@ -10,7 +10,7 @@ import numpy as np
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp._fill_core import sweep
 from partitioner.methods.dp.batch_intervals import BatchIntervals, LoadInterval
-from partitioner.methods.dp.bracket import UNLIMITED, Bracket, Stopped
+from partitioner.methods.dp.bracket import UNLIMITED, Stopped, TableBracket
 from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.pipeline.arrays import PipelineSearchSpec, PipelineTable
 from partitioner.methods.dp.pipeline.loads import least_work, pipeline_value, samples, stage_loads
@@ -30,7 +30,7 @@ from partitioner.problem.variants import PipelineProblem
 
 
 @dataclass(eq=False)
-class BatchBracket(Bracket):
+class BatchBracket(TableBracket):
     """The search for the pipeline of a lattice with the least time for a batch."""
 
     tables: PipelineTables

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from partitioner.methods.dp._stages_core import StageDemand
-from partitioner.methods.dp.bracket import UNLIMITED, Stopped
+from partitioner.methods.dp.bracket import UNKNOWN, Asked, Bracket, Decision, Stopped, ThresholdRule
 from partitioner.methods.dp.pipeline.loads import pipeline_value
 from partitioner.methods.dp.pipeline.sparse.kernel import (
     COUNT,
@@ -29,7 +28,7 @@ from partitioner.methods.dp.pipeline.sparse.tables import (
     empty_pool,
     empty_stages,
 )
-from partitioner.methods.method import ROUNDING, Part, Settings, meets
+from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints
 
 STEPS, TRIED = 200_000, 400_000  # steps and pipelines between two readings of the clock
@@ -37,13 +36,6 @@ FIRST_ROOM, MOST_STAGES, MOST_PARTIAL = 1 << 14, 1 << 23, 1 << 22
 ROUNDS, FIRST_STEP, LAST_STEP, STEEPEST = 25, 0.5, 0.02, 3.0  # of the prices
 LEAST_PRICE = 1e-3  # of the mean price
 SLACK = 1e-9
-
-
-class SparseVerdict(NamedTuple):
-    """The stages of a pipeline, None if none was found; and whether it is proven that there is none."""
-
-    stages: list[Part] | None
-    refuted: bool
 
 
 class SparseDecider:
@@ -71,8 +63,10 @@ class SparseDecider:
         """Shape (K,): the devices of each kind."""
         return self.tables.problem.count
 
-    def decide(self, threshold: float, width: int) -> SparseVerdict:
+    def decide(self, threshold: float, width: int) -> Decision:
         """Search for a pipeline within a threshold; each ideal keeps about `width` partial ones.
+
+        The answer names no value.
 
         Raises
         ------
@@ -81,10 +75,10 @@ class SparseDecider:
         """
         stages = self._listed(threshold)
         if stages is None:
-            return SparseVerdict(None, False)
+            return UNKNOWN
         least = np.empty((self.tables.lattice.size, *self.tables.model.ends.link.shape))
-        price, verdict = self._priced(stages, threshold, least)
-        return verdict or self._searched(stages, price, least, width)
+        price, answer = self._priced(stages, threshold, least)
+        return answer or self._searched(stages, price, least, width)
 
     def _listed(self, threshold: float) -> StageList | None:
         """Return all stages within the threshold; None if they are too many."""
@@ -111,12 +105,10 @@ class SparseDecider:
         kinds = len(self.problem_count)
         return self.tables.relaxation.capacity(threshold, np.eye(kinds), self.tables.problem.memory)  # type: ignore[arg-type]
 
-    def _priced(
-        self, stages: StageList, threshold: float, least: Floats
-    ) -> tuple[Floats, SparseVerdict | None]:
+    def _priced(self, stages: StageList, threshold: float, least: Floats) -> tuple[Floats, Decision | None]:
         """Return prices of the devices for which what all stages need comes nearest to all devices.
 
-        Any prices give a proof if a pipeline needs more than all devices cost; the verdict is then that
+        Any prices give a proof if a pipeline needs more than all devices cost; the answer is then that
         there is none. It is a pipeline if a cheapest one happens to use no device twice; else None.
         """
         count = self.problem_count
@@ -126,13 +118,13 @@ class SparseDecider:
             least_prices(stages, price, least)
             need = float(least[0, 0].min()) / float(price @ count)
             if need > 1 + SLACK:
-                return price, SparseVerdict(None, True)
+                return price, Decision(complete=True)
             if need > near:
                 best, near = price.copy(), need
             chosen = self._cheapest(stages, price, least)
             used = self._used(stages, chosen)
             if self._is_sound(stages, chosen, used):
-                return price, SparseVerdict(self._stages(stages, chosen.tolist()), False)
+                return price, Decision(self._stages(stages, chosen.tolist()))
             excess = np.divide(used, count, out=np.zeros(len(count)), where=count > 0) - 1
             price = price * np.exp(step * np.clip(excess, -1.0, STEEPEST))
         assert best is not None
@@ -162,7 +154,7 @@ class SparseDecider:
         right = (used == count).all() if limits.all_devices else (used <= count).all()
         return bool(right and (behind <= stages.behind[chosen]).all() and limits.stages in (0, len(chosen)))
 
-    def _searched(self, stages: StageList, price: Floats, least: Floats, width: int) -> SparseVerdict:
+    def _searched(self, stages: StageList, price: Floats, least: Floats, width: int) -> Decision:
         """Extend the best pipelines of each ideal."""
         tables, ideals = self.tables, self.tables.lattice.size
         total = float(price @ self.problem_count)
@@ -174,14 +166,14 @@ class SparseDecider:
             state = extend(stages, tables.counts, price, least, total, pool, at, width, TRIED)
             if state == FULL:
                 if len(pool.mask) >= MOST_PARTIAL:
-                    return SparseVerdict(None, False)
+                    return UNKNOWN
                 pool = pool.grown()
                 refill(pool, int(at[COUNT]))
         self.tried += int(at[COUNT])
         last = self._complete(pool, stages)
         if last is None:
-            return SparseVerdict(None, not at[CUT])
-        return SparseVerdict(self._stages(stages, last), False)
+            return Decision(complete=not at[CUT])
+        return Decision(self._stages(stages, last))
 
     def _complete(self, pool: PartialPool, stages: StageList) -> list[int] | None:
         """Return the stages of a pipeline that holds all and uses what it must; None if there is none."""
@@ -218,7 +210,7 @@ CLOSE = 1e-4  # of the value: brackets that are not halved again
 
 
 @dataclass(eq=False)
-class SparseBracket:
+class SparseBracket(Bracket[int]):
     """A bracket of the best pipeline of a lattice, searched with little effort.
 
     Parameters
@@ -249,16 +241,11 @@ class SparseBracket:
         self.decider = SparseDecider(self.tables, self.settings)
         self.least = self.value  # of all pipelines found, whatever the tables take their loads for
 
-    @property
-    def closed(self) -> bool:
-        """Whether the bound meets the value within the requested gap, or there is no pipeline."""
-        return bool(np.isinf(self.bound)) or meets(self.bound, self.value, self.settings.gap)
-
     def narrow(self, from_top: bool = False) -> None:
         """Find the best pipeline; with `from_top` only if there is one better than the incumbent."""
         try:
             for width in self.widths:
-                self._round(width, from_top)
+                self.ask_by(self._halving(from_top), width)
                 from_top = False
                 if self.closed:
                     break
@@ -266,43 +253,47 @@ class SparseBracket:
             pass
         self.complete = self.closed
 
-    def _round(self, width: int, from_top: bool) -> None:
-        """Halve the bracket, whose lower end is the highest threshold at which this round found nothing."""
-        low = self.bound
-        while not self.closed:
-            near = self.value - low <= CLOSE * self.value
-            top = from_top or near or bool(np.isinf(self.value))
-            threshold = min(self.value * (1 - ROUNDING), UNLIMITED) if top else (low + self.value) / 2
-            if self._ask(threshold, width):
-                if near and not self.tables.upper:
-                    return  # its value is a threshold
-                from_top = False
-            elif top:
-                return
-            else:
-                low = threshold
-            low = max(low, self.bound)
-
-    def _ask(self, threshold: float, width: int) -> bool:
-        """Narrow the bracket by one question; return whether a better pipeline was found."""
-        verdict, before = self.decider.decide(threshold, width), self.value
+    def decide(self, threshold: float, effort: int) -> Decision:
+        """Return a pipeline within the threshold; its value is the threshold if loads are lower bounds."""
+        answer = self.decider.decide(threshold, effort)
         self.steps = self.decider.tried
-        if verdict.refuted:
-            self._raise(threshold)
-        if verdict.stages is not None:
-            found = pipeline_value(self.tables.problem, verdict.stages)
-            if found < self.least:
-                self.least, self.stages = found, verdict.stages
-            self.value = min(self.value, found if self.tables.upper else threshold)
-        self.settings.report_progress("thresholds", self.steps, 0, self.value, self.bound)
-        return self.value < before
+        if answer.stages is None:
+            return answer
+        value = pipeline_value(self.tables.problem, answer.stages) if self.tables.upper else threshold
+        return replace(answer, value=value)
 
-    def _raise(self, threshold: float) -> None:
-        """Raise the bound: no pipeline has a load of at most the threshold."""
-        if threshold >= UNLIMITED:
-            self.bound = np.inf
-        else:
-            self.bound = self.value if meets(threshold, self.value) else max(self.bound, threshold)
+    def take(self, answer: Decision) -> None:
+        """Lower the value, and keep the pipeline if it is the best one whatever the tables take it for."""
+        found = answer.value
+        if not self.tables.upper and answer.stages is not None:
+            found = pipeline_value(self.tables.problem, answer.stages)
+        if found < self.least:
+            self.least, self.stages = found, answer.stages
+        self.value = min(self.value, answer.value)
+
+    def ask(self, threshold: float, effort: int) -> Decision:
+        """Narrow the bracket by one question, and report the progress."""
+        answer = super().ask(threshold, effort)
+        self.settings.report_progress("thresholds", self.steps, 0, self.value, self.bound)
+        return answer
+
+    def _halving(self, from_top: bool) -> ThresholdRule:
+        """Return the rule that halves the bracket above :attr:`low` and ends with a threshold at the top."""
+        at_top = near = False
+
+        def rule(asked: Asked | None) -> float | None:
+            nonlocal from_top, at_top, near
+            if asked is not None and asked.improved:
+                if near and not self.tables.upper:
+                    return None  # its value is a threshold
+                from_top = False
+            elif at_top:
+                return None
+            near = self.value - self.low <= CLOSE * self.value
+            at_top = from_top or near or bool(np.isinf(self.value))
+            return self.just_below() if at_top else self.middle()
+
+        return rule
 
 
 class ThoroughSparseBracket(SparseBracket):
