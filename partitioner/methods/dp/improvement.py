@@ -14,7 +14,7 @@ from partitioner.methods.method import Part, Settings, meets
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import ChainProblem
 
-BYTES = 16  # that the search takes for each net and device
+BYTES_A_NET = 16  # that annealing takes for each net and device
 SHARE = 4  # of the memory budget, as a divisor
 
 
@@ -35,7 +35,7 @@ class ChainAnnealing:
     def is_affordable(self) -> bool:
         """Whether annealing knows the costs of these chains, and fits the memory budget."""
         devices, nets = int(self.problem.count.sum()), len(self.problem.nets.cost)
-        fits = BYTES * nets * devices <= self._budget // SHARE
+        fits = BYTES_A_NET * nets * devices <= self._budget // SHARE
         return fits and devices > 1 and self.problem.pipeline is None
 
     def run(
@@ -75,7 +75,7 @@ class ChainAnnealing:
         return np.concatenate((used, np.repeat(np.arange(len(left)), left)))
 
 
-IDEALS, BYTES = 20_000, 8 * 2**20  # of one lattice, and of its table
+IDEALS, LATTICE_BYTES = 20_000, 8 * 2**20  # of one lattice, and of its table
 FIRST_REACH, LEAST_REACH = 8.0, 1.0  # supernodes on each side of a border that stay single
 CLOSER, WIDER, ROOMY = 0.9, 1.05, 0.25  # changes of the reach, the latter if so little of the lattice is used
 
@@ -100,7 +100,7 @@ class BorderSearch(Generic[Chain]):
         self.linear, self.idle = linear, 0
         self._random = np.random.default_rng(seed)
         each = ideal_bytes(linear.problem, linear.model)
-        self._most = min(IDEALS, min(BYTES, linear.settings.memory_budget) // each)
+        self._most = min(IDEALS, min(LATTICE_BYTES, linear.settings.memory_budget) // each)
         self._reach = FIRST_REACH
 
     def run(self, steps: int, most_idle: int) -> None:
