@@ -14,6 +14,8 @@ from partitioner.cli.argument import (
     weights,
 )
 from partitioner.exports.writers import TARGETS
+from partitioner.formats.llm.memory import OPTIMIZERS
+from partitioner.formats.llm.parallelism import KERNELS, RECOMPUTE
 from partitioner.workload.devices import COMMUNICATION_MODELS
 from partitioner.workload.extras import TIME_UNITS
 
@@ -36,6 +38,70 @@ FORMAT = value(
     "print text, or exactly one JSON object (default: text)",
     default="text",
     choices=("text", "json"),
+)
+LAYOUT = (
+    *(
+        value(
+            f"--{name}",
+            f"let this number of devices divide {what} of a config (default: 1)",
+            type=int,
+            metavar="N",
+        )
+        for name, what in (
+            ("tensor", "heads, networks and vocabulary of every layer"),
+            ("context-parallel", "the tokens of every sequence"),
+            ("expert-parallel", "the experts of every layer"),
+            ("data-parallel", "what --zero divides"),
+        )
+    ),
+    flag(
+        "--sequence-parallel",
+        "let the devices of --tensor also divide the tokens between products (default: each has all of them)",
+    ),
+    value(
+        "--zero",
+        "divide among the replicas of a config nothing (0), the optimizer's state (1), gradients too (2), or "
+        "parameters too, as FSDP does (3) (default: 0)",
+        type=int,
+        metavar="N",
+    ),
+    value(
+        "--recompute-layers",
+        "compute in the backward pass of a config's layers nothing again (none), the scores of attention "
+        "(selective) or all but each layer's input (full) (default: none)",
+        choices=RECOMPUTE,
+        dest="recompute",
+    ),
+    value(
+        "--attention",
+        "let the kernel of a config's attention keep the square of scores (unfused) or not (fused) "
+        "(default: fused)",
+        choices=KERNELS,
+    ),
+    *(
+        value(
+            f"--{name}-dtype",
+            f"keep a config's {what} with numbers of this type (default: {usual})",
+            metavar="NAME",
+        )
+        for name, what, usual in (
+            ("weight", "parameters", "that of --dtype; for training at least bfloat16"),
+            ("gradient", "gradients", "that of the parameters"),
+            ("cache", "keys and values", "that of --dtype, at least bfloat16"),
+        )
+    ),
+    value(
+        "--optimizer",
+        "keep the states of this optimizer for a config's parameters (default: adam)",
+        choices=tuple(OPTIMIZERS),
+    ),
+    value(
+        "--optimizer-bytes",
+        "let the optimizer keep this many bytes of a config's parameter, in place of --optimizer "
+        "(default: those of Adam)",
+        type=float,
+        metavar="BYTES",
+    ),
 )
 PROFILE = Section(
     "graphs from tables of layers, profiles and configs",
@@ -142,6 +208,7 @@ PROFILE = Section(
             type=float,
             metavar="X",
         ),
+        *LAYOUT,
     ),
 )
 

@@ -56,6 +56,7 @@ SIMULATE = (
                 "--recompute",
                 "let stages run each forward pass again before the backward pass, and keep no activations "
                 "between (default: they are kept)",
+                dest="recompute_stages",
             ),
             flag("--compare", "rank all schedules (default: run one schedule)"),
         ),
@@ -94,7 +95,11 @@ def simulate_plan(options: argparse.Namespace) -> None:
     PartitionerError
         If a file or an option breaks a rule, or a file cannot be written.
     """
-    if options.compare and (options.output or options.csv or options.recompute) and not options.schedule:
+    if (
+        options.compare
+        and (options.output or options.csv or options.recompute_stages)
+        and not options.schedule
+    ):
         of_one = "--output, --csv and --recompute"
         raise OptionError(f"{of_one} are about one schedule: --compare needs --schedule with them")
     check_writable(options.output, options.trace, options.csv)
@@ -129,7 +134,7 @@ def _compared(options: argparse.Namespace, workload: Workload, record: PlanRecor
 def _simulated(options: argparse.Namespace, workload: Workload, record: PlanRecord) -> Timeline:
     graph, devices = workload.graph, workload.devices
     name: str = options.schedule or record.schedule or usual_schedule(graph)
-    given = simulation_arguments(options, record) | {"recompute": bool(options.recompute)}
+    given = simulation_arguments(options, record) | {"recompute": bool(options.recompute_stages)}
     if Path(name).suffix != TABLE:
         return simulate(graph, devices, schedule=name, **given)
     table = load_torch_schedule(name, _ranks(workload, record))

@@ -12,6 +12,7 @@ from partitioner.base.files import is_folder, path_name, read_json, read_text
 from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.hugging_face import config_graph
 from partitioner.formats.layers import document_graph, table_graph
+from partitioner.formats.llm.layout_options import LAYOUT_OPTIONS
 from partitioner.formats.metis import metis_graph
 from partitioner.formats.msr import read_native
 from partitioner.formats.onnx.graph import onnx_graph
@@ -123,7 +124,7 @@ CONFIG = FileFormat(
     "a model's config",
     (
         *("sequence", "batch", "context", "device", "dtype", "efficiency", "bandwidth", "training"),
-        *("microbatches", "optimizer_bytes", "predictors", "generate", "phases"),
+        *("microbatches", "predictors", "generate", "phases", *LAYOUT_OPTIONS),
     ),
     config_graph,
 )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, one_of, shown
 from partitioner.estimation.named_devices import BYTES, NamedDevice, dtype_name, named_device
-from partitioner.estimation.optimizer import optimizer_bytes_of
 from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.llm.config import Config
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.families import FAMILIES
-from partitioner.formats.llm.model import Setting, layers_of
+from partitioner.formats.llm.layout_options import LayoutOptions, numbers_of, parallelism_of
+from partitioner.formats.llm.model import BACKWARD, Setting, layers_of
 from partitioner.formats.llm.operators import TokenRun
+from partitioner.formats.llm.parallelism import Parallelism, one_share
 from partitioner.formats.llm.serving import DECODE, PREFILL, serving_graph
 from partitioner.formats.several_kinds import joined, one_of_each
 from partitioner.workload.devices import Devices
@@ -39,10 +40,10 @@ def config_graph(
     efficiency: float = 1.0,
     context: int = 0,
     microbatches: int = 1,
-    optimizer_bytes: float | None = None,
     predictors: bool | None = None,
     generate: int | None = None,
     phases: Mapping[str, float] | None = None,
+    **layout: Unpack[LayoutOptions],
 ) -> tuple[Graph, Devices]:
     """Return the layer graph of a config, and one device of each kind named.
 
@@ -60,15 +61,18 @@ def config_graph(
     _check_generate(generate, training, phases)
     _check_flags(training=training, predictors=training if predictors is None else predictors)
     kind = _dtype(content, source) if dtype is None else dtype_name(dtype)
-    run = TokenRun(batch, sequence or 1, context)
-    optimizer = optimizer_bytes_of(optimizer_bytes, BYTES[kind])
+    numbers, parallelism = numbers_of(kind, training, layout), parallelism_of(layout)
+    run = TokenRun(batch, sequence or 1, context, parallelism.context_parallel, parallelism.scattered)
     if not (training if predictors is None else predictors):
         decoder = replace(decoder, predictors=())
     several, figures = isinstance(device, list | tuple), _figures(device)
-    runs = {name: Setting(run, each, kind, efficiency, training, optimizer) for name, each in figures.items()}
+    runs = {
+        name: Setting(run, each, kind, efficiency, training, numbers, parallelism)
+        for name, each in figures.items()
+    }
     serving = None if generate is None else (generate, phases)
     graphs = {
-        name: _on_one_kind(decoder, setting, bandwidth, microbatches, serving)
+        name: _on_one_kind(one_share(decoder, parallelism), setting, bandwidth, microbatches, serving)
         for name, setting in runs.items()
     }
     own = {name: one_accelerator(graph, figures[name].memory) for name, graph in graphs.items()}
@@ -77,6 +81,8 @@ def config_graph(
     given = {"model": content["model_type"], "batch": batch, "sequence": sequence, "context": context}
     given |= {"device": known if several else known[0], "dtype": kind, "efficiency": efficiency}
     given |= {} if generate is None else {"generate": generate}
+    given |= {name: value for name, value in layout.items() if value is not None}
+    given |= _work(decoder, next(iter(runs.values())), generate)
     extras = replace(graph.extras, top={**graph.extras.top, **given})
     devices = one_of_each(own) if several else next(iter(own.values()))
     return replace(graph, extras=extras), devices
@@ -97,6 +103,19 @@ def _on_one_kind(
     time_per_byte(bandwidth)  # type: ignore[arg-type]
     graph = serving_graph(decoder, setting, generate, bandwidth)  # type: ignore[arg-type]
     return weigh_phases(graph, {PREFILL: 1, DECODE: generate} if phases is None else phases)
+
+
+def _work(decoder: Decoder, setting: Setting, generate: int | None) -> dict[str, float]:
+    """Return the tokens of a sample, and its operations on all devices that run it together.
+
+    Of training these are the operations of the model, without any that are computed again.
+    """
+    if generate is not None:
+        return {"tokens_per_sample": generate}
+    run = replace(setting.run, spread=1, scattered=1)
+    whole = layers_of(decoder, replace(setting, run=run, parallelism=Parallelism()))
+    flops = sum(layer.more["flops"] for layer in whole) * (1 + BACKWARD * setting.training)
+    return {"tokens_per_sample": run.batch * run.sequence, "flops_per_sample": flops}
 
 
 def _figures(device: str | Sequence[str] | None) -> dict[str, NamedDevice]:

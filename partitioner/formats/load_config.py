@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import path_name
 from partitioner.formats.file_formats import CONFIG, recognised
+from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.formats.load import assembled, checked_sizes
 from partitioner.workload.devices import Devices
 from partitioner.workload.workload import Workload
@@ -27,12 +29,12 @@ def load_config(
     context: int = 0,
     memory: float | str | None = None,
     microbatches: int = 1,
-    optimizer_bytes: float | None = None,
     predictors: bool | None = None,
     generate: int | None = None,
     phases: Mapping[str, float] | None = None,
     communication: str | None = None,
     devices: Devices | None = None,
+    **layout: Unpack[LayoutOptions],
 ) -> Workload:
     """Return the layers of a language model from its ``config.json``, as Hugging Face's libraries write it.
 
@@ -63,9 +65,6 @@ def load_config(
         Tokens of every sequence that are in the cache already.
     microbatches
         The samples of a batch, after which tied weights are exchanged.
-    optimizer_bytes
-        Bytes that the optimizer keeps of a parameter; None for those of Adam: 12 for numbers of two bytes or
-        less, else 8.
     predictors
         Whether to include the layers that predict further tokens; None: for training.
     generate
@@ -77,6 +76,9 @@ def load_config(
         The model of communication, see :class:`partitioner.Devices`.
     devices
         All devices; None for one of each device named, or as many as `accelerators` says.
+    **layout
+        How devices divide every layer among them, what is computed again, and the types of numbers in memory:
+        :class:`partitioner.formats.llm.layout_options.LayoutOptions` lists the options.
 
     Raises
     ------
@@ -99,10 +101,10 @@ def load_config(
         "efficiency": efficiency,
         "context": context,
         "microbatches": microbatches,
-        "optimizer_bytes": optimizer_bytes,
         "predictors": predictors,
         "generate": generate,
         "phases": phases,
+        **layout,
     }
     sizes = checked_sizes(accelerators, memory, None, devices)
     if devices is None and accelerators is None and isinstance(device, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.formats.record import Record, RuleBrokenError, flag, listing, whole
+from partitioner.formats.record import Record, RuleBrokenError, amount, flag, listing, whole
 
 MOST = 10**9
 
@@ -52,6 +52,11 @@ class Config:
     def flag(self, field: str, default: bool) -> bool:
         """Return true or false; the default if the field is left out or null."""
         return default if self.data.get(field) is None else self._taken(field, flag, default)
+
+    def drops(self, field: str, default: float) -> bool:
+        """Whether a probability with which numbers are dropped is above 0."""
+        found = default if self.data.get(field) is None else self._taken(field, amount, default)
+        return found > 0
 
     def numbers(self, field: str) -> list[int]:
         """Return a list of whole numbers; empty if the field is left out or null."""

@@ -55,7 +55,7 @@ class Experts:
     """Gated experts of `width` inner numbers each, of which every token runs `top`.
 
     `shared` is the inner width of what every token runs in addition, `shared_gate` whether it has a gate of
-    its own, `router_bias` whether the router has a bias.
+    its own, `router_bias` whether the router has a bias. `over` devices hold equal parts of the experts.
     """
 
     count: int
@@ -64,16 +64,21 @@ class Experts:
     shared: int = 0
     shared_gate: bool = False
     router_bias: bool = False
+    over: int = 1
 
 
 @dataclass(frozen=True)
 class DecoderBlock:
-    """A block of attention and a feed-forward network, with `norms` norms."""
+    """A block of attention and a feed-forward network, with `norms` norms.
+
+    `dropout`: whether numbers are dropped after both, and scores, when the model is trained.
+    """
 
     attention: Attention
     network: Dense | Experts
     norms: int = 2
     norm_bias: bool = False
+    dropout: bool = False
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,12 @@ def phi(config: Config) -> Decoder:
 
 
 def gpt2(config: Config) -> Decoder:
-    """GPT-2: learned positions, biases, tied embeddings."""
+    """GPT-2: learned positions, biases, dropout, tied embeddings."""
     hidden, heads = config.count("n_embd"), config.count("n_head")
     width = config.optional("n_inner") or 4 * hidden
     found = Attention(heads, heads, config.share("n_embd", "n_head"), hidden // heads, True, True)
-    block = DecoderBlock(found, Dense(width, gated=False, bias=True), norm_bias=True)
+    network, dropout = Dense(width, gated=False, bias=True), config.drops("resid_pdrop", 0.1)
+    block = DecoderBlock(found, network, norm_bias=True, dropout=dropout)
     names = Names("transformer.wte", "transformer.h", "transformer.ln_f", positions="transformer.wpe")
     return Decoder(
         config.count("vocab_size"),
@@ -126,7 +127,8 @@ def opt(config: Config) -> Decoder:
         project_in=f"{root}.project_in" if narrow else "",
         project_out=f"{root}.project_out" if narrow else "",
     )
-    made = decoder(config, lambda i: DecoderBlock(found, network, norm_bias=True), tied=True, names=names)
+    block = DecoderBlock(found, network, norm_bias=True, dropout=config.drops("dropout", 0.1))
+    made = decoder(config, lambda i: block, tied=True, names=names)
     positions = config.count("max_position_embeddings") + 2  # the table has two rows more
     return made.changed(norm_bias=True, positions=positions, embedded=embedded)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from partitioner.estimation.named_devices import BYTES, NamedDevice
 from partitioner.estimation.roofline import roofline_time
 from partitioner.formats.llm.decoder import Decoder, DecoderBlock
+from partitioner.formats.llm.memory import Activations, NumberBytes, kept_of_block
 from partitioner.formats.llm.operators import Operators, TokenRun, block_operators, lookup, norm, product
+from partitioner.formats.llm.parallelism import Parallelism
 from partitioner.workload.layer import Layer
 
 BACKWARD = 2  # arithmetic and traffic of a backward pass over those of the forward pass
@@ -18,9 +21,9 @@ WEIGHT = ".weight"
 
 @dataclass(frozen=True)
 class Setting:
-    """How a model runs: what passes it at once, on which device, with which type of numbers.
+    """How a model runs: what passes it at once, on which device, with which types of numbers.
 
-    `optimizer` is the number of bytes that the optimizer keeps of a parameter.
+    `parallelism` says among how many devices layers are divided, and what they compute again.
     """
 
     run: TokenRun
@@ -28,12 +31,22 @@ class Setting:
     dtype: str
     efficiency: float
     training: bool
-    optimizer: float
+    numbers: NumberBytes
+    parallelism: Parallelism = field(default_factory=Parallelism)
 
     @property
     def width(self) -> float:
-        """Bytes of a number."""
+        """Bytes of a number in a product."""
         return BYTES[self.dtype]
+
+
+class States(NamedTuple):
+    """Bytes of a layer's parameters, gradients and optimizer, and of what is gathered while it runs."""
+
+    parameters: float
+    gradients: float
+    optimizer: float
+    gathered: float
 
 
 def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
@@ -47,10 +60,10 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     entries = [layer.name for layer in found if layer.name != names.embedding or not names.project_in]
     found += [replace(blocks[0], inputs=tuple(entries)), *blocks[1:]]
     if names.norm:
-        found.append(_layer(names.norm, [norm(run.tokens, hidden, decoder.norm_bias)], setting, hidden))
+        found.append(_layer(names.norm, [norm(run.between, hidden, decoder.norm_bias)], setting, hidden))
     if names.project_out:
         found.append(_projection(names.project_out, hidden, embedded, setting))
-    head = product(run.tokens, embedded, decoder.vocabulary, decoder.head_bias)
+    head = product(run.tokens, embedded, decoder.vocabulary, decoder.head_bias, run.between)
     logits = replace(head, kept=head.kept + run.tokens * decoder.vocabulary)
     weights = _vocabulary_weights(decoder, setting)
     held = [weights[-1]] if decoder.tied or decoder.predictors else []
@@ -75,14 +88,15 @@ def _entries(decoder: Decoder, embedded: int, setting: Setting) -> list[Layer]:
 def _vocabulary_weights(decoder: Decoder, setting: Setting) -> list[tuple[str, float]]:
     """Return name and bytes of the embedding's weights and, if it has its own, of the head's."""
     paths = [decoder.names.embedding] if decoder.tied else [decoder.names.embedding, decoder.names.head]
-    nbytes = decoder.vocabulary * (decoder.embedded or decoder.hidden) * setting.width
+    nbytes = decoder.vocabulary * (decoder.embedded or decoder.hidden) * setting.numbers.weights
+    nbytes /= setting.parallelism.share(zero=3)
     return [(path + WEIGHT, nbytes) for path in paths]
 
 
 def _predictors(decoder: Decoder, setting: Setting, last: str, shared: dict[str, float]) -> list[Layer]:
     """Return the layers that predict further tokens; they hold embedding and head, shared with the others."""
     hidden, run, names = decoder.hidden, setting.run, decoder.names
-    head = product(run.tokens, hidden, decoder.vocabulary)
+    head = product(run.tokens, hidden, decoder.vocabulary, kept=run.between)
     found: list[Layer] = []
     for i, block in enumerate(decoder.predictors, len(decoder.blocks)):
         operators = [
@@ -109,25 +123,56 @@ def _layer(
     name: str, operators: Operators, setting: Setting, outer: int, block: DecoderBlock | None = None
 ) -> Layer:
     """Return the layer of some operators, which sends `outer` numbers for each token."""
-    run, width = setting.run, setting.width
+    run, numbers, training = setting.run, setting.numbers, setting.training
     flops = np.array([one.flops for one in operators])
-    traffic = np.array([one.read + one.moved for one in operators]) * width
+    traffic = np.array([one.read + one.moved for one in operators]) * setting.width
     times = roofline_time(flops, traffic, setting.device, setting.dtype, efficiency=setting.efficiency)
     count = sum(one.parameters for one in operators)
-    cache = block.attention.cache * width if block is not None else 0.0
-    seen = run.context + run.sequence
-    if block is not None and block.attention.window is not None:
-        seen = min(seen, block.attention.window)
-    training = setting.training
+    cache = block.attention.cache * numbers.cache if block is not None else 0.0
+    again = block is not None and setting.parallelism.recompute == "full"
+    kept, states = _activations(operators, setting, block, outer), _states(count, setting)
     return Layer(
         name,
         forward=float(times.sum()),
-        backward=float(times.sum()) * BACKWARD if training else None,
-        parameters=count * width,
-        activations=sum(one.kept for one in operators) * width,
-        output=run.tokens * outer * width,
-        optimizer=count * setting.optimizer,
-        size=0.0 if training else run.batch * seen * cache,
+        backward=float(times.sum()) * (BACKWARD + again) if training else None,
+        parameters=states.parameters,
+        activations=kept.held,
+        output=run.tokens * outer * numbers.computed / setting.parallelism.tensor,
+        gradients=states.gradients,
+        optimizer=states.optimizer,
+        workspace=kept.working + states.gathered,
+        size=0.0 if training or block is None else _seen(block, run) * cache,
         more={"parameterCount": count, "flops": float(flops.sum())}
         | ({"cachePerToken": cache} if cache else {}),
     )
+
+
+def _states(count: float, setting: Setting) -> States:
+    """Return the bytes that a device holds of `count` parameters and their states.
+
+    Parameters that replicas divide among them are gathered while the layer runs, and so are their gradients.
+    """
+    numbers, parallelism = setting.numbers, setting.parallelism
+    weights, gradients = count * numbers.weights, count * numbers.gradients * setting.training
+    whole = (weights + gradients) * (parallelism.share(zero=3) > 1)
+    return States(
+        weights / parallelism.share(zero=3),
+        gradients / parallelism.share(zero=2),
+        count * numbers.optimizer / parallelism.share(zero=1),
+        whole,
+    )
+
+
+def _activations(
+    operators: Operators, setting: Setting, block: DecoderBlock | None, hidden: int
+) -> Activations:
+    width = setting.numbers.computed
+    if block is None or not setting.training:
+        return Activations(sum(one.kept for one in operators) * width, 0.0)
+    return kept_of_block(block, hidden, operators, setting.run, setting.parallelism, width)
+
+
+def _seen(block: DecoderBlock, run: TokenRun) -> float:
+    """Return the tokens of all sequences that a block has in its cache on one device."""
+    seen, window = run.context + run.sequence, block.attention.window
+    return run.batch * (seen if window is None else min(seen, window)) / run.spread

@@ -11,23 +11,35 @@ Operators = list["Operator"]
 
 @dataclass(frozen=True)
 class TokenRun:
-    """What passes a model at once: `batch` sequences of `sequence` tokens, after `context` cached ones."""
+    """What passes a model at once: `batch` sequences of `sequence` tokens, after `context` cached ones.
+
+    `spread` devices divide the tokens of each sequence among them. Each of these is one of `scattered`
+    devices that divide its tokens between products, but not in them.
+    """
 
     batch: int
     sequence: int
     context: int = 0
+    spread: int = 1
+    scattered: int = 1
 
     @property
-    def tokens(self) -> int:
-        """The number of tokens that are processed."""
-        return self.batch * self.sequence
+    def tokens(self) -> float:
+        """The number of tokens that a device processes in products."""
+        return self.batch * self.sequence / self.spread
 
-    def pairs(self, window: int | None) -> int:
+    @property
+    def between(self) -> float:
+        """The number of tokens that a device processes between products, and keeps as their inputs."""
+        return self.tokens / self.scattered
+
+    def pairs(self, window: int | None) -> float:
         """Return how many pairs of a token and a token that it sees there are, itself included."""
         total = self.context + self.sequence
         whole = self.sequence if window is None else max(0, min(self.sequence, window - self.context))
         growing = whole * self.context + whole * (whole + 1) // 2
-        return self.batch * (growing + (self.sequence - whole) * min(window or total, total))
+        seen = growing + (self.sequence - whole) * min(window or total, total)
+        return self.batch * seen / self.spread
 
 
 @dataclass(frozen=True)
@@ -53,10 +65,11 @@ class Operator:
     kept: float = 0.0
 
 
-def product(tokens: float, inner: int, outer: int, bias: bool = False) -> Operator:
-    """Return a product with a matrix of weights; it keeps its input."""
+def product(tokens: float, inner: int, outer: int, bias: bool = False, kept: float | None = None) -> Operator:
+    """Return a product with a matrix of weights; it keeps its input, of `kept` tokens if not of all."""
     weights = inner * outer + bias * outer
-    return Operator(weights, weights, 2 * tokens * inner * outer, tokens * (inner + outer), tokens * inner)
+    held = (tokens if kept is None else kept) * inner
+    return Operator(weights, weights, 2 * tokens * inner * outer, tokens * (inner + outer), held)
 
 
 def norm(tokens: float, width: int, bias: bool = False) -> Operator:
@@ -72,12 +85,12 @@ def lookup(tokens: float, rows: int, width: int) -> Operator:
 
 def block_operators(block: DecoderBlock, hidden: int, run: TokenRun) -> Operators:
     """Return the operators of a block."""
-    norms = [norm(run.tokens, hidden, block.norm_bias)] * block.norms
+    norms = [norm(run.between, hidden, block.norm_bias)] * block.norms
     network = block.network
     inner = (
-        dense_operators(network, hidden, run.tokens)
+        dense_operators(network, hidden, run.tokens, run.between)
         if isinstance(network, Dense)
-        else expert_operators(network, hidden, run.tokens)
+        else expert_operators(network, hidden, run.tokens, run.between)
     )
     return [*norms, *attention_operators(block.attention, hidden, run), *inner]
 
@@ -95,49 +108,49 @@ def attention_operators(attention: Attention, hidden: int, run: TokenRun) -> Ope
     passing = run.tokens * (queries + keys)
     norms = [Operator(attention.norms, attention.norms, moved=passing, kept=passing)]
     output = product(run.tokens, values, hidden, attention.output_bias)
-    return [*_projections(attention, hidden, run.tokens), *norms * bool(attention.norms), scores, output]
+    inputs = _projections(attention, hidden, run.tokens, run.between)
+    return [*inputs, *norms * bool(attention.norms), scores, output]
 
 
-def _projections(attention: Attention, hidden: int, tokens: int) -> Operators:
-    """Return the operators that compute queries, keys and values."""
+def _projections(attention: Attention, hidden: int, tokens: float, kept: float) -> Operators:
+    """Return the operators that compute queries, keys and values; they keep their inputs of `kept` tokens."""
     queries, latent = attention.heads * attention.key, attention.latent
     if latent is None:
         outer = queries + attention.kv_heads * (attention.key + attention.value)
-        return [product(tokens, hidden, outer, attention.input_bias)]
-    found = [product(tokens, hidden, queries)]
+        return [product(tokens, hidden, outer, attention.input_bias, kept)]
+    found = [product(tokens, hidden, queries, kept=kept)]
     if latent.query_rank is not None:
-        down = product(tokens, hidden, latent.query_rank, attention.input_bias)
+        down = product(tokens, hidden, latent.query_rank, attention.input_bias, kept)
         found = [down, norm(tokens, latent.query_rank), product(tokens, latent.query_rank, queries)]
     outer = attention.heads * (attention.key - latent.rope + attention.value)
-    down = product(tokens, hidden, latent.rank + latent.rope, attention.input_bias)
+    down = product(tokens, hidden, latent.rank + latent.rope, attention.input_bias, kept)
     return [*found, down, norm(tokens, latent.rank), product(tokens, latent.rank, outer)]
 
 
-def dense_operators(network: Dense, hidden: int, tokens: float) -> Operators:
-    """Return the operators of a feed-forward network.
+def dense_operators(network: Dense, hidden: int, tokens: float, between: float | None = None) -> Operators:
+    """Return the operators of a feed-forward network, which keeps its input of `between` tokens (None: all).
 
     An activation keeps its input; where a gate is multiplied with it, both factors are kept, too.
     """
     inner = network.width * (1 + network.gated)
     kept = tokens * network.width * (1 + 2 * network.gated)
     activation = Operator(moved=tokens * (inner + network.width), kept=kept)
-    up = product(tokens, hidden, inner, network.bias)
+    up = product(tokens, hidden, inner, network.bias, between)
     return [up, activation, product(tokens, network.width, hidden, network.bias)]
 
 
-def expert_operators(experts: Experts, hidden: int, tokens: int) -> Operators:
+def expert_operators(experts: Experts, hidden: int, tokens: float, between: float | None = None) -> Operators:
     """Return the operators of a mixture of experts under uniform routing.
 
     A pass reads the parameters of as many experts as some token is expected to run. The sum over experts, and
-    the gate of shared ones, keep what the experts return; shared experts and the router keep one input.
+    the gate of shared ones, keep what the experts return; shared experts and the router keep one input. If
+    several devices divide the experts, each runs the tokens of all that go to its own.
     """
-    router = product(tokens, hidden, experts.count, experts.router_bias)
+    router = product(tokens, hidden, experts.count, experts.router_bias, between)
     routed = dense_operators(Dense(experts.width), hidden, tokens * experts.top)
-    met = experts.count * (1 - (1 - experts.top / experts.count) ** tokens)
-    found = [
-        Operator(one.parameters * experts.count, one.read * met, one.flops, one.moved, one.kept)
-        for one in routed
-    ]
+    own = experts.count / experts.over
+    met = own * (1 - (1 - experts.top / experts.count) ** (tokens * experts.over))
+    found = [Operator(one.parameters * own, one.read * met, one.flops, one.moved, one.kept) for one in routed]
     if experts.shared:
         first, *others = dense_operators(Dense(experts.shared), hidden, tokens)
         found += [replace(first, kept=0.0), *others]

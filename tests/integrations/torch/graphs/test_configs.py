@@ -29,6 +29,7 @@ LLAMA = {
 }
 MIXTRAL = LLAMA | {"num_local_experts": EXPERTS, "num_experts_per_tok": TOP}
 GPT = {"n_embd": WIDTH, "n_head": 4, "n_layer": BLOCKS, "vocab_size": WORDS, "n_positions": 16}
+GPT["resid_pdrop"] = 0
 
 
 def llama() -> Any:

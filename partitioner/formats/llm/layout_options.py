@@ -1,0 +1,56 @@
+"""The options of a config that say how its layers are divided, computed again, and kept in memory."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from partitioner.formats.llm.memory import NumberBytes, number_bytes
+from partitioner.formats.llm.parallelism import Parallelism
+
+
+class LayoutOptions(TypedDict, total=False):
+    """Options of :func:`partitioner.load_config` beyond what a model computes and on which device.
+
+    Parameters
+    ----------
+    tensor, sequence_parallel, context_parallel, expert_parallel, data_parallel, zero, recompute, attention
+        See :class:`partitioner.formats.llm.parallelism.Parallelism`. The graph then has the times and the
+        memory of one of `tensor` * `context_parallel` devices, each of which is a device of the workload.
+    weight_dtype, gradient_dtype, cache_dtype
+        The types of the numbers of parameters, gradients and cache; None for those of the model: with
+        products in one byte or less the cache has two bytes, as have weights and gradients in training.
+    optimizer
+        ``"adam"`` (8 bytes a parameter), ``"momentum"`` (4), ``"sgd"`` (0), each with 4 more for a copy of
+        narrower parameters, or ``"adam_8bit"`` (2).
+    optimizer_bytes
+        Bytes that the optimizer keeps of a parameter, in place of `optimizer`; None for those of Adam.
+    """
+
+    tensor: int
+    sequence_parallel: bool
+    context_parallel: int
+    expert_parallel: int
+    data_parallel: int
+    zero: int
+    recompute: str
+    attention: str
+    weight_dtype: str | None
+    gradient_dtype: str | None
+    cache_dtype: str | None
+    optimizer: str | None
+    optimizer_bytes: float | None
+
+
+LAYOUT_OPTIONS = tuple(LayoutOptions.__annotations__)
+_DIVISION = tuple(Parallelism.__dataclass_fields__)
+
+
+def parallelism_of(layout: LayoutOptions) -> Parallelism:
+    """Return how layers are divided; the options that say nothing of it are left out."""
+    return Parallelism(**{name: value for name, value in layout.items() if name in _DIVISION})  # type: ignore[arg-type]
+
+
+def numbers_of(dtype: str, training: bool, layout: LayoutOptions) -> NumberBytes:
+    """Return the bytes of numbers by purpose, for products in `dtype`."""
+    given = {name: value for name, value in layout.items() if name not in _DIVISION}
+    return number_bytes(dtype, training, **given)  # type: ignore[arg-type]

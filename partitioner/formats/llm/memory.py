@@ -1,0 +1,128 @@
+"""Memory of a decoder's layers: states by type of number, activations by what is computed again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from partitioner.base.argument_types import check_word
+from partitioner.base.errors import OptionError
+from partitioner.estimation.named_devices import BYTES, dtype_name
+from partitioner.estimation.optimizer import optimizer_bytes_of
+from partitioner.formats.llm.decoder import DecoderBlock
+from partitioner.formats.llm.operators import Operators, TokenRun
+from partitioner.formats.llm.parallelism import Parallelism
+
+NARROWEST = 2.0  # bytes: what is computed between products in types of one byte or less is in two
+MASK = 1.0  # bytes of a number in the mask of a dropout
+COPY = 4.0  # bytes of the copy of a parameter that mixed precision updates
+OPTIMIZERS = {"adam": 8.0, "adam_8bit": 2.0, "momentum": 4.0, "sgd": 0.0}  # bytes of a parameter, no copy
+
+
+@dataclass(frozen=True)
+class NumberBytes:
+    """Bytes of a number by its purpose, and those that the optimizer keeps of a parameter.
+
+    Parameters
+    ----------
+    computed
+        Of activations and of what is sent.
+    weights, gradients
+        Of a parameter, and of its gradient.
+    cache
+        Of keys and values that are kept for later tokens.
+    optimizer
+        Of the optimizer's state of a parameter, a copy of the parameter in four bytes included.
+    """
+
+    computed: float
+    weights: float
+    gradients: float
+    cache: float
+    optimizer: float
+
+
+def number_bytes(
+    dtype: str,
+    training: bool,
+    *,
+    weight_dtype: str | None = None,
+    gradient_dtype: str | None = None,
+    cache_dtype: str | None = None,
+    optimizer: str | None = None,
+    optimizer_bytes: float | None = None,
+) -> NumberBytes:
+    """Return the bytes of numbers by purpose of a model whose products are computed in `dtype`.
+
+    Types of one byte or less are those of the factors of products: activations and cache then have two bytes,
+    and, for training, weights and gradients too.
+
+    Raises
+    ------
+    OptionError
+        If an option is not in its range, or two of them say the same.
+
+    Examples
+    --------
+    >>> number_bytes("bfloat16", True, gradient_dtype="float32")
+    NumberBytes(computed=2, weights=2, gradients=4, cache=2, optimizer=12.0)
+    >>> number_bytes("int8", False).weights, number_bytes("int8", False).cache
+    (1, 2.0)
+    """
+    width = BYTES[dtype_name(dtype)]
+    computed = max(width, NARROWEST)
+    weights = _width("weight_dtype", weight_dtype, computed if training else width)
+    gradients = _width("gradient_dtype", gradient_dtype, weights)
+    cache = _width("cache_dtype", cache_dtype, computed)
+    return NumberBytes(computed, weights, gradients, cache, _state(optimizer, optimizer_bytes, weights))
+
+
+def _width(option: str, dtype: str | None, default: float) -> float:
+    if dtype is None:
+        return default
+    try:
+        return BYTES[dtype_name(dtype)]
+    except OptionError as error:
+        raise OptionError(str(error).replace("dtype", option, 1)) from None
+
+
+def _state(optimizer: str | None, nbytes: float | None, weights: float) -> float:
+    """Return the bytes of the optimizer's state of a parameter of `weights` bytes."""
+    if optimizer is None:
+        return optimizer_bytes_of(nbytes, weights)
+    check_word("optimizer", optimizer, tuple(OPTIMIZERS))
+    if nbytes is not None:
+        raise OptionError("optimizer and optimizer_bytes say the same: give one of them")
+    return OPTIMIZERS[optimizer] + COPY * (weights < COPY and optimizer != "adam_8bit")
+
+
+class Activations(NamedTuple):
+    """Bytes that a layer keeps of a sample for its backward pass, and those that it needs while it runs."""
+
+    held: float
+    working: float
+
+
+def kept_of_block(
+    block: DecoderBlock,
+    hidden: int,
+    operators: Operators,
+    run: TokenRun,
+    parallelism: Parallelism,
+    width: float,
+) -> Activations:
+    """Return what a block keeps of a sample, `width` bytes a number.
+
+    Without recomputation these are the inputs of its operators, two masks of dropout, and, if the kernel of
+    attention is not fused, for every pair of tokens the softmax, its mask and what the mask leaves. Selective
+    recomputation does not keep these; full recomputation keeps the block's input alone. What is computed
+    again is held while the block runs (Korthikanti et al. 2022, Section 4.1, Equations 1 to 6).
+    """
+    inputs = sum(one.kept for one in operators) * width + 2 * MASK * block.dropout * run.between * hidden
+    pairs = run.batch * run.sequence * (run.context + run.sequence) / run.spread * block.attention.heads
+    square = pairs * (width + block.dropout * (width + MASK)) * (parallelism.attention == "unfused")
+    return {
+        "none": Activations(inputs + square, 0.0),
+        "selective": Activations(inputs, square),
+        "full": Activations(run.between * hidden * width, inputs + square),
+    }[parallelism.recompute]
