@@ -51,7 +51,7 @@ def roofline_time(
     >>> roofline_time([312e9, 0.0], [0.0, 2039e6], "A100-80").tolist()
     [1.0, 1.0]
     """
-    figures = device if isinstance(device, NamedDevice) else named_device(device)
+    figures = named_device(device)
     sound = isinstance(efficiency, int | float) and not isinstance(efficiency, bool) and 0 < efficiency <= 1
     if not sound:
         raise OptionError(f"efficiency = {shown(efficiency)}: must be a number above 0 and at most 1")

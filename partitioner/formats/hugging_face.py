@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, one_of, shown
-from partitioner.estimation.named_devices import BYTES, NamedDevice, dtype_name, named_device
+from partitioner.estimation.named_devices import BYTES, NamedDevice, devices_named, dtype_name
 from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.llm.config import Config
 from partitioner.formats.llm.decoder import Decoder
@@ -25,6 +25,7 @@ from partitioner.workload.layer_graph import time_per_byte
 from partitioner.workload.phases import weigh_phases
 
 MOST_LAYERS = 10_000
+AnyDevice = str | NamedDevice
 
 
 def config_graph(
@@ -33,7 +34,7 @@ def config_graph(
     *,
     sequence: int | None = None,
     batch: int = 1,
-    device: str | Sequence[str] | None = None,
+    device: AnyDevice | Sequence[AnyDevice] | None = None,
     bandwidth: float | None = None,
     training: bool = True,
     dtype: str | None = None,
@@ -65,7 +66,7 @@ def config_graph(
     run = TokenRun(batch, sequence or 1, context, parallelism.context_parallel, parallelism.scattered)
     if not (training if predictors is None else predictors):
         decoder = replace(decoder, predictors=())
-    several, figures = isinstance(device, list | tuple), _figures(device)
+    several, figures = isinstance(device, list | tuple), devices_named(device)
     runs = {
         name: Setting(run, each, kind, efficiency, training, numbers, parallelism)
         for name, each in figures.items()
@@ -116,19 +117,6 @@ def _work(decoder: Decoder, setting: Setting, generate: int | None) -> dict[str,
     whole = layers_of(decoder, replace(setting, run=run, parallelism=Parallelism()))
     flops = sum(layer.more["flops"] for layer in whole) * (1 + BACKWARD * setting.training)
     return {"tokens_per_sample": run.batch * run.sequence, "flops_per_sample": flops}
-
-
-def _figures(device: str | Sequence[str] | None) -> dict[str, NamedDevice]:
-    """Return the figures of the devices by the names given for them."""
-    if not isinstance(device, list | tuple):
-        found = named_device(device)  # type: ignore[arg-type]
-        return {found.name: found}
-    if not device:
-        raise OptionError("device = []: must name at least one device")
-    figures = {name: named_device(name) for name in device}
-    if len({each.name for each in figures.values()}) < len(device):
-        raise OptionError(f"device = {shown(list(device))}: must not name a device twice")
-    return figures
 
 
 def _check_counts(**counts: object) -> None:

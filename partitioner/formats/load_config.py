@@ -8,6 +8,7 @@ from typing import Unpack
 
 from partitioner.base.errors import Flaw, WorkloadError
 from partitioner.base.files import path_name
+from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.file_formats import CONFIG, recognised
 from partitioner.formats.llm.layout_options import LayoutOptions
 from partitioner.formats.load import assembled, checked_sizes
@@ -19,7 +20,7 @@ def load_config(
     path: str | os.PathLike[str],
     *,
     sequence: int,
-    device: str | Sequence[str],
+    device: str | NamedDevice | Sequence[str | NamedDevice],
     bandwidth: float,
     accelerators: int | None = None,
     batch: int = 1,
@@ -48,8 +49,9 @@ def load_config(
     sequence, batch
         Tokens that a sequence passes at once, and sequences of a sample.
     device
-        The name of the devices, such as ``"H100"``: see :data:`partitioner.estimation.DEVICES`. A list of
-        names for unlike devices: the graph then has times on kinds of these names.
+        The name of the devices, such as ``"H100"``: see :data:`partitioner.estimation.DEVICES`; or that of a
+        JSON file of a device, or a :class:`partitioner.estimation.NamedDevice`. A list for unlike devices:
+        the graph then has times on kinds of these names.
     bandwidth
         Bytes per second between a device and host memory.
     accelerators, memory
@@ -107,6 +109,6 @@ def load_config(
         **layout,
     }
     sizes = checked_sizes(accelerators, memory, None, devices)
-    if devices is None and accelerators is None and isinstance(device, str):
+    if devices is None and accelerators is None and not isinstance(device, list | tuple):
         sizes["accelerators"] = 1
     return assembled(path, file_format, content, options, sizes, devices, communication)

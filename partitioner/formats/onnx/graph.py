@@ -73,7 +73,7 @@ def graph_of(
     """
     check_word("granularity", granularity, GRANULARITIES)
     kind = None if dtype is None else dtype_name(dtype)
-    figures = device if isinstance(device, NamedDevice) else named_device(device)
+    figures = named_device(device)
     proto, source = _loaded(model)
     found = read_operators(proto, source, dims, kind)
     costs = [cost_of(each, found) for each in found.operators]
@@ -106,7 +106,7 @@ def onnx_graph(content: None, source: str, **options: Any) -> tuple[Graph, Devic
     """Return the graph of a file, and one of the named devices; options are those of :func:`graph_of`."""
     graph = graph_of(source, **options)
     device = options.get("device", "H100")
-    figures = device if isinstance(device, NamedDevice) else named_device(device)
+    figures = named_device(device)
     return graph, one_accelerator(graph, figures.memory)
 
 

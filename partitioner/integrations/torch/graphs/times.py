@@ -22,7 +22,7 @@ PLAIN = "float32"  # the type whose speed is taken for operations without arithm
 def devices_by_kind(device: AnyDevice | Mapping[str, AnyDevice]) -> dict[str, NamedDevice]:
     """Return the figures of each kind of device; a single device is of kind ``"accelerator"``."""
     given = device if isinstance(device, Mapping) else {ACCELERATOR: device}
-    return {kind: one if isinstance(one, NamedDevice) else named_device(one) for kind, one in given.items()}
+    return {kind: named_device(one) for kind, one in given.items()}
 
 
 def roofline(
