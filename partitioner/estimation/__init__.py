@@ -4,7 +4,7 @@ from partitioner.estimation.batches import predict_memory, predict_time
 from partitioner.estimation.deviation import relative_deviation
 from partitioner.estimation.device_operations import (
     COLLECTIVES,
-    Attention,
+    AttentionScores,
     Collective,
     ExpertProducts,
     Product,
@@ -21,7 +21,7 @@ from partitioner.estimation.roofline import roofline_time
 __all__ = [
     "COLLECTIVES",
     "DEVICES",
-    "Attention",
+    "AttentionScores",
     "Collective",
     "ExpertProducts",
     "LinkFit",

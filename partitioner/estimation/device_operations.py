@@ -53,7 +53,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Attention:
+class AttentionScores:
     """The scores of attention and the sums that they weigh, in one fused kernel that skips what is masked.
 
     Parameters
@@ -222,10 +222,10 @@ class Collective:
         return self.size, self.gpus
 
 
-DeviceOperation = Product | Attention | ExpertProducts | Traffic
+DeviceOperation = Product | AttentionScores | ExpertProducts | Traffic
 
 
-def unfused_attention(scores: Attention, dropout: bool = True) -> tuple[DeviceOperation, ...]:
+def unfused_attention(scores: AttentionScores, dropout: bool = True) -> tuple[DeviceOperation, ...]:
     """Return the operations of kernels that compute the whole square of scores and write it to memory.
 
     So did frameworks before fused kernels (2022), as Megatron-LM with its fused masked softmax: a product, a
@@ -233,7 +233,7 @@ def unfused_attention(scores: Attention, dropout: bool = True) -> tuple[DeviceOp
 
     Examples
     --------
-    >>> product, softmax, weighed = unfused_attention(Attention(1, 8, 0, 1, 1, 4, 4), dropout=False)
+    >>> product, softmax, weighed = unfused_attention(AttentionScores(1, 8, 0, 1, 1, 4, 4), dropout=False)
     >>> product.flops, softmax.numbers, weighed.flops
     (512, 128, 512)
     """

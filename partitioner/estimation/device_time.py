@@ -15,7 +15,7 @@ import numpy as np
 
 from partitioner.base.errors import OptionError, shown
 from partitioner.estimation.curves import Curve, curve_of, measured_devices
-from partitioner.estimation.device_operations import Attention, Collective, DeviceOperation, Traffic
+from partitioner.estimation.device_operations import AttentionScores, Collective, DeviceOperation, Traffic
 from partitioner.estimation.named_devices import BYTES, NamedDevice, dtype_name, named_device
 
 MS_PER_SECOND = 1e3
@@ -91,7 +91,7 @@ def roofline_of(device: NamedDevice, operation: Operation, dtype: str) -> Any:
         return operation.sent / _link(device) * MS_PER_SECOND
     narrow = dtype in BYTES and BYTES[dtype] < BYTES[REST[0]]
     rest = next((name for name in REST if name in device.peak), dtype) if narrow else dtype
-    product = not isinstance(operation, Attention | Traffic)
+    product = not isinstance(operation, AttentionScores | Traffic)
     traffic = operation.nbytes(BYTES[dtype], BYTES[rest]) / device.bandwidth
     speed = device.speed(dtype if product else rest)
     return np.maximum(operation.flops / speed, traffic) * MS_PER_SECOND

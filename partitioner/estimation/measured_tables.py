@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from partitioner.base.errors import BackendUnavailable, Flaw, WorkloadError
 from partitioner.base.files import path_name
 from partitioner.estimation.device_operations import (
-    Attention,
+    AttentionScores,
     Collective,
     DeviceOperation,
     ExpertProducts,
@@ -149,7 +149,7 @@ def _attention(columns: Columns, queries: str | None, context: str | None) -> It
             )
             new = np.ones(len(batch)) if queries is None else part[queries].astype(np.float64)
             before = np.zeros(len(batch)) if context is None else part[context].astype(np.float64)
-            operation = Attention(
+            operation = AttentionScores(
                 batch, new, before, heads, kv_heads, size, size, window[chosen].astype(np.float64)
             )
             yield Measured(operation, dtype, part[LATENCY])

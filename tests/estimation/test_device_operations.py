@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partitioner.estimation import Attention, Collective, ExpertProducts, Product, Traffic, unfused_attention
+from partitioner.estimation import (
+    AttentionScores,
+    Collective,
+    ExpertProducts,
+    Product,
+    Traffic,
+    unfused_attention,
+)
 
 SMALL = st.integers(1, 5)
 
@@ -31,7 +38,7 @@ def test_attention_is_counted_one_by_one(
     batch: int, queries: int, context: int, key: int, group: int, window: int
 ) -> None:
     """Token i sees the tokens up to itself, at most `window` of them, in each of `group` x 2 heads."""
-    scores = Attention(batch, queries, context, 2 * group, 2, key, key + 1, window)
+    scores = AttentionScores(batch, queries, context, 2 * group, 2, key, key + 1, window)
     sees = [
         [j for j in range(context + queries) if j <= i and (not window or i - j < window)]
         for i in range(context, context + queries)
@@ -47,15 +54,17 @@ def test_attention_is_counted_one_by_one(
 
 
 def test_sizes_may_be_arrays() -> None:
-    scores = Attention(*np.array([[1, 2], [3, 4], [0, 0], [8, 8], [2, 8], [64, 64], [64, 64], [2, 0]]))
-    each = [Attention(1, 3, 0, 8, 2, 64, 64, 2), Attention(2, 4, 0, 8, 8, 64, 64)]
+    scores = AttentionScores(*np.array([[1, 2], [3, 4], [0, 0], [8, 8], [2, 8], [64, 64], [64, 64], [2, 0]]))
+    each = [AttentionScores(1, 3, 0, 8, 2, 64, 64, 2), AttentionScores(2, 4, 0, 8, 8, 64, 64)]
     assert scores.flops.tolist() == [one.flops for one in each]
     assert scores.nbytes(2, 2).tolist() == [one.nbytes(2, 2) for one in each]
 
 
 @given(SMALL, st.integers(1, 9), SMALL, SMALL)
 def test_unfused_attention_is_the_whole_square(batch: int, sequence: int, heads: int, key: int) -> None:
-    first, softmax, dropout, second = unfused_attention(Attention(batch, sequence, 0, heads, 1, key, key))
+    first, softmax, dropout, second = unfused_attention(
+        AttentionScores(batch, sequence, 0, heads, 1, key, key)
+    )
     square = batch * heads * sequence**2
     assert first.flops == second.flops == 2 * square * key
     assert isinstance(softmax, Traffic) and isinstance(dropout, Traffic)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from partitioner import OptionError
 from partitioner.estimation import (
     DEVICES,
-    Attention,
+    AttentionScores,
     Collective,
     NamedDevice,
     Product,
@@ -36,7 +36,7 @@ def test_every_device_has_honest_times(name: str) -> None:
     """A large product takes longer than at the peak, and not many times as long."""
     device = named_device(name)
     dtype = next(kind for kind in ("bfloat16", "float16") if kind in device.peak)
-    for operation in (Product(8192, 8192, 8192), Attention(8, 4096, 0, 32, 8, 128, 128)):
+    for operation in (Product(8192, 8192, 8192), AttentionScores(8, 4096, 0, 32, 8, 128, 128)):
         best = operation_time(name, operation, dtype, efficiency=1)
         assert best < operation_time(name, operation, dtype) < 4 * best
 
