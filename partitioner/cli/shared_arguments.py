@@ -68,7 +68,8 @@ LAYOUT = (
     value(
         "--recompute-layers",
         "compute in the backward pass of a config's layers nothing again (none), the scores of attention "
-        "(selective) or all but each layer's input (full) (default: none)",
+        "(selective), norms and activation functions too (elementwise), or all but each layer's input (full) "
+        "(default: none)",
         choices=RECOMPUTE,
         dest="recompute",
     ),
@@ -77,6 +78,11 @@ LAYOUT = (
         "let the kernel of a config's attention keep the square of scores (unfused) or not (fused) "
         "(default: fused)",
         choices=KERNELS,
+    ),
+    flag(
+        "--fused-gate",
+        "let one kernel apply a config's activation function and multiply by the gate (default: two kernels, "
+        "of which the second keeps what the first gives)",
     ),
     *(
         value(

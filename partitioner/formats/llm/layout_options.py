@@ -13,7 +13,8 @@ class LayoutOptions(TypedDict, total=False):
 
     Parameters
     ----------
-    tensor, sequence_parallel, context_parallel, expert_parallel, data_parallel, zero, recompute, attention
+    tensor, sequence_parallel, context_parallel, expert_parallel, data_parallel, zero, recompute, attention, \
+    fused_gate
         See :class:`partitioner.formats.llm.parallelism.Parallelism`. The graph then has the times and the
         memory of one of `tensor` * `context_parallel` devices, each of which is a device of the workload.
     weight_dtype, gradient_dtype, cache_dtype
@@ -34,6 +35,7 @@ class LayoutOptions(TypedDict, total=False):
     zero: int
     recompute: str
     attention: str
+    fused_gate: bool
     weight_dtype: str | None
     gradient_dtype: str | None
     cache_dtype: str | None

@@ -9,7 +9,7 @@ from partitioner.base.argument_types import check_word
 from partitioner.base.errors import OptionError
 from partitioner.estimation.named_devices import BYTES, dtype_name
 from partitioner.estimation.optimizer import optimizer_bytes_of
-from partitioner.formats.llm.decoder import DecoderBlock
+from partitioner.formats.llm.decoder import DecoderBlock, Dense
 from partitioner.formats.llm.operators import Operators, TokenRun
 from partitioner.formats.llm.parallelism import Parallelism
 
@@ -27,6 +27,8 @@ class NumberBytes:
     ----------
     computed
         Of activations and of what is sent.
+    factors
+        Of the inputs of products.
     weights, gradients
         Of a parameter, and of its gradient.
     cache
@@ -36,6 +38,7 @@ class NumberBytes:
     """
 
     computed: float
+    factors: float
     weights: float
     gradients: float
     cache: float
@@ -65,7 +68,7 @@ def number_bytes(
     Examples
     --------
     >>> number_bytes("bfloat16", True, gradient_dtype="float32")
-    NumberBytes(computed=2, weights=2, gradients=4, cache=2, optimizer=12.0)
+    NumberBytes(computed=2, factors=2, weights=2, gradients=4, cache=2, optimizer=12.0)
     >>> number_bytes("int8", False).weights, number_bytes("int8", False).cache
     (1, 2.0)
     """
@@ -74,7 +77,9 @@ def number_bytes(
     weights = _width("weight_dtype", weight_dtype, computed if training else width)
     gradients = _width("gradient_dtype", gradient_dtype, weights)
     cache = _width("cache_dtype", cache_dtype, computed)
-    return NumberBytes(computed, weights, gradients, cache, _state(optimizer, optimizer_bytes, weights))
+    return NumberBytes(
+        computed, width, weights, gradients, cache, _state(optimizer, optimizer_bytes, weights)
+    )
 
 
 def _width(option: str, dtype: str | None, default: float) -> float:
@@ -109,20 +114,37 @@ def kept_of_block(
     operators: Operators,
     run: TokenRun,
     parallelism: Parallelism,
-    width: float,
+    numbers: NumberBytes,
 ) -> Activations:
-    """Return what a block keeps of a sample, `width` bytes a number.
+    """Return what a block keeps of a sample.
 
     Without recomputation these are the inputs of its operators, two masks of dropout, and, if the kernel of
     attention is not fused, for every pair of tokens the softmax, its mask and what the mask leaves. Selective
-    recomputation does not keep these; full recomputation keeps the block's input alone. What is computed
+    recomputation does not keep these; elementwise recomputation keeps no inputs of products that norms and
+    activation functions give either; full recomputation keeps the block's input alone. What is computed
     again is held while the block runs (Korthikanti et al. 2022, Section 4.1, Equations 1 to 6).
     """
-    inputs = sum(one.kept for one in operators) * width + 2 * MASK * block.dropout * run.between * hidden
+    products = sum(one.kept for one in operators if one.is_product) * numbers.factors
+    others = sum(one.kept for one in operators if not one.is_product) * numbers.computed
+    attended = run.tokens * block.attention.heads * block.attention.value * numbers.factors
+    gate = _gate(block, run) * numbers.computed
+    masks = 2 * MASK * block.dropout * run.between * hidden
+    inputs = products + others - gate * parallelism.fused_gate + masks
     pairs = run.batch * run.sequence * (run.context + run.sequence) / run.spread * block.attention.heads
-    square = pairs * (width + block.dropout * (width + MASK)) * (parallelism.attention == "unfused")
-    return {
-        "none": Activations(inputs + square, 0.0),
-        "selective": Activations(inputs, square),
-        "full": Activations(run.between * hidden * width, inputs + square),
+    square = numbers.computed + block.dropout * (numbers.computed + MASK)
+    square *= pairs * (parallelism.attention == "unfused")
+    held = {
+        "none": inputs + square,
+        "selective": inputs,
+        "elementwise": others - gate + attended + masks,
+        "full": run.between * hidden * numbers.computed,
     }[parallelism.recompute]
+    return Activations(held, 0.0 if parallelism.recompute == "none" else inputs + square - held)
+
+
+def _gate(block: DecoderBlock, run: TokenRun) -> float:
+    """Return the numbers that an activation function gives and a gate is multiplied with."""
+    network = block.network
+    if isinstance(network, Dense):
+        return run.tokens * network.width * network.gated
+    return run.tokens * (network.top * network.width + network.shared)

@@ -166,10 +166,10 @@ def _states(count: float, setting: Setting) -> States:
 def _activations(
     operators: Operators, setting: Setting, block: DecoderBlock | None, hidden: int
 ) -> Activations:
-    width = setting.numbers.computed
+    numbers = setting.numbers
     if block is None or not setting.training:
-        return Activations(sum(one.kept for one in operators) * width, 0.0)
-    return kept_of_block(block, hidden, operators, setting.run, setting.parallelism, width)
+        return Activations(sum(one.kept for one in operators) * numbers.computed, 0.0)
+    return kept_of_block(block, hidden, operators, setting.run, setting.parallelism, numbers)
 
 
 def _seen(block: DecoderBlock, run: TokenRun) -> float:

@@ -64,6 +64,11 @@ class Operator:
     moved: float = 0.0
     kept: float = 0.0
 
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a product with parameters."""
+        return self.parameters > 0 and self.flops > 0
+
 
 def product(tokens: float, inner: int, outer: int, bias: bool = False, kept: float | None = None) -> Operator:
     """Return a product with a matrix of weights; it keeps its input, of `kept` tokens if not of all."""

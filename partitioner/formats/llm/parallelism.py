@@ -8,7 +8,7 @@ from partitioner.base.argument_types import check_word, is_count
 from partitioner.base.errors import OptionError, shown
 from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Experts
 
-RECOMPUTE = ("none", "selective", "full")
+RECOMPUTE = ("none", "selective", "elementwise", "full")
 KERNELS = ("fused", "unfused")
 MOST_ZERO = 3
 
@@ -38,9 +38,13 @@ class Parallelism:
         too, as FSDP does (Rajbhandari et al. 2020).
     recompute
         What a layer computes again in the backward pass: ``"none"``, the scores of attention
-        (``"selective"``), or everything but its input (``"full"``).
+        (``"selective"``), norms and activation functions, too (``"elementwise"``), or everything but its
+        input (``"full"``).
     attention
         Whether the kernel of attention keeps the square of scores (``"unfused"``) or not (``"fused"``).
+    fused_gate
+        Whether one kernel applies the activation function and multiplies by the gate, so that what the
+        function gives is not kept.
 
     Raises
     ------
@@ -61,6 +65,7 @@ class Parallelism:
     zero: int = 0
     recompute: str = "none"
     attention: str = "fused"
+    fused_gate: bool = False
 
     def __post_init__(self) -> None:
         for name in ("tensor", "context_parallel", "expert_parallel", "data_parallel"):
@@ -68,8 +73,9 @@ class Parallelism:
                 raise OptionError(f"{name} = {shown(value)}: must be an integer of at least 1")
         if not is_count(self.zero, 0, MOST_ZERO):
             raise OptionError(f"zero = {shown(self.zero)}: must be an integer from 0 to {MOST_ZERO}")
-        if not isinstance(self.sequence_parallel, bool):
-            raise OptionError(f"sequence_parallel = {shown(self.sequence_parallel)}: must be True or False")
+        for name in ("sequence_parallel", "fused_gate"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise OptionError(f"{name} = {shown(value)}: must be True or False")
         check_word("recompute", self.recompute, RECOMPUTE)
         check_word("attention", self.attention, KERNELS)
 

@@ -20,6 +20,7 @@ from tests.instances import write
 
 GIBI = 2**30
 GIVEN: dict[str, Any] = {"device": "A100-80", "bandwidth": 25e9, "accelerators": 1}
+BF16 = number_bytes("bfloat16", True)
 DEGREES = st.sampled_from([1, 2, 4, 8])
 
 
@@ -49,14 +50,33 @@ def test_a_block_keeps_what_equations_1_to_4_of_korthikanti_say(
         way = Parallelism(
             t, sequence_parallel, recompute=recompute, attention="unfused" if unfused else "fused"
         )
-        return list(kept_of_block(block, h, block_operators(block, h, run), run, way, 2.0))
+        return list(kept_of_block(block, h, block_operators(block, h, run), run, way, BF16))
 
     shared = 10 / t if sequence_parallel else 10
     inputs, scores = s * b * h * (shared + 24 / t), 5 * a * s * s * b / t * unfused
     assert kept("none") == pytest.approx([inputs + scores, 0])
     assert kept("selective") == pytest.approx([inputs, scores])
     checkpoint = 2 * s * b * h / (t if sequence_parallel else 1)
-    assert kept("full") == pytest.approx([checkpoint, inputs + scores])
+    assert kept("full") == pytest.approx([checkpoint, inputs + scores - checkpoint])
+
+
+@pytest.mark.parametrize(
+    ("recompute", "fused", "dtype", "numbers"),
+    [
+        ("none", False, "bfloat16", 2 * (2 * 8 + 8 + 12 + 8 + 8 + 3 * 20 + 20)),
+        ("none", True, "bfloat16", 2 * (2 * 8 + 8 + 12 + 8 + 8 + 2 * 20 + 20)),
+        ("none", True, "float8", 2 * (2 * 8 + 12 + 2 * 20) + 8 + 8 + 8 + 20),
+        ("elementwise", False, "bfloat16", 2 * (2 * 8 + 12 + 8 + 2 * 20)),
+        ("full", True, "bfloat16", 2 * 8),
+    ],
+)
+def test_gated_networks_and_narrow_factors(recompute: str, fused: bool, dtype: str, numbers: int) -> None:
+    """Two norms, the first product with input and result, the next two, both factors, result, product."""
+    block = DecoderBlock(Attention(4, 1, 2, 2), Dense(20))
+    way = Parallelism(recompute=recompute, fused_gate=fused)
+    operators = block_operators(block, 8, TokenRun(1, 1))
+    found = kept_of_block(block, 8, operators, TokenRun(1, 1), way, number_bytes(dtype, True))
+    assert found.held == numbers
 
 
 @pytest.mark.parametrize(
@@ -186,7 +206,7 @@ def test_experts_divided_among_devices(tmp_path: Path) -> None:
         ({"tensor": 3}, "tensor = 3: must divide the 4 attention heads of a layer"),
         ({"tensor": 0}, "tensor = 0: must be an integer of at least 1"),
         ({"zero": 4}, "zero = 4: must be an integer from 0 to 3"),
-        ({"recompute": "all"}, "recompute = 'all': must be one of none, selective, full"),
+        ({"recompute": "all"}, "recompute = 'all': must be one of none, selective"),
         ({"attention": "flash"}, "attention = 'flash': must be one of fused, unfused"),
         ({"sequence_parallel": 1}, "sequence_parallel = 1: must be True or False"),
         ({"cache_dtype": "fp8"}, "cache_dtype = 'fp8': must be one of"),
