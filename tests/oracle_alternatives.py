@@ -165,7 +165,11 @@ class Exhaustive:
             if v in inside and u not in inside and of[v] is not None:
                 busy += of[v].inputs.get(graph.ids[u], 0.0)  # type: ignore[union-attr]
         exchange = 0.0 if case.bandwidth is None else weights / case.bandwidth
-        factor = 4 / case.microbatches if case.piper else 1.0  # type: ignore[operator]
+        factor = 1.0
+        if case.piper or (
+            case.microbatches and case.schedule != "1f1b_async"
+        ):  # once a batch, there and back
+            factor = (4 if case.piper else 2) / case.microbatches  # type: ignore[operator]
         return float(busy / copies + factor * exchange * (copies - 1) / copies)
 
     def _memory(self, of: dict[int, Way], copies: int, behind: int) -> float:

@@ -73,7 +73,7 @@ def values(
     for i, stage in enumerate(stages):
         limit = devices.kinds[stage.kind].memory
         sound &= limit is None or memory[:, i] <= limit * (1 + 1e-9)
-    load = loads_of_stages(splits, devices, stages)[0]
+    load = loads_of_stages(splits, devices, stages, schedule, microbatches)[0]
     return np.where(sound, objective_of(load, objective, microbatches), np.inf)
 
 

@@ -84,7 +84,33 @@ def linked(devices: Devices, one: int, other: int) -> float:
     return [*by_pair, *(link.slowdown for link in devices.links if not link.between)][0]
 
 
-def loads_of_stages(splits: Splits, devices: Devices, stages: list[Stage]) -> tuple[Floats, ...]:
+def exchange_of(
+    devices: Devices,
+    weights: Floats,
+    r: int,
+    bandwidth: float,
+    schedule: str | None,
+    microbatches: int | None,
+) -> Floats:
+    """The mean time for a sample in which r replicas exchange weights over links of that bandwidth.
+
+    Every sample: each of r replicas takes a sample in turn and sends the weights once, but for its own part,
+    (r - 1) / r of it in the mean. Once a batch: in a ring every replica sends r - 1 parts of 1 / r to add
+    them up, and as many to spread the sums.
+    """
+    if microbatches is None or schedule == "1f1b_async" or devices.exchange == "paper":
+        return np.asarray((r - 1) / r * weights / bandwidth)
+    steps, part = 2 * (r - 1), weights / r
+    return np.asarray(steps * part / bandwidth / microbatches)
+
+
+def loads_of_stages(
+    splits: Splits,
+    devices: Devices,
+    stages: list[Stage],
+    schedule: str | None = None,
+    microbatches: int | None = None,
+) -> tuple[Floats, ...]:
     """Shape (splits, stages) each: load, compute, transfers in, transfers out, synchronisation."""
     graph = splits.graph
     slow = np.array([[slowness(devices, one, other) for other in stages] for one in stages])
@@ -99,7 +125,8 @@ def loads_of_stages(splits: Splits, devices: Devices, stages: list[Stage]) -> tu
         if row_of(graph, kind) is not None:
             compute[:, i] = kind.time_factor * splits.time[:, row_of(graph, kind), i]
         if r > 1 and kind.bandwidth is not None:
-            sync[:, i] = (r - 1) / r * weights[:, i] * slow[i, i] / kind.bandwidth
+            link = kind.bandwidth / slow[i, i]
+            sync[:, i] = exchange_of(devices, weights[:, i], r, link, schedule, microbatches)
         mean = combined(devices.communication, compute[:, i], into[:, i], out[:, i]) / r
         added = devices.synchronisation == "added"
         load[:, i] = mean + sync[:, i] if added else np.maximum(mean, sync[:, i])

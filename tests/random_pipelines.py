@@ -13,6 +13,7 @@ from partitioner import DeviceGroup, DeviceKind, Devices, Graph, GroupLink
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import COMMUNICATION_MODELS, SYNCHRONISATIONS
+from partitioner.workload.exchange import EXCHANGES
 from partitioner.workload.levels import Level
 
 FEATURES = ("kinds", "replicas", "levels", "memory", "constraints", "batch")
@@ -101,7 +102,8 @@ def _devices(rng: np.random.Generator, graph: Graph, features: Collection[str], 
     kinds = tuple(_kind(rng, graph, name, size * groups, features) for name, size in sizes.items())
     models = str(rng.choice(COMMUNICATION_MODELS)), str(rng.choice(SYNCHRONISATIONS))
     apart, links = _apart(rng, kinds) if "groups" in features else ((), ())
-    return Devices(kinds, models[0], wired, models[1], apart, links)
+    way = EXCHANGES[len(graph) % 3 == 0]
+    return Devices(kinds, models[0], wired, models[1], apart, links, way)
 
 
 def _apart(

@@ -146,4 +146,4 @@ def chosen_devices(options: argparse.Namespace, devices: Devices) -> Devices:
         raise OptionError(f"--{given[0]} and --{given[-1]} say the same: give one of them")
     devices = load_devices(options.devices) if options.devices else devices
     devices = pooled(devices, options.pool) if options.pool else devices
-    return changed(devices, **sizes, communication=options.communication)
+    return changed(devices, **sizes, communication=options.communication, exchange=options.exchange)

@@ -17,6 +17,7 @@ from partitioner.exports.writers import TARGETS
 from partitioner.formats.llm.memory import OPTIMIZERS
 from partitioner.formats.llm.parallelism import KERNELS, RECOMPUTE
 from partitioner.workload.devices import COMMUNICATION_MODELS
+from partitioner.workload.exchange import EXCHANGES
 from partitioner.workload.extras import TIME_UNITS
 
 OF_WORKLOAD = "of the workload"
@@ -256,6 +257,13 @@ def devices(owner: str) -> Section:
                 "the two (overlapped), or the largest of receiving, processing and sending (duplex) "
                 f"(default: the model {owner}, which is sequential if the file names none)",
                 choices=COMMUNICATION_MODELS,
+            ),
+            value(
+                "--exchange",
+                "let replicas exchange weights once a batch by an all-reduce in a ring, where the number of "
+                "microbatches is known (ring), or for every sample as in the paper (paper) "
+                f"(default: the way {owner}, which is ring if the file names none)",
+                choices=EXCHANGES,
             ),
         ),
     )

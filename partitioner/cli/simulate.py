@@ -58,6 +58,11 @@ SIMULATE = (
                 "between (default: they are kept)",
                 dest="recompute_stages",
             ),
+            flag(
+                "--late-exchange",
+                "let replicas exchange weights when all devices have run their last pass "
+                "(default: each device when it has run its own)",
+            ),
             flag("--compare", "rank all schedules (default: run one schedule)"),
         ),
     ),
@@ -95,12 +100,9 @@ def simulate_plan(options: argparse.Namespace) -> None:
     PartitionerError
         If a file or an option breaks a rule, or a file cannot be written.
     """
-    if (
-        options.compare
-        and (options.output or options.csv or options.recompute_stages)
-        and not options.schedule
-    ):
-        of_one = "--output, --csv and --recompute"
+    of_one_given = options.output or options.csv or options.recompute_stages or options.late_exchange
+    if options.compare and of_one_given and not options.schedule:
+        of_one = "--output, --csv, --recompute and --late-exchange"
         raise OptionError(f"{of_one} are about one schedule: --compare needs --schedule with them")
     check_writable(options.output, options.trace, options.csv)
     record = load_record(options.plan)
@@ -134,7 +136,8 @@ def _compared(options: argparse.Namespace, workload: Workload, record: PlanRecor
 def _simulated(options: argparse.Namespace, workload: Workload, record: PlanRecord) -> Timeline:
     graph, devices = workload.graph, workload.devices
     name: str = options.schedule or record.schedule or usual_schedule(graph)
-    given = simulation_arguments(options, record) | {"recompute": bool(options.recompute_stages)}
+    flags = {"recompute": bool(options.recompute_stages), "late_exchange": bool(options.late_exchange)}
+    given = simulation_arguments(options, record) | flags
     if Path(name).suffix != TABLE:
         return simulate(graph, devices, schedule=name, **given)
     table = load_torch_schedule(name, _ranks(workload, record))

@@ -10,6 +10,7 @@ import numpy as np
 
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
+from partitioner.workload.exchange import ring_all_reduce
 from partitioner.workload.graph import Bools, Floats, Ints
 from partitioner.workload.groups import group_numbers, link_slowdowns
 
@@ -102,8 +103,23 @@ def exchange_times(placed: Placed, replicas: Replicas, links: StageLinks) -> Flo
 
     The time is 0 for stages on one device and for kinds that need no exchange (paper, Appendix H.2).
     """
-    kinds = placed.devices.kinds
-    seconds = np.array([0.0 if kind.bandwidth is None else 1 / kind.bandwidth for kind in kinds])
+    weights, bandwidth = _weights_and_bandwidth(placed, links)
+    return np.asarray(weights * (replicas.count - 1) / (replicas.count * bandwidth))
+
+
+def batch_exchange_times(placed: Placed, replicas: Replicas, links: StageLinks) -> Floats:
+    """Return the time of one exchange of weights among all replicas of a stage, shape (devices,).
+
+    It is an all-reduce in a ring over the slowest link between replicas. The time is 0 for stages on one
+    device and for kinds that need no exchange.
+    """
+    weights, bandwidth = _weights_and_bandwidth(placed, links)
+    return ring_all_reduce(weights, replicas.count.astype(np.float64), bandwidth)
+
+
+def _weights_and_bandwidth(placed: Placed, links: StageLinks) -> tuple[Floats, Floats]:
+    """Return the weights of each stage and the bandwidth between its replicas, shape (devices,) each."""
+    kinds, stages = placed.devices.kinds, np.arange(len(placed.names))
+    bandwidth = np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds])
     weights = np.bincount(placed.device, placed.graph.weights, len(placed.names))
-    stages, count = np.arange(len(placed.names)), replicas.count
-    return np.asarray(weights * seconds[placed.kind] * (count - 1) / count * links.slow(stages, stages))
+    return weights.astype(np.float64), bandwidth[placed.kind] / links.slow(stages, stages)

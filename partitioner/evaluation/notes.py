@@ -8,6 +8,7 @@ from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.workload.array_input import MEMORY_PARTS
 from partitioner.workload.devices import Devices
+from partitioner.workload.exchange import FOR_EVERY_SAMPLE, is_once_a_batch
 from partitioner.workload.graph import Graph
 from partitioner.workload.pass_order import order_is_open
 
@@ -73,6 +74,24 @@ def notes_on_cache(graph: Graph) -> tuple[str, ...]:
     if not graph.cache.any():
         return ()
     return ("the cache of samples in flight is not counted: only objective capacity counts it",)
+
+
+def notes_on_exchange(
+    placed: Placed, copies: Replicas, schedule: str | None, microbatches: int | None
+) -> tuple[str, ...]:
+    """Return a note on how often replicas exchange weights, if there are some that do."""
+    weights = np.bincount(placed.device, placed.graph.weights, len(placed.names))
+    linked = np.array([kind.bandwidth is not None for kind in placed.devices.kinds])
+    if not ((copies.count > 1) & (weights > 0) & linked[placed.kind]).any():
+        return ()
+    if is_once_a_batch(placed.devices.exchange, schedule, microbatches):
+        return (f"replicas exchange weights once a batch of {microbatches} samples, in a ring",)
+    why = ""
+    if schedule in FOR_EVERY_SAMPLE:
+        why = f", as schedule {schedule} does"
+    elif microbatches is None and placed.devices.exchange != "paper":
+        why = ": with microbatches they would do so once a batch"
+    return (f"replicas exchange weights for every sample{why}",)
 
 
 def notes_on_replicas(placed: Placed, copies: Replicas) -> tuple[str, ...]:

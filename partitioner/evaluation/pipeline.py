@@ -8,11 +8,12 @@ import numpy as np
 
 from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.frame import device_loads
-from partitioner.evaluation.links import exchange_times, links_of
+from partitioner.evaluation.links import StageLinks, batch_exchange_times, exchange_times, links_of
 from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.memory import held_by_stage, in_words, scheduled_memory
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
+from partitioner.workload.exchange import is_once_a_batch
 from partitioner.workload.graph import Floats
 
 RESYNC = 4  # transfers of its weights for an exchange among copies by a parameter server (Piper, PipeDream)
@@ -69,7 +70,7 @@ def costs_of(pipeline: PlacedPipeline) -> DeviceCosts:
     into, out = transfer_times(placed, links.slow, by_edge=pipeline.piper)
     compute, count = compute_times(placed), replicas.count
     busy = loads_of(placed.devices.communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
-    sync = exchange_times(placed, replicas, links) * _exchanges(pipeline)
+    sync = _exchange(pipeline, links)
     added = placed.devices.synchronisation == "added"
     load = busy / count + sync if added else np.maximum(busy / count, sync)
     lead = replicas.lead
@@ -78,12 +79,15 @@ def costs_of(pipeline: PlacedPipeline) -> DeviceCosts:
     )
 
 
-def _exchanges(pipeline: PlacedPipeline) -> float:
-    """Return how often the weights are exchanged for a sample, in exchanges of the common kind."""
-    if not pipeline.piper:
-        return 1.0
-    assert pipeline.microbatches is not None
-    return RESYNC / pipeline.microbatches
+def _exchange(pipeline: PlacedPipeline, links: StageLinks) -> Floats:
+    """Return the average time for a sample of the exchange of weights, shape (devices,)."""
+    placed, batch = pipeline.placed, pipeline.microbatches
+    if pipeline.piper:
+        assert batch is not None
+        return exchange_times(placed, pipeline.replicas, links) * (RESYNC / batch)
+    if batch is not None and is_once_a_batch(placed.devices.exchange, pipeline.schedule, batch):
+        return batch_exchange_times(placed, pipeline.replicas, links) / batch
+    return exchange_times(placed, pipeline.replicas, links)
 
 
 def batch_time(pipeline: PlacedPipeline, load: Floats) -> float:

@@ -10,6 +10,7 @@ from partitioner.evaluation.degrees import batch_violations, degree_violations
 from partitioner.evaluation.frame import completed, read_solution
 from partitioner.evaluation.notes import (
     notes_on_cache,
+    notes_on_exchange,
     notes_on_levels,
     notes_on_memory,
     notes_on_microbatches,
@@ -48,11 +49,12 @@ def evaluate_throughput(graph: Graph, devices: Devices, solution: Solution, term
     found = (
         _pipeline(placed, copies, ordered, terms, False) if piped else plain_evaluation(placed, by_pass=False)
     )
+    exchanged = notes_on_exchange(placed, copies, terms.schedule, terms.microbatches)
     notes = (
         *notes_on_memory(graph, terms.schedule),
         *notes_on_cache(graph),
         *notes_on_levels(devices),
-        *notes_on_microbatches(terms.schedule, terms.microbatches),
+        *(exchanged or notes_on_microbatches(terms.schedule, terms.microbatches)),
     )
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)
 
@@ -67,7 +69,12 @@ def evaluate_batch(graph: Graph, devices: Devices, solution: Solution, terms: Te
     """Return the time of a batch that fills and drains the pipeline."""
     placed, copies, ordered = read_solution(graph, devices, solution)
     found = _pipeline(placed, copies, ordered, terms, True)
-    notes = (*notes_on_memory(graph, terms.schedule), *notes_on_cache(graph), *notes_on_levels(devices))
+    notes = (
+        *notes_on_memory(graph, terms.schedule),
+        *notes_on_cache(graph),
+        *notes_on_levels(devices),
+        *notes_on_exchange(placed, copies, terms.schedule, terms.microbatches),
+    )
     return completed(replace(found, notes=notes), placed, copies, ordered, terms)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from partitioner.base.errors import OptionError
 from partitioner.evaluation.degrees import degree_violations
 from partitioner.evaluation.frame import completed, read_numbered
-from partitioner.evaluation.notes import notes_on_memory
+from partitioner.evaluation.notes import notes_on_exchange, notes_on_memory
 from partitioner.evaluation.pipeline import PlacedPipeline, costs_of, loads_with_replicas
 from partitioner.evaluation.replicas import Replicas
 from partitioner.evaluation.result import Evaluation
@@ -36,7 +36,7 @@ def evaluate_virtual_stages(graph: Graph, devices: Devices, solution: Solution, 
     """
     schedule = _schedule(devices, solution, terms)
     placed, copies, stages = read_numbered(graph, devices, solution)
-    costs = costs_of(PlacedPipeline(placed, copies, stages.order))
+    costs = costs_of(PlacedPipeline(placed, copies, stages.order, terms.schedule, terms.microbatches))
     memory, held, violations = placed.memory[copies.lead], dict[int, str](), stages.against_order()
     if schedule is not None:
         assert terms.microbatches is not None
@@ -48,7 +48,10 @@ def evaluate_virtual_stages(graph: Graph, devices: Devices, solution: Solution, 
     violations += degree_violations(placed, copies)
     violations += violations_of(placed, np.where(copies.further, 0.0, memory), held)
     loads = loads_with_replicas(placed, copies, costs, memory)
-    notes = notes_on_memory(graph, terms.schedule)
+    notes = (
+        *notes_on_memory(graph, terms.schedule),
+        *notes_on_exchange(placed, copies, terms.schedule, terms.microbatches),
+    )
     value = float(costs.load.max())
     found = Evaluation("throughput", value, loads, violations, stages.shape, notes=notes)
     return completed(found, placed, copies, tuple(range(len(stages.order))), terms, stages.staged)

@@ -33,6 +33,7 @@ READERS: dict[str, Any] = {
     "groups": listing,
     "links": listing,
     "between": texts,
+    "exchange": text,
 }
 CLASSES: dict[str, Any] = {"kinds": DeviceKind, "levels": Level, "groups": DeviceGroup, "links": GroupLink}
 
@@ -42,9 +43,9 @@ def load_devices(path: str | os.PathLike[str]) -> Devices:
 
     The file holds an object with the fields of :class:`partitioner.Devices`: `kinds`, a list of objects with
     the fields of :class:`partitioner.DeviceKind`; and optionally `communication`, `synchronisation`,
-    `levels`, a list of objects with the fields of :class:`partitioner.Level`, or `groups` and `links`, with
-    those of :class:`partitioner.DeviceGroup` and :class:`partitioner.GroupLink`. :func:`load_transfers`
-    reads the optional field `transfers`.
+    `exchange`, `levels`, a list of objects with the fields of :class:`partitioner.Level`, or `groups` and
+    `links`, with those of :class:`partitioner.DeviceGroup` and :class:`partitioner.GroupLink`.
+    :func:`load_transfers` reads the optional field `transfers`.
 
     Raises
     ------

@@ -19,8 +19,9 @@ def changed(
     memory: float | None = None,
     cpus: int | None = None,
     communication: str | None = None,
+    exchange: str | None = None,
 ) -> Devices:
-    """Return the devices with other counts, memory of an accelerator, or model of communication.
+    """Return the devices with other counts, memory of an accelerator, or other models.
 
     What is None stays as it is.
 
@@ -36,7 +37,8 @@ def changed(
     if memory is not None:
         kinds = tuple(replace(k, memory=memory) if k.name == COUNTS[0] else k for k in kinds)
     model = devices.communication if communication is None else communication
-    return replace(devices, kinds=kinds, communication=model)
+    way = devices.exchange if exchange is None else exchange
+    return replace(devices, kinds=kinds, communication=model, exchange=way)
 
 
 def _check_kinds(devices: Devices, **given: float | None) -> None:

@@ -126,7 +126,8 @@ def contract(graph: Graph, devices: Devices, goal: Goal = CHAIN) -> Problem:
 
 def contract_piper(graph: Graph, devices: Devices, goal: Goal) -> Problem:
     """Return the problem of a graph with the costs of Piper's model, as :func:`contract` does."""
-    return contract(graph, devices, replace(goal, piper=True))
+    extension = goal.extension and replace(goal.extension, piper=True)
+    return contract(graph, devices, replace(goal, piper=True, extension=extension))
 
 
 def _with_alternatives(graph: Graph, devices: Devices, group: Ints, goal: Goal) -> AlternativesProblem:

@@ -10,6 +10,7 @@ from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.precedence import distinct
 from partitioner.workload.constraints import Range
 from partitioner.workload.devices import Devices
+from partitioner.workload.exchange import exchanges_per_sample
 from partitioner.workload.graph import Bools, Graph
 from partitioner.workload.groups import link_slowdowns
 from partitioner.workload.in_flight import samples_in_flight as stash
@@ -66,7 +67,8 @@ class Pipeline:
     adjacent
         For each supernode those that share an edge with it, in either direction.
     bandwidth
-        Shape (K,): bandwidth of the exchange of weights, infinity if it takes no time.
+        Shape (K,): the bandwidth at which sending (r - 1) / r of the weights takes the mean time for a sample
+        of the exchange among r replicas; infinity if that takes no time.
     added
         Whether the exchange follows the processing; else both overlap.
     group
@@ -129,10 +131,13 @@ class Extension:
         The settings of the pipeline.
     demands
         The constraints by node.
+    piper
+        Whether costs are those of Piper's model.
     """
 
     regime: Regime
     demands: Demands
+    piper: bool = False
 
     @property
     def rigid(self) -> bool:
@@ -180,7 +185,7 @@ class Extension:
 
     def pipeline(self, graph: Graph, devices: Devices, member: Ints, count: int) -> Pipeline:
         """Return the data of the extended model for `count` supernodes; `member` has shape (N,)."""
-        return _pipeline(graph, devices, self.demands, self.regime, member, count)
+        return _pipeline(graph, devices, self, member, count)
 
     def lightened(self, graph: Graph, devices: Devices, member: Ints, count: int, heavy: Bools) -> Pipeline:
         """Return the same without limits and pins, and with weights and memory of `heavy` nodes only."""
@@ -191,9 +196,8 @@ class Extension:
         return replace(pipeline, weights=weights, pinned=rows_of(none, none, count), limits=PipelineLimits())
 
 
-def _pipeline(
-    graph: Graph, devices: Devices, demands: Demands, regime: Regime, member: Ints, count: int
-) -> Pipeline:
+def _pipeline(graph: Graph, devices: Devices, asked: Extension, member: Ints, count: int) -> Pipeline:
+    demands, regime = asked.demands, asked.regime
     parameters, _, _, activations, workspace = graph.parts
     largest = np.zeros(count)
     np.maximum.at(largest, member, workspace)
@@ -209,7 +213,7 @@ def _pipeline(
         layers=_rows(member[graph.layer >= 0], graph.layer[graph.layer >= 0], count),
         pinned=_rows(member[fixed], index[demands.device[fixed]], count),
         adjacent=_adjacent(member[neighbour_edges(graph, regime.constraints)], count),
-        bandwidth=np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in kinds]),
+        bandwidth=_bandwidths(devices, regime, asked.piper),
         added=devices.synchronisation == "added",
         group=np.array(
             [[level.size(kind.name) for kind in kinds] for level in devices.levels], dtype=np.int64
@@ -225,6 +229,13 @@ def _pipeline(
         ).reshape(len(devices.groups), len(kinds)),
         link=link_slowdowns(devices.groups, devices.links),
     )
+
+
+def _bandwidths(devices: Devices, regime: Regime, piper: bool) -> Floats:
+    """Return the bandwidths of :class:`Pipeline`, shape (K,); Piper's model counts exchanges itself."""
+    given = np.array([np.inf if kind.bandwidth is None else kind.bandwidth for kind in devices.kinds])
+    often = exchanges_per_sample(devices.exchange, regime.schedule, regime.microbatches)
+    return given if piper else given / often
 
 
 def _sums(member: Ints, values: Floats, count: int) -> Floats:

@@ -25,6 +25,7 @@ def run(
     after_start,
     after,
     length,
+    closing,
     unit,
     at_once,
     ahead,
@@ -42,6 +43,8 @@ def run(
         The kinds that each kind of pass waits for, and those that wait for it, as rows.
     length
         Shape (kinds of passes, 4): the time of each part (transfers in, compute, transfers out, sync).
+    closing
+        Shape (devices,): the time of sync in addition, after the last pass of a device.
     unit
         Shape (4,): the unit of the device that each part occupies; parts of one unit run one by one.
     at_once
@@ -80,6 +83,8 @@ def run(
                     continue
                 kind, m = work[k], sample[k]
                 time = length[kind, part]
+                if part == SYNC and k + 1 == row_start[d + 1]:
+                    time += closing[d]
                 if (time > 0 or part == COMPUTE) and free[d, unit[part]] > now:
                     continue
                 if part in (OUT, SYNC):

@@ -30,7 +30,11 @@ class Passes:
     into, compute, out
         Shape (n,): times of transfers in, processing, and transfers out.
     sync
-        Shape (n,): time of the exchange of weights among replicas at the end of a pass.
+        Shape (n,): time of the exchange of weights among replicas at the end of a pass, if there is one for
+        every sample.
+    closing
+        Shape (devices,): time of the exchange of weights among replicas after the last pass of a batch, if
+        there is one for every batch, stored at the stage's first device.
     activations
         Shape (n,): memory that a sample needs from the beginning of this pass on.
     release
@@ -64,6 +68,7 @@ class Passes:
     compute: Floats
     out: Floats
     sync: Floats
+    closing: Floats
     activations: Floats
     release: Ints
     parameters: Floats
@@ -98,6 +103,13 @@ class Passes:
         """Return the positions of the devices of the forward stages, first to last."""
         forward = np.flatnonzero(self.direction == FORWARD)
         return list(self.device[forward[np.argsort(self.stage[forward])]].tolist())
+
+
+def exchanging(passes: Passes, once: bool) -> Passes:
+    """Return the passes with one exchange of weights for every batch, or one for every sample."""
+    if once:
+        return replace(passes, sync=np.zeros_like(passes.sync))
+    return replace(passes, closing=np.zeros_like(passes.closing))
 
 
 def split_backward(passes: Passes, share: float) -> Passes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from partitioner.schedule.table import Table
 from partitioner.workload.graph import Floats, Ints
 
 UNITS = {"sequential": (0, 0, 0), "overlapped": (1, 0, 1), "duplex": (1, 0, 2)}
+SYNC = 3  # the last of the four parts of a pass
 UNBOUNDED = np.iinfo(np.int64).max
 
 
@@ -34,6 +36,7 @@ def run_table(
         [_fetched_ahead(kinds[table.start[i] : table.start[i + 1]]) for i in range(len(table.devices))],
         dtype=np.int64,
     )
+    closing = _closing(table, passes, kinds)
     at_once = UNBOUNDED if table.at_once is None else table.at_once
     before = passes.before_start, passes.before
     times: tuple[Floats, Floats] = run(
@@ -45,6 +48,7 @@ def run_table(
         *before,
         *_reversed_rows(*before),
         length,
+        closing,
         units,
         at_once,
         ahead,
@@ -55,13 +59,32 @@ def run_table(
     return begin, end
 
 
+def with_late_exchange(table: Table, passes: Passes, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
+    """Return the times of :func:`run_table` if exchanges after a batch begin when all passes have ended."""
+    closing = _closing(table, passes, kinds_of(table, passes))
+    last = table.start[1:][np.diff(table.start) > 0] - 1
+    begin, end = begin.copy(), end.copy()
+    lengths = closing[np.diff(table.start) > 0]
+    latest = max(end[:, :SYNC].max(initial=0.0), np.delete(end[:, SYNC], last).max(initial=0.0))
+    begin[last, SYNC], end[last, SYNC] = latest, latest + lengths
+    return begin, end
+
+
+def _closing(table: Table, passes: Passes, kinds: Ints) -> Floats:
+    """Return the time of the exchange after the last pass of each row, shape (rows,)."""
+    leads = [passes.device[kinds[i]] if i < j else 0 for i, j in pairwise(table.start.tolist())]
+    return passes.closing[np.array(leads, dtype=np.int64)]
+
+
 def clocks(table: Table, passes: Passes) -> Ints:
     """Return the tick at which each pass runs if a pass takes one tick and a transfer none, shape (n,).
 
     The tick is -1 for passes that wait for one another in a cycle.
     """
     zero, one = np.zeros(len(passes)), np.ones(len(passes))
-    begin, _ = run_table(table, replace(passes, into=zero, compute=one, out=zero, sync=zero))
+    nothing = np.zeros_like(passes.closing)
+    ticks = replace(passes, into=zero, compute=one, out=zero, sync=zero, closing=nothing)
+    begin, _ = run_table(table, ticks)
     return np.where(np.isfinite(begin[:, 1]), begin[:, 1], -1).astype(np.int64)
 
 

@@ -19,10 +19,10 @@ from partitioner.schedule.kinds.given import Given
 from partitioner.schedule.kinds.kind import Kind
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.schedule.memory import Use, use_of
-from partitioner.schedule.passes import Passes, split_backward
+from partitioner.schedule.passes import Passes, exchanging, split_backward
 from partitioner.schedule.reading import read_passes, refuse
 from partitioner.schedule.recomputation import recomputed
-from partitioner.schedule.running import run_table
+from partitioner.schedule.running import run_table, with_late_exchange
 from partitioner.schedule.table import Table
 from partitioner.schedule.timeline import Memory, Timeline
 from partitioner.workload.device_validation import LARGEST, is_amount
@@ -49,6 +49,7 @@ def simulate(
     input_share: float = INPUT_SHARE,
     pass_time: float = 0.0,
     recompute: bool = False,
+    late_exchange: bool = False,
 ) -> Timeline:
     """Return the timeline of a schedule with the times of a plan: what runs when, and the memory over time.
 
@@ -87,6 +88,9 @@ def simulate(
         Whether stages keep nothing of a forward pass but what they received, and process it again at the
         begin of the backward pass, as ``torch.utils.checkpoint.checkpoint`` around each stage does.
         Activations are held during backward passes only; received tensors are not counted.
+    late_exchange
+        Whether an exchange of weights once a batch begins when the last pass of all devices has ended, and
+        not when the last pass of its own device has.
 
     Raises
     ------
@@ -108,8 +112,10 @@ def simulate(
     Copies that several devices run together, tensor-parallel, have one row for these devices.
 
     The r replicas of a stage take the samples in turn. Each spends the whole time of the stage on each of its
-    samples, and then exchanges weights for r times the average time: before its next pass, or in parallel to
-    it if `devices.synchronisation` is ``"overlapped"``. Under schedules with several stages on a device all
+    samples. Under ``"1f1b_async"``, or with `devices.exchange` ``"paper"``, it then exchanges weights for r
+    times the average time: before its next pass, or in parallel to it if `devices.synchronisation` is
+    ``"overlapped"``. Otherwise it exchanges weights once, after its last pass, while other stages may still
+    run. Under schedules with several stages on a device all
     devices have r replicas: these are r copies of the pipeline, each of which runs the schedule with every
     r-th sample. Nodes run as their alternatives say; of t devices that run a stage together, the timeline
     shows the first one.
@@ -123,8 +129,9 @@ def simulate(
     5.0
     """
     _check_options(links, input_share, pass_time)
-    if not isinstance(recompute, bool):
-        raise OptionError(f"recompute = {shown(recompute)}: must be True or False")
+    for name, value in {"recompute": recompute, "late_exchange": late_exchange}.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} = {shown(value)}: must be True or False")
     if devices is not None:
         require_type("devices", devices, Devices)
     if schedule is not None and not isinstance(schedule, Table):
@@ -145,8 +152,11 @@ def simulate(
     passes = split_backward(passes, input_share) if kind.halves else passes
     passes = recomputed(passes) if recompute else passes
     passes = replace(passes, compute=passes.compute + pass_time)
+    passes = exchanging(passes, devices.exchange != "paper" and not kind.versions)
     table = table_for(kind, passes, microbatches)
     begin, end = run_table(table, passes, devices.communication, devices.synchronisation)
+    if late_exchange:
+        begin, end = with_late_exchange(table, passes, begin, end)
     uses = use_of(table, passes, kind.versions)
     return Timeline(
         schedule=kind.name,
@@ -157,9 +167,9 @@ def simulate(
         peak_memory=np.array([use.peak for use in uses]),
         memory_limit=_limits(devices, table.devices),
         in_flight=np.array([use.in_flight for use in uses]),
-        bound=float(max(_loads(passes, devices).values())),
+        bound=float(max(_loads(passes, devices, table.microbatches).values())),
         together={passes.names[i]: _names(passes, team) for i, team in passes.together.items()},
-        notes=(*notes_on_memory(graph, kind.name), *passes.notes, *_share_note(kind, input_share)),
+        notes=(*notes_on_memory(graph, kind.name), *passes.notes, *_notes(kind, passes, input_share)),
     )
 
 
@@ -202,25 +212,29 @@ def _check_options(links: object, input_share: object, pass_time: object) -> Non
         raise OptionError(f"pass_time = {shown(pass_time)}: must be a number from 0 to {LARGEST:g}")
 
 
-def _share_note(kind: Kind, input_share: float) -> tuple[str, ...]:
+def _notes(kind: Kind, passes: Passes, input_share: float) -> tuple[str, ...]:
+    """Return notes on how often weights are exchanged, and on a share that has no effect."""
+    often = {"once a batch": passes.closing.any(), "for every sample": passes.sync.any()}
+    noted = tuple(f"replicas exchange weights {words}" for words, present in often.items() if present)
     if kind.halves or input_share == INPUT_SHARE:
-        return ()
-    return (f"input_share = {input_share:g} has no effect: {kind.name} runs whole backward passes",)
+        return noted
+    return (*noted, f"input_share = {input_share:g} has no effect: {kind.name} runs whole backward passes")
 
 
 def _names(passes: Passes, devices: Sequence[int]) -> tuple[str, ...]:
     return tuple(passes.names[i] for i in devices)
 
 
-def _loads(passes: Passes, devices: Devices) -> dict[int, float]:
+def _loads(passes: Passes, devices: Devices, microbatches: int) -> dict[int, float]:
     """Return the load of every stage: the average time that each of its devices spends on a sample."""
     found = {}
     for lead, copies in passes.replicas.items():
         own = passes.device == lead
         parts = (np.array(part[own].sum()) for part in (passes.compute, passes.into, passes.out))
-        busy, sync = float(loads_of(devices.communication, *parts)), float(passes.sync[own].sum())
-        together = busy + sync if devices.synchronisation == "added" else max(busy, sync)
-        found[lead] = together / len(copies)
+        busy = float(loads_of(devices.communication, *parts)) / len(copies)
+        sync = float(passes.sync[own].sum()) / len(copies)
+        sync += float(passes.closing[lead]) / max(1, microbatches)
+        found[lead] = busy + sync if devices.synchronisation == "added" else max(busy, sync)
     return found
 
 

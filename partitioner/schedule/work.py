@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partitioner.evaluation.costs import tensors
-from partitioner.evaluation.links import StageLinks, exchange_times, links_of
+from partitioner.evaluation.links import StageLinks, batch_exchange_times, exchange_times, links_of
 from partitioner.evaluation.notes import notes_on_replicas
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
@@ -42,6 +42,7 @@ def passes_of(placed: Placed, copies: Replicas, pieces: Pieces, links: str = "ho
         compute=_compute(placed, pieces),
         out=out if links == "host" else np.zeros(count),
         sync=_sync(device, copies, exchange_times(placed, copies, wires)),
+        closing=batch_exchange_times(placed, copies, wires),
         activations=_sums(holds, activations, count),
         release=release,
         parameters=_sums(holds, parameters, count),

@@ -10,12 +10,15 @@ from typing import Any
 from partitioner.base.argument_types import is_one_of
 from partitioner.base.errors import Flaw, WorkloadError, one_of, shown
 from partitioner.workload.device_validation import SEPARATOR, kind_flaws
+from partitioner.workload.exchange import EXCHANGES
 from partitioner.workload.group_validation import GROUPS_RULE, LINKS_RULE, group_flaws
 from partitioner.workload.groups import DeviceGroup, GroupLink
 from partitioner.workload.levels import LEVELS_RULE, Level, level_flaws
 
 COMMUNICATION_MODELS = ("sequential", "overlapped", "duplex")
 SYNCHRONISATIONS = ("added", "overlapped")
+MODELS = {"communication": COMMUNICATION_MODELS, "synchronisation": SYNCHRONISATIONS, "exchange": EXCHANGES}
+NEWER = {"groups": (), "links": (), "exchange": "ring"}  # fields whose default is not part of `Devices.text`
 MEMORY_TOLERANCE = 1e-9
 SHOWN_KINDS = 6
 LONGEST_INDEX = 9  # digits
@@ -45,7 +48,7 @@ class DeviceKind:
         The time of a node is the graph's time times `time_factor`; the time of a transfer is the cost of the
         edge times `transfer_factor`.
     bandwidth
-        Weights that replicas exchange in a unit of time, in the unit of the graph's sizes (paper, Appendix
+        Weights that a replica sends in a unit of time, in the unit of the graph's sizes (paper, Appendix
         H.2); None if they do not exchange weights, as for inference.
     """
 
@@ -108,6 +111,11 @@ class Devices:
     groups, links
         Groups of devices that need not be equal, and the links between pairs of them; empty if all links
         are equal or in levels.
+    exchange
+        How r replicas exchange weights of size w over links of bandwidth b. ``"ring"``: by an all-reduce in a
+        ring, 2 (r - 1) w / (r b), once a batch if the number of microbatches is known and the schedule is not
+        ``"1f1b_async"``, which exchanges for every sample. ``"paper"``: always for every sample. An exchange
+        for every sample takes (r - 1) w / (r b), the mean over samples (Appendix H.2).
 
     Raises
     ------
@@ -127,6 +135,7 @@ class Devices:
     synchronisation: str = "added"
     groups: tuple[DeviceGroup, ...] = ()
     links: tuple[GroupLink, ...] = ()
+    exchange: str = "ring"
 
     def __post_init__(self) -> None:
         for name, rule in SEQUENCES.items():
@@ -142,7 +151,7 @@ class Devices:
         if wrong:
             raise WorkloadError([Flaw("devices", "kinds", shown(kind), KINDS_RULE) for kind in wrong])
         flaws = kind_flaws(self.kinds)
-        for name, known in (("communication", COMMUNICATION_MODELS), ("synchronisation", SYNCHRONISATIONS)):
+        for name, known in MODELS.items():
             if not is_one_of(getattr(self, name), known):
                 rule = f"must be {one_of(getattr(self, name), known)}"
                 flaws.append(Flaw("devices", name, shown(getattr(self, name)), rule))
@@ -183,6 +192,7 @@ class Devices:
             "levels": levels,
             "synchronisation": plain.synchronisation,
             **plain.grouping,
+            **({} if plain.exchange == NEWER["exchange"] else {"exchange": plain.exchange}),
         }
 
     @property
@@ -217,7 +227,7 @@ class Devices:
         """All fields as text, equal for equal devices; part of :attr:`partitioner.Workload.sha256`."""
         plain = self.normal()
         named = [(entry.name, getattr(plain, entry.name)) for entry in fields(plain)]
-        named = [(name, value) for name, value in named if value or name not in ("groups", "links")]
+        named = [(name, value) for name, value in named if name not in NEWER or value != NEWER[name]]
         return f"Devices({', '.join(f'{name}={value!r}' for name, value in named)})"
 
     def __repr__(self) -> str:

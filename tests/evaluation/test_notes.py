@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +88,26 @@ def test_replicas_without_a_bandwidth() -> None:
     assert timeline.notes == (SILENT,)
 
 
-def test_replicas_that_exchange_or_have_no_weights_need_no_note() -> None:
+def test_replicas_that_exchange_say_how_often() -> None:
+    """Once a batch where its samples are known and the schedule allows it, else for every sample, and why."""
     given: dict[str, Any] = {"replicas": {"gpu1": ["gpu2"]}}
-    paid = evaluate(training(parameters=4.0), gpus(3, 2.0), PLACEMENT, **given)
-    assert paid.notes == () and paid.loads[1].sync > 0
+    graph = training(parameters=4.0, activations=1.0)
+    for asked, words in {
+        (None, None): "for every sample: with microbatches they would do so once a batch",
+        ("1f1b", None): "for every sample: with microbatches they would do so once a batch",
+        ("1f1b", 8): "once a batch of 8 samples, in a ring",
+        ("1f1b_async", 8): "for every sample, as schedule 1f1b_async does",
+    }.items():
+        asked_for = dict(zip(("schedule", "microbatches"), asked, strict=True))
+        paid = evaluate(graph, gpus(3, 2.0), PLACEMENT, **asked_for, **given)
+        assert paid.notes == (f"replicas exchange weights {words}",) and paid.loads[1].sync > 0
+    paper = replace(gpus(3, 2.0), exchange="paper")
+    noted = evaluate(graph, paper, PLACEMENT, schedule="1f1b", microbatches=8, **given).notes
+    assert noted[0] == "replicas exchange weights for every sample"
+
+
+def test_replicas_that_have_no_weights_need_no_note() -> None:
+    given: dict[str, Any] = {"replicas": {"gpu1": ["gpu2"]}}
     assert evaluate(training(size=0.0), gpus(3), PLACEMENT, **given).notes == ()
     assert evaluate(training(parameters=4.0), gpus(3), PLACEMENT).notes == ()
 

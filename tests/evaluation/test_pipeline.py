@@ -89,7 +89,8 @@ def test_costs_are_those_of_the_oracle(features: tuple[str, ...], count: int) ->
     """Any placement: loads and their parts, memory, the copies of stages, idle devices."""
     for case, stages, split in cases(1, count, features):
         splits = Splits(case.graph, split[None], len(stages))
-        load, compute, into, out, sync = (x[0] for x in loads_of_stages(splits, case.devices, stages))
+        given = splits, case.devices, stages, case.schedule, case.microbatches
+        load, compute, into, out, sync = (x[0] for x in loads_of_stages(*given))
         memory = memory_of_stages(splits, stages, case.schedule, case.microbatches)[0]
         found = {entry.name: entry for entry in verdict(case, stages, split, ordered=True).loads}
         for i, stage in enumerate(stages):

@@ -58,7 +58,7 @@ def test_supernodes_know_their_nodes() -> None:
 def test_devices_as_arrays() -> None:
     _, pipeline = extended(Regime(replicas=3, schedule="gpipe", microbatches=6))
     assert pipeline.group.tolist() == [[2], [4]] and pipeline.slowdown.tolist() == [4, 16]
-    assert pipeline.bandwidth.tolist() == [2] and not pipeline.added
+    assert pipeline.bandwidth.tolist() == [2 * 6 / 2] and not pipeline.added  # twice, once in 6 samples
     assert (pipeline.replicas, pipeline.schedule, pipeline.microbatches) == (3, "gpipe", 6)
     _, free = extended(Regime(), Devices((DeviceKind("gpu", 2),)))
     assert np.isinf(free.bandwidth).all() and free.added and free.group.shape == (0, 1)

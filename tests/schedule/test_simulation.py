@@ -93,7 +93,7 @@ def test_replicas_take_samples_in_turn_and_exchange_weights(schedule: str) -> No
     rng = np.random.default_rng(7)
     for _ in range(20):
         line, replicas = replicated(rng)
-        value = evaluate(*line, replicas=replicas).value
+        value = evaluate(*line, replicas=replicas, schedule=schedule, microbatches=240).value
         found = simulate(*line, schedule, 240, replicas=replicas)
         assert np.isclose(found.bound, value, rtol=1e-9)
         assert found.time_per_sample >= found.bound * (1 - 1e-9)
