@@ -98,8 +98,8 @@ def test_replicas_that_exchange_say_how_often() -> None:
         ("1f1b", 8): "once a batch of 8 samples, in a ring",
         ("1f1b_async", 8): "for every sample, as schedule 1f1b_async does",
     }.items():
-        asked_for = dict(zip(("schedule", "microbatches"), asked, strict=True))
-        paid = evaluate(graph, gpus(3, 2.0), PLACEMENT, **asked_for, **given)
+        terms: dict[str, Any] = dict(zip(("schedule", "microbatches"), asked, strict=True))
+        paid = evaluate(graph, gpus(3, 2.0), PLACEMENT, **terms, **given)
         assert paid.notes == (f"replicas exchange weights {words}",) and paid.loads[1].sync > 0
     paper = replace(gpus(3, 2.0), exchange="paper")
     noted = evaluate(graph, paper, PLACEMENT, schedule="1f1b", microbatches=8, **given).notes

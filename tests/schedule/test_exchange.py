@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +12,10 @@ from partitioner import DeviceKind, Devices, Level, OptionError
 from partitioner.schedule import Timeline, simulate
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
 from tests.methods.slow_parameters import slow
-from tests.schedule.lines import random_line
+from tests.schedule.lines import Line, random_line
 from tests.schedule.test_copies import random_copies
 
+Case = tuple[Line, dict[str, list[str]], str, int, dict[str, float]]
 Passes = dict[tuple[str, str, int, str, int], tuple[float, float]]
 
 
@@ -28,7 +28,7 @@ def parts_of(timeline: Timeline, exchange: bool) -> Passes:
     }
 
 
-def random_case(rng: np.random.Generator) -> tuple[Any, dict[str, list[str]], str, int, dict[str, float]]:
+def random_case(rng: np.random.Generator) -> Case:
     """A pipeline with copies of one stage, a schedule, a batch, and the time of an exchange by device."""
     stages, more = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     graph, _, placement = random_line(rng, stages)
@@ -45,7 +45,7 @@ def random_case(rng: np.random.Generator) -> tuple[Any, dict[str, list[str]], st
     ring = 2 * (r - 1) * (weights / r) * slowdown / bandwidth
     schedule = str(rng.choice(["gpipe", "1f1b", "zb-h1", "single_stream"]))
     times = dict.fromkeys(copies, float(ring))
-    return (graph, devices, placement), {first: copies[1:]}, schedule, int(rng.integers(1, 9)), times
+    return Line(graph, devices, placement), {first: copies[1:]}, schedule, int(rng.integers(1, 9)), times
 
 
 @pytest.mark.parametrize("count", [200, slow(5000)])

@@ -82,7 +82,7 @@ def re_simulated(found: Recommendation, graph: Graph, devices: Devices, microbat
         assert one.makespan == one.plan.value == again.makespan and again.fits.all()
         assert one.timeline.peak_memory.tolist() == again.peak_memory.tolist()
         assert one.plan.bound <= one.makespan
-        given = {"schedule": one.recipe.planned, "microbatches": microbatches}
+        given: dict[str, Any] = {"schedule": one.recipe.planned, "microbatches": microbatches}
         judged = evaluate(graph, devices, plan, "throughput", **given)
         assert judged.feasible and judged.value == pytest.approx(again.bound)
         memory = {load.name: load.memory for load in judged.loads}
