@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from torch import nn
@@ -26,12 +27,19 @@ class Scored(nn.Module):  # type: ignore[misc]
     def __init__(self, model: Any, loss: Callable[..., Any], count: int) -> None:
         super().__init__()
         self.model = model
-        self.loss = loss
+        self._loss = _free_name(model)
+        setattr(self, self._loss, loss)
         self._count = count
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Return the loss."""
-        return self.loss(self.model(*args[: self._count], **kwargs), *args[self._count :])
+        return getattr(self, self._loss)(self.model(*args[: self._count], **kwargs), *args[self._count :])
+
+
+def _free_name(model: Any) -> str:
+    """Return the name of the loss, which no child of the model has."""
+    taken = {name.partition(".")[0] for name, _ in (*model.named_modules(), *model.named_parameters())}
+    return next(name for i in count() if (name := f"loss_{i}" if i else "loss") not in taken)
 
 
 def path_in_model(path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from partitioner.integrations.torch.graphs.exported import exported_program
 from partitioner.integrations.torch.graphs.owners import exported_owners, storage_keys, storages_written
+from partitioner.integrations.torch.graphs.unlisted import without_dead
 from partitioner.integrations.torch.pipelines.call_form import CallForm
 
 
@@ -54,11 +55,17 @@ class ExportedModel:
         return [one for one in _returned(self.module.graph) if isinstance(one, torch.fx.Node)]
 
 
-def program_of(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool) -> ExportedModel:
-    """Return the exported program of a model; nothing of it is run."""
+def program_of(
+    model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], training: bool, listed: Container[str]
+) -> ExportedModel:
+    """Return the exported program of a model; nothing of it is run.
+
+    Calls of operators that are not listed and whose results nothing reads are left out.
+    """
     exported = exported_program(model, args, kwargs, training)
     module = exported.module()
     owner = exported_owners(exported.graph)
+    without_dead(module.graph, owner, listed)
     calls = {
         node.name: node
         for node in module.graph.nodes

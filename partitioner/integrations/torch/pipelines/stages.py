@@ -105,7 +105,8 @@ def stages_of(
     solution = solution_of(plan)
     homes = operator_devices(graph, solution)
     training = bool(graph.backward.any())
-    program = program_of(model, tuple(args), kwargs or {}, training)
+    program = program_of(model, tuple(args), kwargs or {}, training, homes)
+    _require_listed(program, homes, training)
     device_of = _of_calls(program, homes)
     runs = device_runs(list(program.calls), program.before, device_of, _numbers(program, graph, stage_of))
     if training:
@@ -126,22 +127,26 @@ def _numbers(program: Any, graph: Graph, stage_of: Mapping[Any, int] | None) -> 
     return _of_calls(program, {name: stage_of[node] for node, names in given for name in names})
 
 
-def _of_calls(program: Any, homes: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the value of each call, from those of operators; views have that of what they read."""
-    found: dict[str, Value] = {}
-    flaws = []
-    for name, node in program.calls.items():
-        read = [found[one.name] for one in node.all_input_nodes if one.name in found]
-        value = homes.get(program.operator[name], read[0] if read else None)
-        if value is None:
-            flaws.append(
-                Flaw(f"operator {name}", "", "", "is in no node of the graph: it is of another model")
-            )
-        else:
-            found[name] = value
-    if flaws:
-        raise WorkloadError(flaws)
-    return found
+def _require_listed(program: Any, homes: Mapping[str, str], training: bool) -> None:
+    """Raise if the graph lacks operators that a graph of the model has."""
+    from partitioner.integrations.torch.graphs.unlisted import foreign_operators
+
+    operator = {node: program.operator[name] for name, node in program.calls.items()}
+    foreign = [name for name in operator.values() if name not in homes]
+    if training:
+        scored = any(operator.get(node) in homes for node in program.results)  # the loss reads some result
+        foreign = foreign_operators(operator, homes, results=scored)
+    rule = "is in no node of the graph: it is of another model"
+    if foreign:
+        raise WorkloadError([Flaw(f"operator {name}", "", "", rule) for name in foreign])
+
+
+def _of_calls(program: Any, given: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the value of each call by its name, from those of operators."""
+    from partitioner.integrations.torch.graphs.unlisted import of_calls
+
+    operator = {node: program.operator[name] for name, node in program.calls.items()}
+    return {node.name: value for node, value in of_calls(operator, given).items()}
 
 
 def _tied(program: Any, device_of: Mapping[str, str]) -> Iterator[Flaw]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
+from partitioner.integrations.torch.graphs.unlisted import foreign_operators, of_calls
 from partitioner.integrations.torch.placing.assignment import Assignment, require_operators
 from partitioner.integrations.torch.placing.cuts import CopiedGraph
 from partitioner.integrations.torch.placing.homes import homes_of, settle
 from partitioner.integrations.torch.placing.order import reorder
-from partitioner.integrations.torch.placing.program import put_on, without_tensors
+from partitioner.integrations.torch.placing.program import put_on
 from partitioner.integrations.torch.placing.writes import require_inputs_kept
-
-Value = TypeVar("Value")
 
 
 def placed_module(
@@ -31,11 +30,12 @@ def placed_module(
     devices
         The device of torch for each name.
     """
-    require_operators(assignment, operator.values(), without_tensors(operator))
-    device = _of_calls(operator, assignment.device)
+    foreign = foreign_operators(operator, assignment.device)
+    require_operators(assignment, operator.values(), {*operator.values()} - {*foreign})
+    device = of_calls(operator, assignment.device)
     require_inputs_kept(module.graph, {node.name: name for node, name in operator.items()})
     if assignment.rank:
-        reorder(module.graph, _of_calls(operator, assignment.rank))
+        reorder(module.graph, of_calls(operator, assignment.rank))
     home = homes_of(module, device)
     module.copies = tuple(CopiedGraph(module.graph, home, devices).copies)
     put_on({node: devices[name] for node, name in device.items()}, module)
@@ -44,12 +44,3 @@ def placed_module(
     module.graph.lint()
     module.recompile()
     return module
-
-
-def _of_calls(operator: Mapping[Any, str], given: Mapping[str, Value]) -> dict[Any, Value]:
-    """Return the value of each call's operator, of one without a value that of a call beside it."""
-    found: dict[Any, Value] = {node: given[name] for node, name in operator.items() if name in given}
-    for call in list(operator):
-        near: list[Value] = [found[one] for one in (*call.all_input_nodes, *call.users) if one in found]
-        found.setdefault(call, next(iter((*near, *given.values()))))
-    return {node: found[node] for node in operator}

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from partitioner.integrations.torch.graphs.exported import exported_program
-from partitioner.integrations.torch.graphs.owners import exported_owners, storages_written
+from partitioner.integrations.torch.graphs.owners import exported_owners
 from partitioner.integrations.torch.graphs.scored import Scored, path_in_model
-from partitioner.integrations.torch.graphs.values import tensors_of
+from partitioner.integrations.torch.graphs.unlisted import without_dead
 
 
 def program_of(
@@ -30,11 +30,7 @@ def program_of(
     exported = exported_program(whole, (*args, *targets), kwargs, trained)
     owner = exported_owners(exported.graph)
     module = exported.module()
-    for node in reversed(calls_of(module.graph)):
-        check = not tensors_of(node)  # of a tensor's device and type
-        dead = owner.get(node.name) not in listed and not storages_written(node)
-        if not node.users and (check or dead):
-            module.graph.erase_node(node)
+    without_dead(module.graph, owner, listed)
     if loss is not None:
         _without_prefix(module)
     return module, {node: owner[node.name] for node in calls_of(module.graph) if node.name in owner}
@@ -43,14 +39,6 @@ def program_of(
 def calls_of(graph: Any) -> list[Any]:
     """Return the nodes of a graph that call a function."""
     return [node for node in graph.nodes if node.op == "call_function"]
-
-
-def without_tensors(operator: Mapping[Any, str]) -> set[str]:
-    """Return the operators that read no parameter and no buffer."""
-    reading = {
-        name for node, name in operator.items() if any(one.op == "get_attr" for one in node.all_input_nodes)
-    }
-    return {*operator.values()} - reading
 
 
 def put_on(nodes: Mapping[Any, Any], module: Any) -> None:
@@ -68,8 +56,9 @@ def put_on(nodes: Mapping[Any, Any], module: Any) -> None:
 
 def _without_prefix(module: Any) -> None:
     """Give the model's tensors the names that they have without the loss."""
+    inner = module.model
+    del module.model  # before: the model may have a child of this name
     for table in ("_modules", "_parameters", "_buffers"):
-        getattr(module, table).update(getattr(module.model, table))
+        getattr(module, table).update(getattr(inner, table))
     for node in module.graph.find_nodes(op="get_attr"):
         node.target = path_in_model(node.target)
-    del module.model
