@@ -22,8 +22,8 @@ from operator_graphs import SIZES, devices, operator_graph
 
 import partitioner as pt
 from partitioner.methods.catalogue import USERS_OWN
-from partitioner.methods.list_scheduling.found import Found, PlaceTasks
 from partitioner.methods.method import Settings
+from partitioner.methods.placers.found import Found, PlaceTasks
 from partitioner.methods.registry import METHODS
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.fit import fit

@@ -53,7 +53,7 @@ class Placer:
     ----------
     priority
         The ready task with the largest priority is placed next, the first one in topological order among
-        equals: a name of :data:`partitioner.methods.list_scheduling.ranks.PRIORITIES`, or a function that is
+        equals: a name of :data:`partitioner.methods.placers.ranks.PRIORITIES`, or a function that is
         given the tasks and returns the priority of each, shape (n,).
     choose
         The rule for the device of that task: a name of

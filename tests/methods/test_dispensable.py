@@ -15,9 +15,9 @@ from partitioner import Devices, Graph, solve
 from partitioner.base.clock import Clock
 from partitioner.base.interruption import CompilationStopped, Interruption
 from partitioner.methods.dispensable import dispensable, note_on
-from partitioner.methods.list_scheduling import portfolio
-from partitioner.methods.list_scheduling.method import ListMethod
 from partitioner.methods.method import Settings
+from partitioner.methods.placers import portfolio
+from partitioner.methods.placers.method import ListMethod
 from tests.base.test_clock import fresh_kernel
 
 ENOUGH = Settings(clock=Clock(60.0, compiling=-1.0))

@@ -13,9 +13,9 @@ from partitioner.methods.exact_makespan.prune import can_end
 from partitioner.methods.exact_makespan.search import search
 from partitioner.methods.exact_makespan.steps import list_steps
 from partitioner.methods.exact_makespan.store import new_store
-from partitioner.methods.list_scheduling.found import Found, time_unit
-from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import ROUNDING, Settings, meets
+from partitioner.methods.placers.found import Found, time_unit
+from partitioner.methods.placers.timing import makespan
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.variants import OperatorNodes
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.list_scheduling.windows import along_lines, windows
+from partitioner.methods.placers.windows import along_lines, windows
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of
 from partitioner.problem.tasks import Tasks
 from partitioner.problem.useful_devices import interchangeable

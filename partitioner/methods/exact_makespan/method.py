@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.exact_makespan.both_ways import SearchBothWays
-from partitioner.methods.list_scheduling.plan_value import bound_of, timed
-from partitioner.methods.list_scheduling.portfolio import solve_portfolio
 from partitioner.methods.method import Outcome, Settings, meets, no_split
+from partitioner.methods.placers.plan_value import bound_of, timed
+from partitioner.methods.placers.portfolio import solve_portfolio
 from partitioner.problem.variants import OperatorNodes
 
 LARGEST = 60  # operators of a graph that is searched

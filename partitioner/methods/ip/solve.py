@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.baselines.single_device import solve_single
-from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.cyclic import least_cyclic
 from partitioner.methods.bounds.least_part import least_part
 from partitioner.methods.bounds.relaxation import Relaxation, relax
 from partitioner.methods.imported import imported
+from partitioner.methods.ip.cover import Covering
 from partitioner.methods.ip.descent import PROGRESS, Descent, descend
 from partitioner.methods.ip.formulate import PlacementProgram, formulate
 from partitioner.methods.ip.splits import SplitSearch

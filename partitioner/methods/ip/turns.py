@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.ip.cover import Covering
 from partitioner.methods.ip.descent import PROGRESS
 from partitioner.methods.ip.splits import SplitSearch
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch, PartLayout

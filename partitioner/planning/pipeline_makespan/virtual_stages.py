@@ -70,7 +70,7 @@ class VirtualRanking(Ranking):
 
     def _by_paths(self, runs: StageRuns, counts: list[int], known: float, starts: list[Start]) -> float:
         """Return a lower bound by paths, at least a known one; simulate the best pipelines on the way."""
-        from partitioner.methods.bounds.several_stages.bound import PathBounds  # loads numba
+        from partitioner.methods.virtual_stages.bound import PathBounds  # loads numba
 
         work = runs.microbatches * float(runs.work.sum())
         low = {count: max(known, work / count) for count in counts}

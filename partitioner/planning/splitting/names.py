@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Draft
+from partitioner.methods.placers.dpos_draft import CONCATENATE, PART, SPLIT, Draft
 from partitioner.planning.splitting.dimension import Dimension
 from partitioner.workload.graph import NodeId
 

@@ -119,7 +119,7 @@ def split_operations(
     >>> found.splits, found.unsplit, found.plan.value
     (((1, 'batch', 2),), 10.0, 7.0)
     """
-    from partitioner.methods.list_scheduling.fastt.os_dpos import os_dpos
+    from partitioner.methods.placers.os_dpos import os_dpos
 
     started, transfers = time.perf_counter(), DEFAULT_TRANSFERS if transfers is None else transfers
     require_type("graph", graph, Graph)

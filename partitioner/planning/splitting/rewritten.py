@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from partitioner.methods.list_scheduling.fastt.draft import CONCATENATE, PART, SPLIT, Draft, Share
+from partitioner.methods.placers.dpos_draft import CONCATENATE, PART, SPLIT, Draft, Share
 from partitioner.planning.splitting.dimension import Dimension
 from partitioner.planning.splitting.names import names_of
 from partitioner.workload.array_input import MEMORY_PARTS

@@ -10,9 +10,9 @@ import pytest
 from partitioner import Devices, Graph, Transfers
 from partitioner.methods.exact_makespan import both_ways
 from partitioner.methods.exact_makespan.both_ways import SearchBothWays
-from partitioner.methods.list_scheduling.timing import makespan
 from partitioner.methods.method import Settings
-from tests.methods.list_scheduling.cases import cases, problem_of
+from partitioner.methods.placers.timing import makespan
+from tests.methods.placers.cases import cases, problem_of
 from tests.oracle_makespan import least_makespan
 from tests.oracle_paper_makespan import paper_makespan
 from tests.random_tasks import task_cases

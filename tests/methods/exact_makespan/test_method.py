@@ -11,11 +11,11 @@ import pytest
 from partitioner import Devices, Graph, Transfers, solve
 from partitioner.methods.exact_makespan import method
 from partitioner.methods.exact_makespan.method import LARGEST, solve_exact_makespan
-from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.plan_value import timed
 from partitioner.methods.method import Outcome, Settings
+from partitioner.methods.placers.found import Found
+from partitioner.methods.placers.plan_value import timed
 from partitioner.problem.variants import OperatorNodes
-from tests.methods.list_scheduling.cases import problem_of
+from tests.methods.placers.cases import problem_of
 
 SLOPE = Transfers(slope=1.0)
 

@@ -14,10 +14,10 @@ import pytest
 from ortools.math_opt.python import mathopt
 
 from partitioner import Devices
-from partitioner.methods.bounds.cover.bound import Covering
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.list_scheduling.baechi import m_sct
+from partitioner.methods.ip.cover import Covering
 from partitioner.methods.method import Settings
+from partitioner.methods.placers import m_sct
 from partitioner.methods.solvers.backends import highs
 from partitioner.methods.solvers.backends.backend import apart
 from partitioner.methods.solvers.program import Builder

@@ -24,7 +24,7 @@ from partitioner import (
     solve,
     split_operations,
 )
-from tests.methods.list_scheduling.fastt.plain_splits import random_model, search
+from tests.methods.placers.plain_splits import random_model, search
 
 pytestmark = pytest.mark.slow  # the kernels compile for 30 s
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from partitioner.methods.baselines.graph_partitioning.weighted import Ended, Weighted, of_nets, of_tasks
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.list_scheduling.bound import makespan_bound
-from partitioner.methods.list_scheduling.found import Found
-from partitioner.methods.list_scheduling.plan_value import timed
-from partitioner.methods.list_scheduling.ranks import ordered, upward_rank
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Settings, no_split
+from partitioner.methods.placers.bound import makespan_bound
+from partitioner.methods.placers.found import Found
+from partitioner.methods.placers.plan_value import timed
+from partitioner.methods.placers.ranks import ordered, upward_rank
 from partitioner.methods.places import device_kinds, parts_at
 from partitioner.problem.arrays import Floats, Ints
 from partitioner.problem.problem import Problem

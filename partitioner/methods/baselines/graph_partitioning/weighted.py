@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.list_scheduling.ranks import mean_transfer
 from partitioner.methods.method import Settings
+from partitioner.methods.placers.ranks import mean_transfer
 from partitioner.problem.arrays import Floats, Ints, rows_of
 from partitioner.problem.problem import Nets
 from partitioner.problem.tasks import Tasks

@@ -35,8 +35,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partitioner.methods.bounds.cover.pricing import FractionOracle
 from partitioner.methods.bounds.cuts.network import ROUNDING, CutNetwork
+from partitioner.methods.ip.cover_pricing import FractionOracle
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import ChainProblem

@@ -1,0 +1,379 @@
+"""A lower bound on every split that counts transfers: the covering relaxation.
+
+Let T be the largest load of a placement, w >= 0 any weights of the supernodes, and f_k(w, T) the
+largest weight that a single device of kind k can hold at a load of at most T. The devices together
+hold everything, so
+
+    sum over v of w_v  <=  sum over kinds k of  count_k f_k(w, T),
+
+and weights that break this *refute* T: every placement has a larger load (this is the dual of the
+Dantzig-Wolfe or set-covering relaxation; the linear relaxation of the integer program is weaker, as
+it lets a device hold a fraction of every supernode and then cuts nothing). `cover_steps.py` and
+`cover_pricing.py` compute f exactly, transfers included, by a dynamic program along the order of the
+supernodes. Better weights come from a linear program over the columns so far (cutting planes in a trust
+region): the largest ratio of what the supernodes weigh together to what the devices can hold is
+
+    max sum of w_v  with  sum over k of count_k c_k = n  and  column . w <= c_k  for every column of k.
+
+Its optimum is too large while columns are missing, so the weights are kept near the best ones known.
+The bound is the largest T refuted, which is searched for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from ortools.math_opt.python import mathopt
+
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.imported import imported
+from partitioner.methods.ip.cover_pricing import Columns, FractionOracle, Oracle, SetOracle
+from partitioner.methods.ip.cover_steps import Ways, enumerate_ways, steps_of
+from partitioner.methods.solvers.backends.backend import Answer, apart, guarded
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.variants import PartsProblem
+
+SHRINK, GROW, WIDEN, WHOLE = 0.85, 1.5, 10.0, 10.0
+
+
+class Master:
+    """The linear program and its trust region.
+
+    Parameters
+    ----------
+    count
+        Shape (kinds,): devices of every kind.
+    weight
+        Shape (n,): the first weights.
+    columns
+        The columns known so far.
+
+    Attributes
+    ----------
+    centre
+        Shape (n,): the best weights so far, scaled so that the devices together hold `n`.
+    """
+
+    def __init__(self, count: Ints, weight: Floats, columns: Sequence[Columns]) -> None:
+        self.n = len(weight)
+        self.model = mathopt.Model()
+        self.weights = [self.model.add_variable(lb=0.0) for _ in range(self.n)]
+        self.holds = [self.model.add_variable(lb=0.0) for _ in count]
+        capacity = sum(int(c) * hold for c, hold in zip(count, self.holds, strict=True))
+        self.model.add_linear_constraint(capacity == self.n)
+        self.model.maximize(mathopt.fast_sum(self.weights))
+        self.centre = weight
+        self.radius = np.maximum(weight, weight.mean())
+        for each in columns:
+            self.add(each)
+
+    def add(self, columns: Columns) -> None:
+        """Add a column for every kind."""
+        for column, hold in zip(columns, self.holds, strict=True):
+            members = np.flatnonzero(column.share).tolist()
+            row = mathopt.LinearSum(float(column.share[v]) * self.weights[v] for v in members)
+            self.model.add_linear_constraint(row <= hold)
+
+    def move(self, weight: Floats, better: bool) -> None:
+        """Move the centre to better weights and widen the trust region, or keep the centre and narrow it."""
+        if better:
+            self.centre = weight
+        self.radius = self.radius * (GROW if better else SHRINK)
+
+    def best(self, least: float) -> Floats | None:
+        """Return the best weights near the centre if the known columns allow them a ratio above `least`.
+
+        The trust region widens until there are some; None if there are none anywhere.
+        """
+        while True:
+            trial = self._near()
+            if trial is not None and trial[1] > least:
+                return trial[0]
+            if self.radius.min() > WHOLE * self.n:
+                return None
+            self.radius = self.radius * WIDEN
+
+    def _near(self) -> tuple[Floats, float] | None:
+        """Return the best weights in the trust region and the ratio that the known columns allow them."""
+        low, high = np.maximum(self.centre - self.radius, 0.0), self.centre + self.radius
+        for variable, least, most in zip(self.weights, low.tolist(), high.tolist(), strict=True):
+            variable.lower_bound, variable.upper_bound = least, most
+        answer = apart(lambda: guarded(self._solved))
+        if answer.values is None:
+            return None
+        weight = np.maximum(answer.values, 0.0)
+        return np.where(weight > 1e-7, weight, 0.0), answer.bound / self.n
+
+    def _solved(self) -> Answer:
+        result = mathopt.solve(self.model, mathopt.SolverType.HIGHS)
+        if not result.has_primal_feasible_solution():
+            return Answer("infeasible")
+        return Answer("optimal", np.array(result.variable_values(self.weights)), result.objective_value())
+
+
+MOST_STATES = 400_000
+ROUNDING = 1e-12
+
+
+class Shares(NamedTuple):
+    """Factors of processing and of transfers whose weighted sum is a load, or a lower bound on it."""
+
+    processing: float
+    transfers: float
+
+
+SHARES = {
+    "sequential": Shares(1.0, 1.0),
+    "overlapped": Shares(0.5, 0.5),
+    "duplex": Shares(0.5, 0.25),
+}
+FREE = Shares(1.0, 0.0)
+
+
+class Oracles:
+    """The source of oracles for all thresholds up to a largest one.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    threshold
+        The largest threshold of interest.
+    left
+        Function that returns how many seconds are left.
+
+    Attributes
+    ----------
+    count
+        Shape (kinds present,): devices of each kind that is present.
+    ready
+        False if there are too many states, or the time ended before they were enumerated.
+    """
+
+    def __init__(
+        self, problem: PartsProblem, threshold: float, left: Callable[[], float] = lambda: np.inf
+    ) -> None:
+        self.left = left
+        self.time = problem.work()
+        self.threshold = threshold
+        self.kinds = np.flatnonzero(problem.count > 0).tolist()
+        self.count = problem.count[self.kinds]
+        whole = [kind for kind in self.kinds if problem.pays[kind] or problem.contiguous[kind]]
+        self.ways = {kind: _ways(problem, kind, self.time[kind], threshold, left) for kind in whole}
+        self.ready = None not in self.ways.values()
+
+    def within(self, threshold: float) -> list[Oracle]:
+        """Return an oracle for each kind that is present."""
+        return [self._oracle(kind, threshold * (1 + ROUNDING)) for kind in self.kinds]
+
+    def _oracle(self, kind: int, threshold: float) -> Oracle:
+        ways = self.ways.get(kind)
+        if ways is None:
+            return FractionOracle(self.time[kind], threshold)
+        return SetOracle(ways.within(threshold), threshold, self.left)
+
+
+def _ways(
+    problem: PartsProblem, kind: int, time: Floats, threshold: float, left: Callable[[], float]
+) -> Ways | None:
+    shares = SHARES[problem.communication] if problem.pays[kind] else FREE
+    transfers = problem.nets.cost * problem.transfer_factor[kind] * shares.transfers
+    steps = steps_of(problem, transfers, bool(problem.contiguous[kind]), left)
+    if steps is None:
+        return None
+    return enumerate_ways(steps, time * shares.processing, threshold, MOST_STATES, left)
+
+
+MASTER = "partitioner.methods.ip.cover:Master"  # imported when it is needed, as it loads a solver
+PATIENCE = 40  # steps without a better ratio after which a threshold is given up
+RETRIES = 2
+SURE = 1 + 1e-9
+NEARER = 1e-3
+CLOSE = 1e-3
+FINEST = 1e-4
+FEWER = 0.95  # of the last threshold: below it there may be few enough states to enumerate them again
+TINY = 1e-300
+
+
+class Covering:
+    """A lower bound on the objective of every split of the problem's shape, raised step by step.
+
+    Memory is ignored. With overlapped or duplex transfers, where a load is a maximum, a mean of the two or
+    three terms takes its place, which is no larger. Where passes have loads of their own, the objective is
+    no smaller than the two loads of any device together.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    relaxation
+        The bound and the weights to start from.
+    left
+        Function that returns how many seconds are left.
+
+    Attributes
+    ----------
+    bound
+        The best bound so far.
+    """
+
+    def __init__(
+        self, problem: PartsProblem, relaxation: Relaxation, left: Callable[[], float] = lambda: np.inf
+    ) -> None:
+        self.problem, self.bound, self.left = problem, relaxation.bound, left
+        self.weight = relaxation.weight
+        self.oracles: Oracles | None = None
+        self.last: Refutation | None = None
+
+    def rise(
+        self, value: float, gap: float, stop: Callable[[], bool], found: Callable[[float], None]
+    ) -> None:
+        """Raise the bound towards a value until no higher threshold can be refuted.
+
+        Parameters
+        ----------
+        value
+            The best value known; no threshold above it is tried.
+        gap
+            No threshold above ``(1 - gap) * value`` is tried.
+        stop
+            Function called between steps: whether the search should end with its best bound so far.
+        found
+            Function called with the bound after every threshold.
+        """
+        high = threshold = (1 - max(gap, FINEST)) * value
+        while self.bound < threshold < np.inf:
+            refutation = self._refutation(threshold)
+            if refutation is None:
+                return
+            ratio = refutation.run(stop)
+            self._learn(refutation, ratio)
+            found(self.bound)
+            if ratio <= SURE:
+                high = threshold
+            if high - self.bound <= CLOSE * high or stop():
+                return
+            threshold = (self.bound + high) / 2
+
+    def _refutation(self, threshold: float) -> Refutation | None:
+        """Return a refutation with about this threshold; None if the states are too many.
+
+        The last refutation is returned again if its threshold is close enough.
+        """
+        oracles = self.oracles
+        if oracles is None or (not oracles.ready and threshold < FEWER * oracles.threshold):
+            self.oracles = oracles = Oracles(self.problem, threshold, self.left)
+        if not oracles.ready:
+            return None
+        last = self.last
+        if last is None or not threshold <= last.threshold <= threshold * (1 + CLOSE):
+            weight = self.weight if last is None else last.weight
+            known = [] if last is None or threshold < last.threshold else last.columns
+            self.last = last = Refutation(oracles, threshold, weight, known)
+        return last
+
+    def _learn(self, refutation: Refutation, ratio: float) -> None:
+        """Raise the bound to what the refutation's weights refute."""
+        if ratio > SURE:
+            self.bound = max(self.bound, refutation.threshold)
+        else:
+            lower = ratio * refutation.threshold * (1 - NEARER)
+            if lower > self.bound * (1 + NEARER):
+                self.bound = max(self.bound, refutation.refuted(lower))
+
+
+class Refutation:
+    """The attempt to refute one threshold by weights of the supernodes.
+
+    Parameters
+    ----------
+    oracles
+        Makes the oracles for each threshold.
+    threshold
+        The largest load that is to be refuted.
+    weight
+        Shape (n,): the weights to start from.
+    columns
+        Columns from thresholds that are no larger, for each kind of device one at a time.
+
+    Attributes
+    ----------
+    weight
+        The best weights so far.
+    """
+
+    def __init__(
+        self, oracles: Oracles, threshold: float, weight: Floats, columns: Sequence[Columns] = ()
+    ) -> None:
+        self.count, self.source, self.threshold = oracles.count, oracles, threshold
+        self.oracles = oracles.within(threshold)
+        self.weight = weight + 1e-6 * max(weight.mean(), TINY)
+        self.columns = list(columns)
+        self.ratio = 0.0
+        self.retries = RETRIES
+        self.master: Master | None = None
+
+    def run(self, stop: Callable[[], bool]) -> float:
+        """Improve the weights until they refute the threshold or cannot be improved; return their ratio.
+
+        A ratio above one refutes the threshold. A second call after a stop continues the first one.
+        """
+        self.master = self.master or self._begin()
+        idle = 0
+        while self.ratio <= SURE and not stop():
+            trial = self.master.best(self.ratio + NEARER / 10) if idle < PATIENCE else None
+            if trial is None and not self._only_exact():
+                break
+            if trial is not None:
+                idle = 0 if self._try(self.master, trial) else idle + 1
+        return self.ratio
+
+    def _begin(self) -> Master:
+        self.ratio, columns = self.measure(self.weight)
+        self.weight = self._scaled(self.weight, columns)
+        self.columns.append(columns)
+        master: type[Master] = imported(MASTER)
+        return master(self.count, self.weight, self.columns)
+
+    def _try(self, master: Master, trial: Floats) -> bool:
+        """Measure weights and add their columns to the master; return whether the ratio rose notably."""
+        before = self.ratio
+        ratio, columns = self.measure(trial)
+        if ratio > before:
+            self.ratio, self.weight = ratio, self._scaled(trial, columns)
+        master.move(self.weight, ratio > before)
+        master.add(columns)
+        self.columns.append(columns)
+        return ratio > before + NEARER / 10
+
+    def _only_exact(self) -> bool:
+        """Start again without mixtures, which make ratios too small; False if that cannot help any more."""
+        exact = [columns for columns in self.columns if all(column.exact for column in columns)]
+        if self.retries == 0 or len(exact) == len(self.columns):
+            return False
+        self.retries -= 1
+        self.columns, self.oracles = exact, self.source.within(self.threshold)
+        self.master = self._begin()
+        return True
+
+    def _scaled(self, weight: Floats, columns: Columns) -> Floats:
+        """Return the weights scaled so that all devices together hold n; unchanged if nothing fits."""
+        held = self.held(columns)
+        return weight * (len(weight) / held) if held > 0 else weight
+
+    def measure(self, weight: Floats) -> tuple[float, Columns]:
+        """Return the weight of all supernodes over what the devices can hold, and the heaviest columns."""
+        columns = [oracle(weight) for oracle in self.oracles]
+        held = self.held(columns)
+        return (float(weight.sum()) / held if held > 0 else np.inf), columns
+
+    def held(self, columns: Columns) -> float:
+        """Return the weight that all devices together can hold."""
+        return float(self.count @ [column.weight for column in columns])
+
+    def refuted(self, threshold: float) -> float:
+        """Return the threshold if the current weights refute it, else 0."""
+        refutation = Refutation(self.source, threshold, self.weight)
+        return threshold if refutation.measure(refutation.weight)[0] > SURE else 0.0

@@ -1,0 +1,298 @@
+"""The heaviest set for given weights: one oracle for each kind of device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.ip.cover_steps import CoverStates
+from partitioner.methods.solvers.backends.backend import apart
+from partitioner.problem.arrays import Floats, Ints
+
+FULL, NOTHING = -2, -1
+
+
+@njit(cache=True, nogil=True)
+def priced(start: Ints, after: Ints, load: Floats, weight: Floats, price: float, best: Floats) -> float:
+    """Fill `best` with the largest weight minus price times load from every state to the end."""
+    n = len(start) - 2
+    best[start[n]] = 0.0
+    for v in range(n - 1, -1, -1):
+        for s in range(start[v], start[v + 1]):
+            out, inside = after[s, 0], after[s, 1]
+            top = -np.inf
+            if out >= 0:
+                top = best[out] - price * load[s, 0]
+            if inside >= 0:
+                top = max(top, best[inside] - price * load[s, 1] + weight[v])
+            best[s] = top
+    return float(best[0])
+
+
+@njit(cache=True, nogil=True)
+def follow(start: Ints, after: Ints, load: Floats, weight: Floats, price: float, best: Floats) -> Ints:
+    """Return the set that :func:`priced` found, as zeros and ones, shape (n,)."""
+    n = len(start) - 2
+    chosen = np.zeros(n, dtype=np.int64)
+    s = 0
+    for v in range(n):
+        out, inside = after[s, 0], after[s, 1]
+        gain = best[inside] - price * load[s, 1] + weight[v] if inside >= 0 else -np.inf
+        chosen[v] = 1 if out < 0 or gain > best[out] - price * load[s, 0] else 0
+        s = inside if chosen[v] else out
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def best_set(
+    start: Ints,
+    after: Ints,
+    load: Floats,
+    rest: Floats,
+    weight: Floats,
+    prices: Floats,
+    ahead: Floats,
+    threshold: float,
+    target: float,
+    room: int,
+) -> tuple[int, float, Ints]:
+    """Return the heaviest set whose load is at most the threshold and whose weight is at least the target.
+
+    Parameters
+    ----------
+    start, after, load, rest
+        See :class:`partitioner.methods.ip.cover_steps.CoverStates`.
+    weight
+        Shape (n,).
+    prices, ahead
+        Shapes (p,) and (p, states): prices of load, and for each the array that :func:`priced` filled.
+    threshold, target
+        Largest load, smallest weight.
+    room
+        The largest number of labels.
+
+    Returns
+    -------
+    labels, weight, chosen
+        The number of labels made (`FULL` if `room` was too small, `NOTHING` if no set reaches the target);
+        the set's weight and its members as zeros and ones.
+    """
+    n = len(start) - 2
+    state = np.zeros(room, dtype=np.int64)
+    spent = np.zeros(room)
+    gained = np.zeros(room)
+    parent = np.zeros(room, dtype=np.int64)
+    taken = np.zeros(room, dtype=np.int8)
+    chosen = np.zeros(n, dtype=np.int64)
+    low, high, top = 0, 1, 1
+    for v in range(n):
+        width = start[v + 2] - start[v + 1]
+        first = np.zeros(width + 1, dtype=np.int64)
+        born = np.empty(2 * (high - low), dtype=np.int64)  # 2 * label + bit
+        count = 0
+        for x in range(low, high):
+            for bit in range(2):
+                j = after[state[x], bit]
+                if j < 0:
+                    continue
+                cost = spent[x] + load[state[x], bit]
+                if cost + rest[j] > threshold:
+                    continue
+                total = gained[x] + weight[v] * bit
+                hopeful = True
+                for p in range(len(prices)):
+                    if total + ahead[p, j] + prices[p] * (threshold - cost) < target:
+                        hopeful = False
+                        break
+                if hopeful:
+                    born[count] = 2 * x + bit
+                    first[j - start[v + 1] + 1] += 1
+                    count += 1
+        if count == 0:
+            return NOTHING, 0.0, chosen
+        if top + count > room:
+            return FULL, 0.0, chosen
+        for q in range(width):
+            first[q + 1] += first[q]
+        place = first[:width].copy()
+        grouped = np.empty(count, dtype=np.int64)
+        cost_of = np.empty(count)
+        for y in range(count):
+            x, bit = born[y] // 2, born[y] % 2
+            q = after[state[x], bit] - start[v + 1]
+            grouped[place[q]] = born[y]
+            cost_of[place[q]] = spent[x] + load[state[x], bit]
+            place[q] += 1
+        low = top
+        for q in range(width):
+            group = grouped[first[q] : first[q + 1]]
+            cost_here = cost_of[first[q] : first[q + 1]]
+            heaviest = -np.inf
+            for y in np.argsort(cost_here):
+                x, bit = group[y] // 2, group[y] % 2
+                total = gained[x] + weight[v] * bit
+                if total > heaviest:
+                    heaviest = total
+                    state[top] = q + start[v + 1]
+                    spent[top] = cost_here[y]
+                    gained[top] = total
+                    parent[top] = x
+                    taken[top] = bit
+                    top += 1
+        high = top
+    label = top - 1  # of the last state's labels, by rising load, the heaviest
+    weight_found = gained[label]
+    if weight_found < target:  # a heavier one may have been dropped
+        return NOTHING, 0.0, chosen
+    for v in range(n - 1, -1, -1):
+        chosen[v] = taken[label]
+        label = parent[label]
+    return top, weight_found, chosen
+
+
+FEWEST, MOST = 20_000, 5_000_000
+LABELS_PER_SECOND = 2_000_000
+AROUND = np.array([1.0, 0.9, 1.1, 0.7, 1.4])
+HALVINGS = 40
+
+
+class Column(NamedTuple):
+    """The heaviest content of a device: the share of every supernode in it, shape (n,), and its weight.
+
+    It is the heaviest set; where finding that takes too long, it is the best mixture of two sets whose mean
+    load is the threshold, which weighs no less and is not `exact`.
+    """
+
+    share: Floats
+    weight: float
+    exact: bool = True
+
+
+Columns = list[Column]  # one for each kind that is present
+
+
+class Oracle(Protocol):
+    """A function that finds the column of the largest weight for a kind of device."""
+
+    def __call__(self, weight: Floats) -> Column:
+        """Return the heaviest column for weights of shape (n,)."""
+        ...
+
+
+class SetOracle:
+    """The oracle of a kind that pays for transfers: it finds the heaviest set by labels.
+
+    Parameters
+    ----------
+    states
+        The states of its sets.
+    threshold
+        The largest load.
+    left
+        Function that returns how many seconds are left.
+    """
+
+    def __init__(
+        self, states: CoverStates, threshold: float, left: Callable[[], float] = lambda: np.inf
+    ) -> None:
+        self.left = left
+        self.ways = states.start, states.after, states.load
+        self.rest, self.threshold = states.rest, threshold
+        self.price, self.short, self.room, self.most = 1.0, 0.004, FEWEST, MOST
+
+    def __call__(self, weight: Floats) -> Column:
+        """Return the heaviest set, or a mixture where there are too many labels."""
+        value = self._cheapest_price(weight)
+        if value <= 0:
+            return Column(np.zeros(len(weight)), 0.0)
+        prices = self.price * AROUND
+        ahead = np.array([self._ahead(weight, price) for price in prices])
+        short = self.short / 2
+        while True:
+            target = value * (1 - short)
+            most = int(min(self.most, max(self.left() * LABELS_PER_SECOND, FEWEST)))
+            room = min(self.room, most)
+            labels, found, chosen = apart(
+                partial(best_set, *self.ways, self.rest, weight, prices, ahead, self.threshold, target, room)
+            )
+            if labels > 0:
+                self.short = short
+                return Column(chosen.astype(np.float64), found)
+            if labels == FULL and room >= most and most < self.most:
+                return self._mixture(weight, value)
+            if labels == FULL and self.room >= self.most:
+                self.most = max(self.most // 2, FEWEST)
+                self.room = min(self.room, self.most)
+                return self._mixture(weight, value)
+            if labels == FULL:
+                self.room = min(4 * self.room, self.most)
+            else:
+                short *= 1.5
+
+    def _ahead(self, weight: Floats, price: float) -> Floats:
+        best = np.empty(len(self.rest))
+        priced(*self.ways, weight, price, best)
+        return best
+
+    def _cheapest_price(self, weight: Floats) -> float:
+        """Return the smallest bound on the best weight over all prices of load, in which it is convex."""
+        best = np.empty(len(self.rest))
+
+        def bound(price: float) -> float:
+            return float(priced(*self.ways, weight, price, best)) + price * self.threshold
+
+        low, high = 0.0, max(4 * self.price, 1e-12)
+        while bound(high) < bound(high / 2):
+            high *= 2
+        for _ in range(HALVINGS):
+            left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
+            low, high = (low, right) if bound(left) < bound(right) else (left, high)
+        self.price = (low + high) / 2
+        return bound(self.price)
+
+    def _mixture(self, weight: Floats, value: float) -> Column:
+        """Return a mixture of the sets for a lower and a higher price, with the threshold as mean load."""
+        sides = [self.price * (1 + side) for side in (-1e-6, 1e-6)]
+        sets = [follow(*self.ways, weight, price, self._ahead(weight, price)) for price in sides]
+        large, small = (self._load(chosen) for chosen in sets)
+        part = (self.threshold - small) / (large - small) if large > small else 0.0
+        part = min(max(part, 0.0), 1.0)
+        return Column(part * sets[0] + (1 - part) * sets[1], value, exact=False)
+
+    def _load(self, chosen: Ints) -> float:
+        _, after, load = self.ways
+        total, state = 0.0, 0
+        for bit in chosen.tolist():
+            total += load[state, bit]
+            state = after[state, bit]
+        return float(total)
+
+
+class FractionOracle:
+    """The oracle of a kind that does not pay for transfers: it takes fractions of supernodes.
+
+    Parameters
+    ----------
+    time
+        Shape (n,): time of each supernode, infinity if it may not run there.
+    threshold
+        The largest load.
+    """
+
+    def __init__(self, time: Floats, threshold: float) -> None:
+        self.time, self.threshold = time, threshold
+
+    def __call__(self, weight: Floats) -> Column:
+        """Return the column that takes supernodes by decreasing weight over time until the device is full."""
+        share = np.where(self.time <= 0, 1.0, 0.0)
+        timed = (self.time > 0) & np.isfinite(self.time) & (weight > 0)
+        ratio = np.divide(weight, self.time, out=np.zeros(len(weight)), where=timed)
+        order = np.argsort(-ratio, kind="stable")
+        order = order[timed[order]]
+        before = np.concatenate(([0.0], np.cumsum(self.time[order])[:-1]))
+        share[order] = np.clip((self.threshold - before) / self.time[order], 0.0, 1.0)
+        return Column(share, float(share @ weight))

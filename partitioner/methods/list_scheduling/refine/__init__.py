@@ -1,1 +1,0 @@
-"""Local search that starts from the placement of a list scheduler."""

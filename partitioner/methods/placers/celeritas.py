@@ -1,0 +1,461 @@
+"""The placers of Celeritas, which place operators or clusters of operators.
+
+Adjusting Placement: a task stays on the previous task's device unless another one is much earlier.
+
+Placement on one device after another: each takes tasks in their order until its memory is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.method import Settings
+from partitioner.methods.placers.coarse import expanded, merged
+from partitioner.methods.placers.engine import found
+from partitioner.methods.placers.found import Found, root
+from partitioner.methods.placers.method import as_method
+from partitioner.methods.placers.ranks import (
+    bottom_level,
+    largest_transfer,
+    mean_time,
+    mean_transfer,
+    top_level,
+)
+from partitioner.methods.placers.task_arrays import (
+    FIRST,
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
+    book,
+    earliest_start,
+    fits,
+    new_state,
+)
+from partitioner.problem.arrays import Floats, Ints, rows_of
+from partitioner.problem.tasks import Tasks
+from partitioner.workload.graph import Bools
+
+ROUNDING = 1e-13  # of the cost of all edges
+
+
+def breakpoints(tasks: Tasks, order: Ints, most: int, memory: float) -> Bools:
+    """Return where clusters begin, so that the edges between them cost least (Algorithm 1, Optimal_BP).
+
+    With S(0) = 0 and cost(i, j) the cost of the edges from places i to j - 1 to place j and behind, the
+    best cut of the first j places costs S(j) = min over i of S(i) + cost(i, j) (Equation 6). In Equation 5
+    the lower index of the last sum is i: cost(i, j) = cost(i, j - 1) + the cost of what place j - 1 sends
+    - the cost of what it reads from places i to j - 2. That takes O(n most + edges) steps. Of clusters of
+    equal cost the longest one is chosen.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    order
+        Shape (n,): a topological order.
+    most
+        R, the largest number of tasks in a cluster.
+    memory
+        M, the largest memory of a cluster. A task counts with the memory of its whole group, which shares a
+        device, and some device must be allowed for all groups of a cluster. Neither rule separates tasks
+        of a single group.
+
+    Returns
+    -------
+    Bools
+        Shape (n,): whether a cluster begins at this place of the order.
+    """
+    place = np.argsort(order)
+    cost = mean_transfer(tasks)
+    reader = place[tasks.before.owners()]
+    maker = rows_of(reader, place[tasks.before.items], tasks.n)
+    read = cost[tasks.before_tensor][np.argsort(reader, kind="stable")]
+    sent = np.bincount(maker.items, read, tasks.n).astype(np.float64)
+    before = np.zeros(tasks.n + 1, dtype=np.int64)
+    _best_breaks(
+        maker.start,
+        maker.items,
+        read,
+        sent,
+        tasks.group[order],
+        tasks.group_size,
+        np.ascontiguousarray(tasks.group_allowed.T),
+        most,
+        memory,
+        before,
+    )
+    return _begins(before)
+
+
+def _begins(before: Ints) -> Bools:
+    """Return whether each place is a breakpoint, shape (n,), by following `before` from the end."""
+    begins = np.zeros(len(before) - 1, dtype=bool)
+    k = len(begins)
+    while k > 0:
+        k = int(before[k])
+        begins[k] = True
+    return begins
+
+
+@njit(cache=True, nogil=True)
+def _best_breaks(
+    start: Ints,
+    maker: Ints,
+    read: Floats,
+    sent: Floats,
+    group: Ints,
+    group_size: Floats,
+    allowed: Bools,
+    most: int,
+    memory: float,
+    before: Ints,
+) -> None:
+    """Write the best breakpoint before each place to `before`, shape (n + 1,)."""
+    n = len(group)
+    best = np.zeros(n + 1)
+    cost, inner = np.zeros(n), np.zeros(n)
+    counted, may = np.full(len(group_size), -1), np.ones(allowed.shape[1], dtype=np.bool_)
+    slack = ROUNDING * read.sum()
+    low = 0
+    for j in range(1, n + 1):
+        low = max(low, j - most)
+        for e in range(start[j - 1], start[j]):
+            inner[maker[e]] += read[e]
+        kept, size, groups = 0.0, 0.0, 0
+        may[:] = True
+        best[j] = np.inf
+        for i in range(j - 1, low - 1, -1):
+            g = group[i]
+            if counted[g] != j:
+                counted[g] = j
+                size += group_size[g]
+                groups += 1
+                somewhere = _narrowed(may, allowed, g)
+                if groups > 1 and (size > memory or not somewhere):
+                    low = i + 1  # longer clusters are not allowed behind place j either
+                    break
+            kept += inner[i]
+            cost[i] += sent[j - 1] - kept
+            if best[i] + cost[i] <= best[j] + slack:
+                best[j], before[j] = min(best[j], best[i] + cost[i]), i
+        for e in range(start[j - 1], start[j]):
+            inner[maker[e]] = 0.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _narrowed(may: Bools, allowed: Bools, g: int) -> bool:
+    """Keep in `may` only devices that are allowed for group `g`; return whether one is left."""
+    somewhere = False
+    for d in range(len(may)):
+        may[d] &= allowed[g, d]
+        somewhere |= may[d]
+    return somewhere
+
+
+def untied(tasks: Tasks, order: Ints, begins: Bools, memory: float) -> Bools:
+    """Return where clusters begin, shape (n,), with more clusters so that tied groups fit on one device.
+
+    The tasks of a cluster share a device, and so do the tasks of a group: a cluster ties the groups of its
+    tasks together, a group the clusters of its tasks, and so on. Along the order a task joins the cluster of
+    the task before it if their groups are already tied, or if the tied groups of both together take at most
+    `memory` and may run on a common device; else a new cluster begins. Without groups of several tasks
+    no cluster is cut.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    order
+        Shape (n,): a topological order.
+    begins
+        Shape (n,): whether a cluster begins at this place of the order.
+    memory
+        The largest memory of groups that are tied together.
+    """
+    allowed = np.ascontiguousarray(tasks.group_allowed.T)
+    cut: Bools = _cut(tasks.group[order], begins, tasks.group_size.copy(), allowed, memory)
+    return cut
+
+
+@njit(cache=True, nogil=True)
+def _cut(group: Ints, begins: Bools, size: Floats, allowed: Bools, memory: float) -> Bools:
+    parent, cut = np.arange(len(size)), begins.copy()
+    for p in range(1, len(group)):
+        a, b = root(parent, group[p - 1]), root(parent, group[p])
+        if begins[p] or a == b:
+            continue
+        if size[a] + size[b] <= memory and (allowed[a] & allowed[b]).any():
+            parent[b] = a
+            size[a] += size[b]
+            allowed[a] &= allowed[b]
+        else:
+            cut[p] = True
+    return cut
+
+
+def fused(tasks: Tasks, most: int, fraction: float) -> Ints:
+    """Return the cluster of every task, numbered in a topological order (Section 5.1.3), shape (n,).
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    most
+        R, the largest number of tasks in a cluster.
+    fraction
+        M, the largest memory of a cluster, as a fraction of the smallest device's memory, or of the memory of
+        all tasks if that is less, so that there are several clusters.
+    """
+    order = cpd_topo(tasks)
+    memory = fraction * min(float(tasks.limit.min()), float(tasks.size.sum()))
+    begins = untied(tasks, order, breakpoints(tasks, order, most, memory), memory)
+    cluster = np.empty(tasks.n, dtype=np.int64)
+    cluster[order] = np.cumsum(begins) - 1
+    return cluster
+
+
+def ccr(tasks: Tasks) -> float:
+    """Return the ratio of communication to computation: all transfers over all times (Equation 1).
+
+    Times are means over devices, transfers over pairs of devices. The ratio is 0 if no task takes time.
+    """
+    work = float(mean_time(tasks).sum())
+    return float(mean_transfer(tasks)[tasks.after_tensor].sum()) / work if work else 0.0
+
+
+def dfs_topo(tasks: Tasks) -> Ints:
+    """Return DFS-TOPO (Section 4.2.2): tasks that become ready go to the head of the queue; shape (n,).
+
+    The queue starts with the tasks without producers. Among these, and among the tasks that become ready at
+    once, the lowest number comes first.
+    """
+    return _depth_first(tasks, np.zeros(tasks.n))
+
+
+def cpd_topo(tasks: Tasks) -> Ints:
+    """Return CPD-TOPO (Algorithm 1): DFS-TOPO in which the task on the longest path is first; shape (n,).
+
+    Among equals the lowest number comes first.
+    """
+    return _depth_first(tasks, critical_path(tasks))
+
+
+def critical_path(tasks: Tasks) -> Floats:
+    """Return cpath, the longest path through each task (Equations 2 and 3), shape (n,).
+
+    Times are means over the devices that may run a task, transfers means over the pairs of devices.
+    """
+    time, transfer = mean_time(tasks), mean_transfer(tasks)
+    return np.asarray(top_level(tasks, time, transfer) + bottom_level(tasks, time, transfer))
+
+
+def _depth_first(tasks: Tasks, urgency: Floats) -> Ints:
+    """Return the order in which tasks that become ready go to the queue's head, the most urgent first."""
+    after, missing = tasks.after.items, np.diff(tasks.before.start)
+    rising = np.lexsort((-after, urgency[after], tasks.after.owners()))
+    free = np.flatnonzero(missing == 0)
+    entries = free[np.lexsort((-free, urgency[free]))]
+    order: Ints = _walk(tasks.after.start, after[rising], missing, entries)
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _walk(start: Ints, after: Ints, missing: Ints, entries: Ints) -> Ints:
+    """Return the order of a queue that is a stack; the head of the queue is the top of the stack."""
+    order, stack = np.empty_like(missing), np.empty_like(missing)
+    depth = len(entries)
+    stack[:depth] = entries
+    for place in range(len(missing)):
+        depth -= 1
+        v = stack[depth]
+        order[place] = v
+        for e in range(start[v], start[v + 1]):
+            missing[after[e]] -= 1
+            if missing[after[e]] == 0:
+                stack[depth] = after[e]
+                depth += 1
+    return order
+
+
+def back_cost(tasks: Tasks) -> Floats:
+    """Return the longest transfer to a consumer, between any two devices (Equation 8), shape (n,)."""
+    back = np.zeros(tasks.n)
+    np.maximum.at(back, tasks.after.owners(), largest_transfer(tasks)[tasks.after_tensor])
+    return back
+
+
+@njit(cache=True, nogil=True)
+def adjust(arrays: TaskArrays, state: PartialSchedule, order: Ints, back: Floats) -> int:
+    """Place the tasks one by one (Algorithm 2); for the first task the previous device is device 0.
+
+    Returns
+    -------
+    int
+        The first task that fits nowhere; ``NOWHERE`` if all are placed.
+    """
+    previous = FIRST
+    for v in order:
+        previous = _adjusted(arrays, state, v, previous, back[v])
+        if previous == NOWHERE:
+            return int(v)
+        book(arrays, state, v, previous)
+    return NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def _adjusted(arrays: TaskArrays, state: PartialSchedule, v: int, previous: int, back: float) -> int:
+    """Return the previous device, or the earliest one if that is earlier by more than `back` (Equation 9).
+
+    The earliest device is the one on which the task ends first. On equal devices that is the paper's EST;
+    on unequal ones the paper's proof needs the end.
+    """
+    earliest, start, end = NOWHERE, np.inf, np.inf
+    stay = np.inf
+    for d in range(len(state.room)):
+        if not fits(arrays, state, v, d):
+            continue
+        begin = earliest_start(arrays, state, v, d)
+        if d == previous:
+            stay = begin
+        if begin + arrays.time[d, v] < end:
+            earliest, start, end = d, begin, begin + arrays.time[d, v]
+    if stay == np.inf:
+        return earliest
+    later = (stay - start) + (arrays.time[previous, v] - arrays.time[earliest, v])
+    return earliest if later > back else previous
+
+
+@njit(cache=True, nogil=True)
+def fill(arrays: TaskArrays, state: PartialSchedule, order: Ints) -> int:
+    """Place the tasks one by one (Sections 4.2.1 and 6.3).
+
+    A device is full once a task that may run there does not fit; the tasks that follow go to the next
+    device. A task that may not run on a device, or whose group is on another, does not make it full. When
+    the last device is full, or no later device is allowed, a task goes to the device with the most memory
+    left of those that it fits on, the lowest among equals.
+
+    Returns
+    -------
+    int
+        The first task that fits nowhere; ``NOWHERE`` if all are placed.
+    """
+    current = FIRST
+    for v in order:
+        d, current = _next(arrays, state, v, current)
+        if d == NOWHERE:
+            return int(v)
+        book(arrays, state, v, d)
+    return NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def _next(arrays: TaskArrays, state: PartialSchedule, v: int, current: int) -> tuple[int, int]:
+    """Return the device of a task, and the first one that is not full."""
+    g = arrays.group[v]
+    if state.home[g] == NOWHERE:
+        for d in range(current, len(state.room)):
+            if fits(arrays, state, v, d):
+                return d, current
+            if d == current and arrays.group_allowed[d, g]:
+                current += 1
+    return _roomiest(arrays, state, v), current
+
+
+@njit(cache=True, nogil=True)
+def _roomiest(arrays: TaskArrays, state: PartialSchedule, v: int) -> int:
+    """Return the device with the most memory left of those that the task fits on, or ``NOWHERE``."""
+    chosen = NOWHERE
+    for d in range(len(state.room)):
+        if fits(arrays, state, v, d) and (chosen == NOWHERE or state.room[d] > state.room[chosen]):
+            chosen = d
+    return chosen
+
+
+Rule = Callable[[Tasks, TaskArrays, PartialSchedule], int]
+
+
+def place_dfs_topo(tasks: Tasks, settings: Settings) -> Found | None:
+    """Place the tasks in DFS-TOPO order on one device after another (Section 4.2)."""
+    state = new_state(tasks)
+    ended = fill(arrays_of(tasks, settings.placing.reserve_memory), state, dfs_topo(tasks))
+    return found(state) if ended == NOWHERE else None
+
+
+def place_cpd_topo(tasks: Tasks, settings: Settings) -> Found | None:
+    """Place the tasks in CPD-TOPO order on one device after another."""
+    state = new_state(tasks)
+    ended = _fill_along(tasks, arrays_of(tasks, settings.placing.reserve_memory), state)
+    return found(state) if ended == NOWHERE else None
+
+
+def place_order_place(tasks: Tasks, settings: Settings) -> Found | None:
+    """Place fused clusters in CPD-TOPO order on one device after another: Order-Place (Section 5.2)."""
+    return _placed_fused(tasks, settings, _fill_along)
+
+
+def place_celeritas(tasks: Tasks, settings: Settings) -> Found | None:
+    """Place fused clusters by Adjusting Placement: Celeritas (Algorithms 1 and 2)."""
+    return _placed_fused(tasks, settings, _adjust_along)
+
+
+def _fill_along(tasks: Tasks, arrays: TaskArrays, state: PartialSchedule) -> int:
+    return int(fill(arrays, state, cpd_topo(tasks)))
+
+
+def _adjust_along(tasks: Tasks, arrays: TaskArrays, state: PartialSchedule) -> int:
+    return int(adjust(arrays, state, cpd_topo(tasks), back_cost(tasks)))
+
+
+def _placed_fused(tasks: Tasks, settings: Settings, rule: Rule) -> Found | None:
+    """Fuse the tasks and place the clusters; None if a task that is a cluster of its own fits nowhere.
+
+    When a cluster fits nowhere, all clusters that fit nowhere at that time are taken apart, and the
+    placement starts again. The paper puts such a cluster where most memory is left and exceeds the memory
+    (its printed argmin contradicts its text); here the memory limits hold.
+    """
+    placing = settings.placing
+    cluster = fused(tasks, placing.fusion_range, placing.fusion_memory)
+    while True:
+        coarse = merged(tasks, cluster)
+        state = new_state(coarse)
+        ended = rule(coarse, arrays_of(coarse, placing.reserve_memory), state)
+        if ended == NOWHERE:
+            figures = {"clusters": float(coarse.n), "ccr": ccr(tasks), "ccr_fused": ccr(coarse)}
+            return replace(expanded(found(state), cluster, tasks), statistics=figures)
+        finer = taken_apart(cluster, _lost(coarse, state, ended)[coarse.group][cluster])
+        if finer.max() == cluster.max():
+            return None
+        cluster = finer
+
+
+def _lost(coarse: Tasks, state: PartialSchedule, ended: int) -> Bools:
+    """Return which groups fit nowhere, shape (groups,): that of cluster `ended`, and other unplaced ones."""
+    roomy = coarse.group_allowed & (coarse.group_size <= state.room[:, None])
+    lost: Bools = (state.home == NOWHERE) & ~roomy.any(axis=0)
+    lost[coarse.group[ended]] = True
+    return lost
+
+
+def taken_apart(cluster: Ints, single: Bools) -> Ints:
+    """Return the cluster of every task once some clusters are taken apart into single tasks, shape (n,).
+
+    Parameters
+    ----------
+    cluster
+        Shape (n,): the cluster of every task, numbered in a topological order.
+    single
+        Shape (n,): whether the task becomes a cluster of its own; all tasks of a cluster do, or none.
+    """
+    key = np.column_stack((cluster, np.where(single, np.arange(len(cluster)), -1)))
+    return np.unique(key, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+solve_dfs_topo = as_method(place_dfs_topo)
+solve_cpd_topo = as_method(place_cpd_topo)
+solve_order_place = as_method(place_order_place)
+solve_celeritas = as_method(place_celeritas)

@@ -1,0 +1,168 @@
+"""DPOS, the list scheduler of FastT (Section 5.1, Algorithm 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partitioner.base.compiled import njit
+from partitioner.methods.method import Settings
+from partitioner.methods.placers.dpos_block import OFF, descending, place_all
+from partitioner.methods.placers.engine import found
+from partitioner.methods.placers.found import Found
+from partitioner.methods.placers.method import as_method
+from partitioner.methods.placers.ranks import largest_rank
+from partitioner.methods.placers.task_arrays import (
+    NOWHERE,
+    PartialSchedule,
+    TaskArrays,
+    arrays_of,
+    arrives,
+    new_state,
+)
+from partitioner.methods.placers.timing import as_run
+from partitioner.problem.arrays import Floats, Ints
+from partitioner.problem.tasks import Tasks
+
+
+def critical_path(tasks: Tasks, rank: Floats) -> Ints:
+    """Return the path from the entry of largest rank that always takes the successor of largest rank.
+
+    Among equals the lowest number is taken.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    rank
+        Shape (n,): the rank of each task.
+
+    Returns
+    -------
+    Ints
+        The tasks of the path, producers first (FastT, Section 5.1: SET_CP).
+    """
+    path: Ints = along(tasks.before.start, tasks.after.start, tasks.after.items, rank)
+    return path
+
+
+def schedule_path(tasks: Tasks, device: Ints, order: Ints) -> Ints:
+    """Return the critical path of a schedule: from the task that ends last back to what each waited for.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    device, order
+        As in :class:`partitioner.methods.placers.found.Found`.
+
+    Returns
+    -------
+    Ints
+        The tasks of the path in order of time. A task waited for the previous one on its device if it started
+        when that ended, else for the producer of the input that arrived last.
+    """
+    arrays, state = as_run(tasks, device, order)
+    previous = np.full(tasks.n, NOWHERE)
+    for d in range(len(tasks.limit)):
+        mine = order[device[order] == d]
+        previous[mine[1:]] = mine[:-1]
+    path: Ints = _backwards(arrays, state, previous)
+    return path
+
+
+@njit(cache=True, nogil=True)
+def along(entry: Ints, start: Ints, after: Ints, rank: Floats) -> Ints:
+    """Return :func:`critical_path`; the rows of producers start at `entry`, those of consumers at `start`."""
+    v = NOWHERE
+    for u in range(len(rank)):
+        if entry[u] == entry[u + 1] and (v == NOWHERE or rank[u] > rank[v]):
+            v = u
+    path = [v for _ in range(0)]
+    while v != NOWHERE:
+        path.append(v)
+        largest = NOWHERE
+        for e in range(start[v], start[v + 1]):
+            w = after[e]
+            if largest == NOWHERE or (rank[w], -w) > (rank[largest], -largest):
+                largest = w
+        v = largest
+    return np.array(path)
+
+
+@njit(cache=True, nogil=True)
+def _backwards(arrays: TaskArrays, state: PartialSchedule, previous: Ints) -> Ints:
+    """Return the path back from the task that ends last to one that waited for nothing, in order of time."""
+    v = int(np.argmax(state.finish))
+    path = [v for _ in range(0)]
+    while v != NOWHERE:
+        path.append(v)
+        v = _awaited(arrays, state, previous[v], v)
+    return np.array(path)[::-1].copy()
+
+
+@njit(cache=True, nogil=True)
+def _awaited(arrays: TaskArrays, state: PartialSchedule, previous: int, v: int) -> int:
+    """Return the task that task `v` waited for, ``NOWHERE`` if there is none."""
+    if previous != NOWHERE and state.finish[previous] == state.start[v]:
+        return previous
+    latest, producer = -1.0, NOWHERE
+    for e in range(arrays.before_start[v], arrays.before_start[v + 1]):
+        u = arrays.before[e]
+        arrival = arrives(arrays, state, u, arrays.before_tensor[e], state.device[v])
+        if arrival > latest:
+            latest, producer = arrival, u
+    return producer
+
+
+def place_dpos(tasks: Tasks, settings: Settings) -> Found | None:
+    """Place the tasks by Device Placement and Operation Sequencing, see :func:`dpos`."""
+    return dpos(tasks, settings.placing.reserve_memory)
+
+
+def dpos(
+    tasks: Tasks,
+    reserve: bool = True,
+    path: Ints | None = None,
+    cutoff: float = np.inf,
+    tail: Floats | None = None,
+) -> Found | None:
+    """Place the tasks by decreasing rank (:func:`largest_rank`).
+
+    A task of the critical path goes to the critical-path device. That is the device on which the tasks of
+    the remaining path that its memory holds, in order of the path, take the least time on average; ties,
+    which the paper leaves open, go to the device that holds more of them, then to the lower number. When a
+    task of the path does not fit there any more, also because others were placed there, the device is chosen
+    again. Any other task goes where it finishes first, idle slots included; line 20 of Algorithm 1, which
+    writes EST for a finish, is read as EFT. The first task of a group decides for the whole group. The bound
+    of Theorem 1 does not hold for this rule: a task of the path may wait for its device while others idle.
+
+    Parameters
+    ----------
+    tasks
+        The tasks.
+    reserve
+        See :class:`partitioner.methods.placers.task_arrays.TaskArrays`.
+    path
+        The tasks to treat as the critical path, in order; None: :func:`critical_path`; empty: every task
+        goes where it finishes first.
+    cutoff, tail
+        Give up once a task ends at `cutoff` minus its `tail` or later; `tail`, shape (n,), is the least time
+        from the end of each task to the end of all.
+
+    Returns
+    -------
+    Found or None
+        None if some task fits nowhere when its turn comes, or the cutoff was reached.
+    """
+    rank = largest_rank(tasks)
+    # No consumer's rank is above its producer's, and tasks are numbered in a topological order.
+    order = descending(rank)
+    path = critical_path(tasks, rank) if path is None else path
+    place = np.full(tasks.n, OFF)
+    place[path] = np.arange(len(path))
+    arrays, state = arrays_of(tasks, reserve), new_state(tasks)
+    tail = np.zeros(tasks.n) if tail is None else tail
+    return found(state) if place_all(arrays, state, order, path, place, cutoff, tail) else None
+
+
+solve_dpos = as_method(place_dpos)

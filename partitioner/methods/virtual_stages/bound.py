@@ -1,0 +1,399 @@
+"""Bounds on the makespan of pipelines with several stages on a device, for each number of devices.
+
+The linear program over the paths and the stages known so far.
+
+The search for the least makespan that no weighted path through the schedule refutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from ortools.math_opt.python import mathopt
+
+from partitioner.methods.bounds.fill_drain.arrays import spine_of
+from partitioner.methods.method import Settings
+from partitioner.methods.solvers.backends.backend import apart
+from partitioner.methods.virtual_stages.bound_arcs import StageArcs, joint_nets, stage_arcs
+from partitioner.methods.virtual_stages.bound_pairs import MOST_CUTS, MOST_STEPS, JointNets, PairWalk
+from partitioner.methods.virtual_stages.kernel import count_passes, path_ends
+from partitioner.methods.virtual_stages.model import CutCosts, VirtualModel, cuts_of, schedule_of
+from partitioner.methods.virtual_stages.pass_graph import PassGraph, pass_graph
+from partitioner.problem.arrays import Bools, Floats, Ints
+from partitioner.problem.variants import PipelineProblem
+from partitioner.workload.graph import Graph
+
+
+class PathMaster:
+    """The weights of paths with which the cheapest of the known stages cost the most.
+
+    The length of a path is linear in the times of the passes, which are the same for all samples:
+
+        max z  with  sum over paths of weight x length >= z  for all known stages, and weights that sum to 1.
+
+    Parameters
+    ----------
+    paths
+        How often each path has the passes of every stage and kind, shape (stages, 3) each.
+    """
+
+    def __init__(self, paths: list[Floats]) -> None:
+        self.model = mathopt.Model()
+        self.value = self.model.add_variable(lb=-np.inf)
+        self.total = self.model.add_linear_constraint(lb=1.0, ub=1.0)
+        self.model.maximize(self.value)
+        self.paths: list[Floats] = []
+        self.times: list[Floats] = []
+        self.weights: list[mathopt.Variable] = []
+        self.rows: list[mathopt.LinearConstraint] = []
+        for path in paths:
+            self.add_path(path)
+
+    def add_path(self, path: Floats) -> None:
+        """Add a path."""
+        weight = self.model.add_variable(lb=0.0)
+        self.total.set_coefficient(weight, 1.0)
+        for row, times in zip(self.rows, self.times, strict=True):
+            row.set_coefficient(weight, float((path * times).sum()))
+        self.paths.append(path)
+        self.weights.append(weight)
+
+    def add_times(self, times: Floats) -> None:
+        """Add stages by the times of their passes, shape (stages, 3)."""
+        row = self.model.add_linear_constraint(lb=0.0)
+        row.set_coefficient(self.value, -1.0)
+        for weight, path in zip(self.weights, self.paths, strict=True):
+            row.set_coefficient(weight, float((path * times).sum()))
+        self.times.append(times)
+        self.rows.append(row)
+
+    def solve(self) -> tuple[Floats, Floats] | None:
+        """Return the weighted path and the mixture of the known stages' times; None if the solver fails.
+
+        Both have shape (stages, 3).
+        """
+        answer = apart(self._solved)
+        if answer is None:
+            return None
+        weights, shares = answer
+        weights, shares = np.maximum(weights, 0.0), np.abs(shares)
+        if not weights.sum() > 0 or not shares.sum() > 0:
+            return None
+        path = np.tensordot(weights / weights.sum(), np.stack(self.paths), 1)
+        return path, np.tensordot(shares / shares.sum(), np.stack(self.times), 1)
+
+    def _solved(self) -> tuple[Floats, Floats] | None:
+        result = mathopt.solve(self.model, mathopt.SolverType.GLOP)
+        if not result.has_primal_feasible_solution() or not result.has_dual_feasible_solution():
+            return None
+        return np.array(result.variable_values(self.weights)), np.array(result.dual_values(self.rows))
+
+
+NARROW = 5e-4  # of the value: the distance of bound and value at which the search ends
+CLOSE = 1e-4  # of the value: the distance at which prices count as the best ones
+MOST_PRICES, MOST_WALKS = 120, 30  # weighted paths that are tried for a set of stages
+MOST_ROUNDS = 6  # times that stages are closed at one makespan
+LITTLE = 0.98  # closing ends if more than this fraction of the stages is left
+MOST_PATHS, MOST_KNOWN = 400, 400
+ASIDE = 1e-3  # length of the passes of other devices in the path along a device
+FURTHER, PATIENCE = 8, 64  # factors for the steps of walks: each time that one is given up, and at most
+ROUNDING = 1e-9
+
+
+@dataclass(eq=False)
+class PathBound:
+    """A lower bound on the makespan of the pipelines on some number of devices, and good ones.
+
+    Parameters
+    ----------
+    graph
+        The passes of a batch.
+    arcs
+        The times of stages.
+    ranks
+        Shape (stages,): the device of every stage.
+    waiting, idle
+        Shape (m, m): which stages there may be between two cuts, that wait for others and that do not.
+    apart
+        The numbers of the stages that do not.
+    nets
+        For every device the nets that are not in the times of its stages.
+    settings
+        Say when the run must end.
+    bound, high
+        A lower bound on the makespan of these pipelines, and up to where it may rise.
+    most_steps
+        The steps of walks with a limit, after which it is given up.
+    """
+
+    graph: PassGraph
+    arcs: StageArcs
+    ranks: Ints
+    waiting: Bools
+    idle: Bools
+    apart: frozenset[int]
+    nets: list[JointNets]
+    settings: Settings
+    bound: float
+    high: float
+    most_steps: int = MOST_STEPS
+    paths: list[Floats] = field(default_factory=list)
+    known: dict[bytes, Ints] = field(default_factory=dict)
+    best: Floats | None = None
+    given_up: bool = False
+    walked: int = 0
+
+    def __post_init__(self) -> None:
+        self.rows = self._along_devices()
+        self.paths += self.rows
+
+    @property
+    def open_(self) -> Bools:
+        """Shape (stages, m, m): which stages there may be, by their number and two cuts."""
+        numbers = range(self.arcs.stages)
+        return np.stack([self.idle if number in self.apart else self.waiting for number in numbers])
+
+    @property
+    def closed(self) -> bool:
+        """Whether the search has ended."""
+        return self.high - self.bound <= NARROW * self.high
+
+    def go_on(self, high: float) -> bool:
+        """Open the search up to a makespan again, for longer walks; return whether there may be any."""
+        if not self.given_up or self.most_steps >= MOST_STEPS * PATIENCE:
+            return False
+        self.high, self.given_up, self.most_steps = high, False, self.most_steps * FURTHER
+        return True
+
+    def begin(self, limit: float) -> Iterator[Ints]:
+        """Raise the bound to the best prices of paths, or to a limit; yield pipelines as :meth:`halve`."""
+        low = yield from self._priced(self.open_, limit, None)
+        self.bound = max(self.bound, min(low, limit))
+
+    def halve(self) -> Iterator[Ints]:
+        """Halve the distance between the bound and the makespan below which it is sought.
+
+        Yields
+        ------
+        array of int
+            Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
+        """
+        middle = (self.bound + self.high) / 2
+        if (yield from self._refuted(middle)):
+            self.bound = middle
+        elif not self.settings.expired:
+            self.high = middle
+
+    def _refuted(self, limit: float) -> Generator[Ints, None, bool]:
+        """Return whether no pipeline has a makespan of at most `limit`; yield pipelines found on the way."""
+        open_, most = self.open_, limit * (1 + ROUNDING)
+        for _ in range(MOST_ROUNDS):
+            count = int(open_.sum())
+            for path in self.rows if self.best is None else [*self.rows, self.best]:
+                if self.settings.expired:
+                    return False
+                open_ = open_ & (self.arcs.through(path, open_) <= most)
+            low = yield from self._priced(open_, limit, None, True)
+            if low > most:
+                return True
+            if open_.sum() > LITTLE * count:
+                break
+        if self.arcs.stages != 2 * len(self.rows) or len(open_[0]) > MOST_CUTS:
+            return False
+        walk = PairWalk(
+            *(self.arcs, bool(self.ranks[-1] == 0), self.rows, open_, self.nets, most, self.settings),
+            most_steps=self.most_steps,
+        )
+        found = yield from self._priced(open_, limit, walk, True)
+        self.given_up |= walk.steps > self.most_steps
+        self.walked += walk.steps
+        return found > most
+
+    def _priced(
+        self, open_: Bools, limit: float, walk: PairWalk | None, refuting: bool = False
+    ) -> Generator[Ints, None, float]:
+        """Return a lower bound for pipelines of open stages; it is raised until it exceeds a limit.
+
+        With a walk, only pipelines count of which no device exceeds its limit. If the limit is to be refuted,
+        the bound is not raised where that cannot succeed.
+        """
+        master, low, high = PathMaster(self.paths[-MOST_PATHS:]), -np.inf, np.inf
+        used = set[bytes]() if walk else self._known_of(open_, master)
+        for _ in range(MOST_WALKS if walk else MOST_PRICES):
+            found = master.solve() if used else None
+            first = np.mean(self.paths, axis=0) if self.best is None else self.best
+            path = first if found is None else found[0]
+            answer = walk.least(path) if walk else self.arcs.least(path, open_)
+            if answer is None or self.settings.expired:
+                break
+            value, best = answer
+            if value > low:
+                low, self.best = value, path
+            if best is None or low > limit * (1 + ROUNDING):
+                break
+            if found is not None:
+                high = min(high, self._longest(found[1], master))
+                if high - low <= CLOSE * limit or (refuting and high < limit):
+                    break
+            times, key = self.arcs.stage_times(best), best.tobytes()
+            if key not in used:
+                used.add(key)
+                self.known[key] = best
+                master.add_times(times)
+                yield best
+            self._longest(times, master)
+        return low
+
+    def _known_of(self, open_: Bools, master: PathMaster) -> set[bytes]:
+        """Add the known pipelines of open stages to the master, and return their keys."""
+        used, numbers = set[bytes](), np.arange(len(open_))
+        for key, borders in list(self.known.items())[-MOST_KNOWN:]:
+            if open_[numbers, borders[:-1], borders[1:]].all():
+                master.add_times(self.arcs.stage_times(borders))
+                used.add(key)
+        return used
+
+    def _longest(self, times: Floats, master: PathMaster) -> float:
+        """Return the length of the longest path at given times of passes, and add it to the known ones."""
+        path = self._path(times)
+        self.paths.append(path)
+        master.add_path(path)
+        return float((path * times).sum())
+
+    def _path(self, times: Floats) -> Floats:
+        """Return how many passes of each stage and kind the longest path has, shape (stages, 3)."""
+        graph, nothing = self.graph, np.zeros_like(times)
+        end, via = np.empty(len(graph.stage)), np.empty(len(graph.stage), dtype=np.int64)
+        passes = graph.stage, graph.direction
+        last = path_ends(*passes, graph.before, graph.sender, times, nothing, nothing, end, via)
+        found: Floats = count_passes(*passes, via, last, graph.stages)
+        return found
+
+    def _along_devices(self) -> list[Floats]:
+        """Return for each device a path with all its passes, and others before and after them."""
+        own = self.ranks[None, :] == np.arange(self.ranks.max() + 1)[:, None]
+        return [self._path(np.repeat(np.where(each, 1.0, ASIDE)[:, None], 3, axis=1)) for each in own]
+
+
+MOST_PASSES = 150_000
+MOST_CHOICES = 1000  # of the stages that do not wait
+MOST_CELLS = 4_000_000  # pairs of cuts for all numbers of devices that are looked at together
+MOST_WALKED = 2_000_000_000  # steps, after which no walk that was given up is done again
+MOST_HALVED = 2000  # distances of a bound and the makespan
+
+
+class PathBounds:
+    """Bounds for the pipelines of a graph.
+
+    Parameters
+    ----------
+    graph
+        The graph that the problem is a contraction of.
+    problem
+        A problem with a schedule of several stages on a device, whose nets distinguish the passes.
+    kind
+        The number of the devices' kind.
+    input_share
+        The fraction of a backward pass that its first half takes.
+    settings
+        Say when the runs must end.
+    """
+
+    def __init__(
+        self, graph: Graph, problem: PipelineProblem, kind: int, input_share: float, settings: Settings
+    ) -> None:
+        self.problem, self.settings, self.input_share = problem, settings, input_share
+        self.costs = CutCosts(problem, kind, cuts_of(problem, settings))
+        self.spine = spine_of(graph, problem)
+        self.bound = 0.0
+
+    def stage(self, borders: Ints) -> Ints:
+        """Return the stage of every supernode, shape (n,), by the cuts at the borders of stages."""
+        inside = self.costs.cuts.member[borders[1:-1]]
+        return np.asarray((~inside).sum(axis=0))
+
+    def narrow(self, known: Mapping[int, float], value: float) -> Iterator[Ints]:
+        """Raise known lower bounds, by the number of devices in use, towards a makespan.
+
+        A bound holds for pipelines whose stages all wait for one another, and for those in which some do not:
+        each choice of these stages has a bound of its own. The least of all is :attr:`bound`. It stays as it
+        is where nothing is known: cuts, passes or choices are too many, or the backward pass has no single
+        direction.
+
+        Yields
+        ------
+        array of int
+            Shape (stages + 1,): the cuts of a pipeline, which may be a good one.
+        """
+        counts = [devices for devices, bound in known.items() if bound < value]
+        together = max(1, MOST_CELLS // len(self.costs.cuts) ** 2)
+        self.bound, found = min(known.values()), value
+        for first in range(0, len(counts), together):
+            group = {devices: known[devices] for devices in counts[first : first + together]}
+            low = yield from self._narrowed(group, value)
+            found = min(found, low)
+        self.bound = max(self.bound, found)
+
+    def _narrowed(self, known: Mapping[int, float], value: float) -> Generator[Ints, None, float]:
+        """Return the least of some bounds after always raising the least one; yield pipelines on the way."""
+        limit, searches, least = value, list[PathBound](), value
+        for devices, bound in known.items():
+            before = len(searches)
+            for search in self._searches(devices, bound, value):
+                if self.settings.expired:
+                    return min(known.values())
+                yield from search.begin(limit)
+                limit = min(limit, search.bound)
+                searches.append(search)
+            if before == len(searches):
+                least = min(least, bound)
+        for _ in range(MOST_HALVED if searches else 0):
+            search = min(searches, key=lambda each: each.bound)
+            if self.settings.expired or search.bound >= least:
+                break
+            far = sum(each.walked for each in searches) > MOST_WALKED
+            if search.closed and (far or not search.go_on(value)):
+                break
+            yield from search.halve()
+        return min([least, *(search.bound for search in searches)])
+
+    def _searches(self, devices: int, bound: float, value: float) -> Iterator[PathBound]:
+        """Yield a search for each choice of the stages that do not wait; the first one is that of none."""
+        schedule, chunks = schedule_of(self.problem)
+        batch, spine, costs = self.problem.pipeline.microbatches or 1, self.spine, self.costs
+        many = 3 * batch * devices * chunks > MOST_PASSES
+        if many or not costs.cuts.complete or spine is None or not spine.trains or not spine.returns:
+            return
+        model = VirtualModel(costs, schedule, devices, chunks)
+        arcs = stage_arcs(model, self.input_share, pass_graph(schedule, devices, chunks, batch).halves)
+        nets, bound = joint_nets(model), min(bound, value)
+        held = costs.cuts.member @ spine.on.astype(np.int64)
+        waiting = costs.allowed & (held[None, :] > held[:, None])
+        idle = costs.allowed & ~waiting
+        for alone in _choices(waiting, idle, model.stages):
+            graph = pass_graph(schedule, devices, chunks, batch, alone)
+            shared = waiting, idle, alone, nets, self.settings
+            yield PathBound(graph, arcs, model.ranks, *shared, bound, value)
+
+
+def _choices(waiting: Bools, idle: Bools, stages: int) -> list[frozenset[int]]:
+    """Return the sets of stages that can be idle ones while all others are waiting ones, the empty set first.
+
+    There is none if they are too many. `waiting` and `idle` have shape (m, m).
+    """
+    found: list[tuple[frozenset[int], Bools]] = [(frozenset(), np.eye(len(idle), dtype=bool)[0])]
+    for stage in range(stages):
+        steps = [(apart, _after(at, waiting)) for apart, at in found]
+        steps += [(apart | {stage}, _after(at, idle)) for apart, at in found]
+        found = [(apart, at) for apart, at in steps if at.any()]
+        if len(found) > MOST_CHOICES:
+            return []
+    possible = [apart for apart, at in found if at[-1]]
+    return sorted(possible, key=lambda apart: (len(apart), *sorted(apart)))
+
+
+def _after(at: Bools, arcs: Bools) -> Bools:
+    """Return the cuts, shape (m,), at which stages end that begin at some cuts."""
+    return np.asarray(arcs[at].any(axis=0))

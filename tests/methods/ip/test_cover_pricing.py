@@ -1,0 +1,100 @@
+"""The oracles find the heaviest set that a device can hold: compared with all sets of small problems."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from partitioner import Devices
+from partitioner.methods.ip.cover_pricing import FractionOracle, SetOracle
+from partitioner.methods.ip.cover_steps import CoverStates, enumerate_ways, steps_of
+from partitioner.problem.contract import Goal
+from partitioner.problem.variants import PartsProblem
+from tests.contracted import contract_to
+from tests.methods.slow_parameters import slow
+from tests.random_workloads import random_workload
+
+
+def problems(seed: int, count: int) -> list[PartsProblem]:
+    rng = np.random.default_rng(seed)
+    return [contract_to(PartsProblem, *random_workload(rng, 9), Goal(split="free")) for _ in range(count)]
+
+
+def states_of(problem: PartsProblem, threshold: float) -> CoverStates:
+    """The states of sets within a threshold, enumerated for a larger one."""
+    steps = steps_of(problem, problem.nets.cost, False)
+    assert steps is not None
+    ways = enumerate_ways(steps, problem.work()[0], 1.5 * threshold, 10**6)
+    assert ways is not None
+    return ways.within(threshold)
+
+
+def set_load(problem: PartsProblem, kind: int, chosen: np.ndarray) -> float:
+    """Processing of the chosen supernodes plus the cost of every net that is partly chosen."""
+    if not problem.allowed[kind, chosen].all():
+        return np.inf
+    load = float(problem.time[kind, :, chosen].sum())
+    for e, cost in enumerate(problem.nets.cost.tolist()):
+        inside = chosen[problem.nets.pins.row(e)]
+        load += cost * (inside.any() and not inside.all())
+    return load
+
+
+@pytest.mark.parametrize("seed", [0, slow(1), slow(2), slow(3)])
+def test_the_best_set_is_the_best_of_all_sets(seed: int) -> None:
+    """Loads count transfers, and no set within the threshold weighs more."""
+    rng = np.random.default_rng(seed)
+    compared = 0
+    for problem in problems(seed, 60):
+        weight = rng.choice([0.0, 0.5, 1.0, 2.0, 3.1], problem.n)
+        work = problem.work()[0]
+        threshold = float(rng.uniform(0.1, 1.0) * np.where(np.isfinite(work), work, 0.0).sum())
+        states = states_of(problem, threshold)
+        sets = [np.array(bits, dtype=bool) for bits in product((False, True), repeat=problem.n)]
+        held = [weight[s].sum() for s in sets if set_load(problem, 0, s) <= threshold]
+        column = SetOracle(states, threshold)(weight)
+        assert column.weight == pytest.approx(max(held), abs=1e-9)
+        assert column.share @ weight == pytest.approx(column.weight)
+        compared += column.weight > 0
+    assert compared > 20
+
+
+def test_a_mixture_weighs_no_less_than_the_best_set() -> None:
+    """Where labels may not be many, what stands for the best set does not weigh less."""
+    rng = np.random.default_rng(5)
+    for problem in problems(9, 60):
+        weight = rng.exponential(1.0, problem.n)
+        work = problem.work()[0]
+        threshold = 0.5 * float(np.where(np.isfinite(work), work, 0.0).sum())
+        states = states_of(problem, threshold)
+        exact, rough = SetOracle(states, threshold), SetOracle(states, threshold)
+        rough.room = rough.most = 1
+        assert rough(weight).weight >= exact(weight).weight * (1 - 1e-9)
+
+
+def test_too_many_states_are_refused() -> None:
+    """The limit on states is kept."""
+    problem = problems(1, 1)[0]
+    steps = steps_of(problem, problem.nets.cost, False)
+    assert steps is not None
+    assert enumerate_ways(steps, problem.work()[0], 1e9, 0) is None
+
+
+def test_fractions_fill_the_device_with_the_best_ratio_first() -> None:
+    """What takes no time is free; the last supernode is taken in part; what may not run is not."""
+    oracle = FractionOracle(np.array([0.0, 2.0, 4.0, np.inf]), 4.0)
+    column = oracle(np.array([1.0, 4.0, 4.0, 9.0]))
+    assert column.share.tolist() == [1.0, 1.0, 0.5, 0.0]
+    assert column.weight == 7.0
+
+
+def test_the_devices_of_a_problem_without_nets() -> None:
+    """Without transfers the best set is a knapsack."""
+    from partitioner import Graph
+
+    graph = Graph.from_arrays({"accelerator": [3.0, 4.0, 5.0]})
+    problem = contract_to(PartsProblem, graph, Devices.accelerated(2), Goal(split="free"))
+    states = states_of(problem, 8.0)
+    assert SetOracle(states, 8.0)(problem.work()[0]).weight == 8.0

@@ -1,0 +1,120 @@
+"""No bound on makespans with several stages on a device is above the best pipeline, simulated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partitioner import PartitionerError, Solution
+from partitioner.methods.method import Settings
+from partitioner.methods.registry import METHODS
+from partitioner.methods.virtual_stages import bound
+from partitioner.methods.virtual_stages.bound import PathBounds
+from partitioner.planning.evaluate import evaluate
+from partitioner.planning.objectives import SIMULATED, THROUGHPUT
+from partitioner.planning.options import read_options
+from partitioner.planning.request import Request
+from partitioner.problem.arrays import Ints
+from partitioner.problem.nets import build_nets
+from partitioner.problem.variants import PipelineProblem
+from partitioner.schedule import simulate
+from partitioner.schedule.simulation import INPUT_SHARE
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from partitioner.workload.workload import Workload
+from tests.oracle_pipelines import atoms
+from tests.oracle_virtual_stages import chains
+from tests.random_virtual_stages import VirtualCase, random_virtual_case
+
+FEW = 20  # steps of walks
+ABOVE = 1.4  # of the best makespan: up to there a bound that is wrong could rise
+MOST_CHAINS = 300  # of a number of devices
+
+
+def best_makespan(case: VirtualCase, devices: int) -> float:
+    """The least simulated makespan of all chains on a number of devices; infinity if none obeys the rules."""
+    best, limits = math.inf, case.constraints
+    order = tuple(f"gpu{rank}" for rank in VIRTUAL[case.schedule].ranks(devices, case.chunks))
+    for i, stage in enumerate(chains(case.graph, atoms(case.graph, limits), len(order), limits)):
+        if i == MOST_CHAINS:
+            return math.inf
+        stage_of: dict[Any, int] = dict(zip(case.graph.ids, stage.tolist(), strict=True))
+        placement = {node: order[number] for node, number in stage_of.items()}
+        solution = Solution(placement, order=order, stage_of=stage_of)
+        given: dict[str, Any] = {"schedule": case.schedule, "microbatches": case.microbatches}
+        if evaluate(case.graph, case.devices, solution, constraints=limits, split="chain", **given).feasible:
+            best = min(best, simulate(case.graph, case.devices, solution, **given).makespan)
+    return best
+
+
+def bounds_of(case: VirtualCase) -> PathBounds:
+    """The bounds for a random case."""
+    options = read_options(SIMULATED, None, 0.0, 0, None, case.options)
+    workload = Workload(case.graph, case.devices)
+    request = Request(workload, THROUGHPUT, "chain", METHODS["virtual_stages"], options)
+    problem = request.problem()
+    assert isinstance(problem, PipelineProblem)
+    nets = build_nets(case.graph, problem.member, problem.n, "passes")
+    return PathBounds(case.graph, replace(problem, nets=nets), 0, INPUT_SHARE, Settings())
+
+
+def judged(seed: int, name: str) -> int:
+    """Compare the bounds of a random case with its best makespans, and return how many there are."""
+    case, count, together = random_virtual_case(np.random.default_rng(seed), name), 0, dict[int, float]()
+    if not case.graph.backward.any():
+        return 0
+    for devices in range(1, case.devices.kinds[0].count + 1):
+        if VIRTUAL[name].rule(devices, case.microbatches):
+            continue
+        try:
+            best, bounds = best_makespan(case, devices), bounds_of(case)
+        except PartitionerError:
+            continue
+        if 0 < best < math.inf:
+            together[devices] = best
+            check(bounds, {devices: 0.0}, best, f"seed {seed}, {devices} devices")
+            count += bounds.bound > 0
+    if together:
+        best = min(together.values())
+        check(bounds_of(case), dict.fromkeys(together, 0.0), best, f"seed {seed}, any of {list(together)}")
+    return count
+
+
+def check(bounds: PathBounds, known: dict[int, float], best: float, words: str) -> None:
+    """Raise the bounds for numbers of devices, which must stay below the best makespan."""
+    for _ in bounds.narrow(known, ABOVE * best):
+        pass
+    assert bounds.bound <= best * (1 + 1e-9), f"{words}: {bounds.bound} > {best}"
+
+
+@pytest.mark.parametrize("name", VIRTUAL)
+@pytest.mark.parametrize(("first", "count"), [(0, 4), pytest.param(4, 25, marks=pytest.mark.slow)])
+def test_no_bound_is_above_the_best_pipeline(name: str, first: int, count: int) -> None:
+    """Against all chains on each number of devices, simulated."""
+    assert sum(judged(seed, name) for seed in range(first, first + count)) >= count / 4
+
+
+@pytest.mark.parametrize("name", ["interleaved_1f1b", "zbv"])
+@pytest.mark.parametrize("cells", [1, 4_000_000])
+def test_walks_that_are_given_up_go_on(name: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any steps at first, and numbers of devices one by one, no bound is wrong either."""
+    monkeypatch.setattr(bound, "MOST_CELLS", cells)
+    monkeypatch.setattr(bound, "MOST_STEPS", FEW)
+    went_on = list[bool]()
+    begin, go_on = bound.PathBound.begin, bound.PathBound.go_on
+
+    def few(self: bound.PathBound, limit: float) -> Iterator[Ints]:
+        self.most_steps = FEW
+        return begin(self, limit)
+
+    def noted(self: bound.PathBound, high: float) -> bool:
+        went_on.append(go_on(self, high))
+        return went_on[-1]
+
+    monkeypatch.setattr(bound.PathBound, "begin", few)
+    monkeypatch.setattr(bound.PathBound, "go_on", noted)
+    assert sum(judged(seed, name) for seed in range(40, 46)) > 0 and any(went_on)
