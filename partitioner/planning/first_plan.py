@@ -86,7 +86,7 @@ def find_first_plan(
     FirstPlan or None
         None if the evaluator lets none of them pass, or devices have several stages.
     """
-    if request.options.regime.has_virtual_stages:
+    if request.regime.has_virtual_stages:
         return None
     clock, best = Clock(SECONDS), _given(request, problem, incumbent, subgraph)
     exact = problem.measure not in (Measure.ONE_SAMPLE, Measure.LAST_OPERATOR, Measure.OTHER)
@@ -120,7 +120,7 @@ def _given(
 
 def _evaluated(request: Request, problem: Problem, outcome: Outcome) -> FirstPlan | None:
     """Return the evaluation of a candidate; None if it breaks a rule."""
-    graph, devices = request.workload.graph, request.workload.devices
+    graph, devices = request.graph, request.devices
     placement = expand(graph, devices, outcome)
     if placement is None or len(set(placement.order)) < len(placement.order):
         return None

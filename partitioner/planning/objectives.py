@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from partitioner.base.errors import OptionError, shown
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
 from partitioner.base.registry import Registry
-from partitioner.evaluation.capacity import evaluate_capacity
+from partitioner.evaluation.capacity import check_cache, evaluate_capacity
 from partitioner.evaluation.one_by_one import evaluate_makespan
 from partitioner.evaluation.one_sample import evaluate_latency
 from partitioner.evaluation.result import Evaluation
@@ -16,18 +16,29 @@ from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.solution import PlanRecord, Solution
 from partitioner.evaluation.stages import evaluate_batch, evaluate_gpipe, evaluate_piper, evaluate_throughput
 from partitioner.evaluation.terms import Terms
+from partitioner.methods.imported import imported
+from partitioner.methods.registry import METHODS
 from partitioner.problem.contract import Goal, contract, contract_piper
 from partitioner.problem.measure import Measure
 from partitioner.problem.problem import Problem
+from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
+from partitioner.workload.virtual_stages.schedules import VIRTUAL
 
 Evaluator = Callable[[Graph, Devices, Solution, Terms], Evaluation]
 Contraction = Callable[[Graph, Devices, Goal], Problem]
+Check = Callable[[Graph, Devices, Mapping[str, Any]], None]
 PIPELINE = ("replicas", "order", "schedule", "microbatches", "levels", "groups", "alternatives")
 SEVERAL = (*PIPELINE, "stage_of")
 CHOOSING = {"replicas", "schedule"}  # features of pipelines whose nodes may run in several ways
 SAMPLE = ("subgraphs", "subgraphs_per_accelerator", "limited_cpus")
+TIME_LIMITS = ("max_time_per_sample", "max_slowdown")  # of samples, where the most in flight are looked for
+TAKE_TURNS = (None, "inference")  # schedules under which a stage of a plan for capacity may have replicas
+
+
+def no_check(graph: Graph, devices: Devices, options: Mapping[str, Any]) -> None:
+    """Refuse nothing."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ class Objective:
         What ``method="auto"`` takes for chains if nodes have alternatives among which it can choose.
     evaluate
         Computes the value of a solution: ``(graph, devices, solution, terms)`` to an
-        :class:`partitioner.Evaluation`. It shares no code with the methods.
+        :class:`partitioner.Evaluation`, from the user's graph and not by the code of a method.
     contract
         Makes the problem of a method: ``(graph, devices, goal)`` to a `Problem`; `goal.measure` is `measure`.
     needs
@@ -61,6 +72,11 @@ class Objective:
     base
         The objective whose methods find its plans, if several searches of these are needed; None if methods
         are asked for the objective itself.
+    search
+        The text ``"module:function"`` of the function that returns the plan for a request; by default it is
+        one run of a method.
+    check
+        Refuses what the objective has no meaning for: ``(graph, devices, options)``, the options by name.
 
     Raises
     ------
@@ -81,6 +97,8 @@ class Objective:
     contract: Contraction = contract
     needs: tuple[str, ...] = ()
     base: Objective | None = None
+    search: str = "partitioner.planning.run:find_plan"
+    check: Check = no_check
 
     def __post_init__(self) -> None:
         rules = {
@@ -94,6 +112,17 @@ class Objective:
             if not holds:
                 value = shown(getattr(self, name))
                 raise OptionError(f"objective {shown(self.name)}: {name} = {value}: must be {rule}")
+
+    def answer(self, request: Any) -> Plan:
+        """Return the plan for a :class:`partitioner.planning.request.Request` of this objective.
+
+        Raises
+        ------
+        WorkloadError, OptionError, InfeasibleError, NoPlanFound
+            As for :func:`partitioner.solve`.
+        """
+        plan: Plan = imported(self.search)(request)
+        return plan
 
     @property
     def known_as(self) -> str:
@@ -121,6 +150,51 @@ class Objective:
 
 def _are_splits(value: object) -> bool:
     return isinstance(value, tuple) and bool(value) and all(split in SHAPES for split in value)
+
+
+def _check_simulated(graph: Graph, devices: Devices, options: Mapping[str, Any]) -> None:
+    """Refuse methods that place operators: a pipeline is simulated stage by stage.
+
+    Raises
+    ------
+    OptionError
+        Naming the method.
+    """
+    method = options["method"]
+    if method in METHODS and METHODS[method].places_operators:
+        raise OptionError(f"method {method} runs one step operator by operator: schedule means nothing to it")
+
+
+def _check_capacity(graph: Graph, devices: Devices, options: Mapping[str, Any]) -> None:
+    """Refuse workloads and options for which no number of samples in flight is defined.
+
+    Raises
+    ------
+    WorkloadError
+        If no node has a cache, or a kind of device has no memory limit.
+    OptionError
+        If devices have several stages, stages may have replicas under a schedule for training, or both limits
+        of the time are given.
+    """
+    name, replicas, schedule = CAPACITY.name, options["replicas"], options["schedule"]
+    if schedule in VIRTUAL:
+        rule = f"must have one stage on each device for objective {name!r}"
+        raise OptionError(f"schedule = {schedule!r}: {rule}")
+    check_cache(graph)
+    rule = f"must be given: objective {name!r} counts the samples that fit it"
+    flaws = [
+        Flaw(f"device kind {kind.name}", "memory", "None", rule)
+        for kind in devices.kinds
+        if kind.count and kind.memory is None
+    ]
+    if flaws:
+        raise WorkloadError(flaws)
+    if replicas > 1 and schedule not in TAKE_TURNS:
+        words = f"must be 1 for objective {name!r} under schedule {schedule!r}"
+        rule = "the samples of stages with replicas are counted without a schedule and under 'inference' only"
+        raise OptionError(f"replicas = {replicas}: {words}: {rule}")
+    if all(options[limit] is not None for limit in TIME_LIMITS):
+        raise OptionError(f"{' and '.join(TIME_LIMITS)} limit the same time: give one of them")
 
 
 THROUGHPUT = Objective(
@@ -188,8 +262,11 @@ SIMULATED = Objective(
     splits=("chain",),
     terms=(*SEVERAL, "transfer_factor"),
     method="simulated",
+    extended_method="",
     evaluate=evaluate_throughput,
     needs=("schedule", "microbatches"),
+    search="partitioner.planning.pipeline_makespan.ranking:find_makespan",
+    check=_check_simulated,
 )
 CAPACITY = Objective(
     "capacity",
@@ -203,6 +280,8 @@ CAPACITY = Objective(
     chain_method=THROUGHPUT.chain_method,
     evaluate=evaluate_capacity,
     base=THROUGHPUT,
+    search="partitioner.planning.capacity.solve:find_capacity",
+    check=_check_capacity,
 )
 OBJECTIVES = Registry(
     "objective",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from partitioner.planning.objectives import Objective
 from partitioner.planning.option_rules import Rule
-from partitioner.workload.devices import Devices
+from partitioner.planning.request import Request
 
 WANTED = "what to look for"
 LIMITS = "when to stop, and what may be used"
@@ -16,18 +15,6 @@ PIPELINES = "pipelines, batches and single samples"
 SERVING = "samples in flight (objective capacity)"
 PLACING = "operators one by one (objective makespan, and list schedulers)"
 SECTIONS = (WANTED, LIMITS, PIPELINES, SERVING, PLACING)
-
-
-class Requested(NamedTuple):
-    """The part of a call on which the effects of options depend."""
-
-    objective: Objective
-    split: str
-    method: str
-    devices: Devices
-
-    def __str__(self) -> str:
-        return f"method {self.method}, objective {self.objective.name!r} and split {self.split!r}"
 
 
 @dataclass(frozen=True)
@@ -41,12 +28,11 @@ class Effect:
     holds
         Whether it has one on a call.
     refused
-        Whether a call on which it has none is refused, since something is asked for that nobody does; else
-        the plan has a note.
+        Whether a call is refused on which the option has no effect; else the plan gets a note.
     """
 
     where: str
-    holds: Callable[[Requested], bool]
+    holds: Callable[[Request], bool]
     refused: bool = False
 
 
@@ -125,9 +111,9 @@ class Option:
 
 def with_methods(*names: str, refused: bool = False) -> Effect:
     """Return the effect of an option that only these methods know."""
-    return Effect(f"method {', '.join(names)}", lambda requested: requested.method in names, refused)
+    return Effect(f"method {', '.join(names)}", lambda request: request.info.name in names, refused)
 
 
 def with_term(term: str, where: str) -> Effect:
     """Return the effect of an option that is refused for objectives that do not depend on a term."""
-    return Effect(where, lambda requested: term in requested.objective.terms, refused=True)
+    return Effect(where, lambda request: term in request.objective.terms, refused=True)

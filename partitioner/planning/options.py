@@ -2,55 +2,85 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from typing import Any
 
+from partitioner.base.clock import Clock
 from partitioner.base.errors import OptionError, one_of, shown
-from partitioner.methods.placing import Placing
-from partitioner.methods.registry import METHODS
+from partitioner.base.interruption import Interruption
+from partitioner.methods.registry import METHODS, choose
+from partitioner.planning.alternatives import can_choose
 from partitioner.planning.objectives import Objective
+from partitioner.planning.option_effects import notes_on_options
 from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.request import Request, fields_of
+from partitioner.problem.layers import whole_layers
 from partitioner.workload.devices import Devices
 from partitioner.workload.in_flight import HOLD_A_BATCH
 from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.virtual_stages.schedules import VIRTUAL
+from partitioner.workload.workload import Workload
+
+CALLBACKS = ("on_progress", "stop")  # keywords of `solve` that are no options
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of a call with their defaults filled in, see :func:`partitioner.solve`.
+def request_of(workload: Workload, objective: Objective, **keywords: Any) -> Request:
+    """Return the request of a call of :func:`partitioner.solve` with these keywords.
 
-    Parameters
-    ----------
-    values
-        The value of every option that :func:`read_options` checks, by name.
+    Raises
+    ------
+    OptionError
+        If an option has a value it may not have, or is refused since it has no effect, or no method can do
+        what is asked.
+    BackendUnavailable
+        If the method does not run on the backend.
+
+    Examples
+    --------
+    >>> from partitioner.planning.objectives import THROUGHPUT
+    >>> from partitioner.workload.graph import Graph
+    >>> graph = Graph.from_arrays({"accelerator": [1.0, 2.0]}, [(0, 1)])
+    >>> request = request_of(Workload(graph, Devices.accelerated(2)), THROUGHPUT, replicas=2)
+    >>> request.split, request.info.name, request.regime.replicas
+    ('chain', 'pipeline', 2)
     """
+    seconds = keywords.get("time_limit")
+    clock = Clock(math.inf if seconds is None else seconds)
+    graph, devices, base = workload.graph, workload.devices, objective.base or objective
+    given = {name: keywords.pop(name) for name in list(keywords) if not _is_parameter(name)}
+    report, stop = keywords.pop("on_progress", None), keywords.pop("stop", None)
+    values = _values(given, keywords)
+    objective.check(graph, devices, values)
+    _check_together(objective, values)
+    split = split_for(base, values["split"], values["method"])
+    check_transfer_factors(objective, devices)
+    regime = Regime(**fields_of(Regime, values))
+    features = regime.features(devices)
+    automatic = objective.automatic(split, features, can_choose(graph, devices))
+    info = choose(values["method"], objective.known_as, split, values["backend"], features, automatic)
+    layer, notes = whole_layers(graph) if values["granularity"] == "layer" else (None, ())
+    request = Request(
+        workload,
+        objective,
+        split,
+        info,
+        values,
+        layer,
+        given=given,
+        clock=clock,
+        interruption=Interruption(stop),
+        report=report,
+    )
+    without_effect = notes_on_options({**given, "warm_start": values["warm_start"]}, request)
+    return replace(request, notes=(*notes, *without_effect))
 
-    values: Mapping[str, Any]
 
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
-
-    @property
-    def by_layer(self) -> bool:
-        """Whether the nodes of a layer stay together."""
-        return bool(self["granularity"] == "layer")
-
-    @property
-    def regime(self) -> Regime:
-        """The options of pipelines."""
-        return Regime(**self.fields_of(Regime))
-
-    @property
-    def placing(self) -> Placing:
-        """The options of methods that place operators one by one."""
-        return Placing(**self.fields_of(Placing))
-
-    def fields_of(self, kind: type) -> dict[str, Any]:
-        """Return the values of those options that are fields of a dataclass."""
-        return {field.name: self[field.name] for field in fields(kind) if field.name in self.values}
+def _is_parameter(name: str) -> bool:
+    """Whether a keyword is a parameter of :func:`partitioner.solve` of its own."""
+    return name in CALLBACKS or (name in OPTIONS and OPTIONS[name].keyword)
 
 
 def default_options() -> dict[str, Any]:
@@ -64,38 +94,48 @@ def default_options() -> dict[str, Any]:
     return {name: option.default for name, option in OPTIONS.items() if not option.keyword}
 
 
-def read_options(
-    objective: Objective,
-    time_limit: float | None,
-    gap: float,
-    seed: int,
-    workers: int | None,
-    method_options: Mapping[str, Any],
-) -> Options:
-    """Check all options of a call.
+def read_options(objective: Objective, given: Mapping[str, Any], **keywords: Any) -> dict[str, Any]:
+    """Return the value of every option: those given, and the others by their defaults, all of them checked.
+
+    Parameters
+    ----------
+    objective
+        The objective, which may need some of them.
+    given
+        Further options of :func:`partitioner.solve` by name.
+    **keywords
+        Options that are parameters of it of their own.
 
     Raises
     ------
     OptionError
         Naming the option, its value and what it may be.
     """
+    values = _values(given, keywords)
+    _check_together(objective, values)
+    return values
+
+
+def _values(given: Mapping[str, Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of every option, each checked by its own rule."""
     known = default_options()
-    for name in method_options:
+    for name in given:
         if name not in known:
             raise OptionError(f"option {name!r} is unknown: must be {one_of(name, known)}")
-    values = known | {
-        "time_limit": time_limit,
-        "gap": gap,
-        "seed": seed,
-        "workers": workers,
-        **method_options,
-    }
+    values = {name: option.default for name, option in OPTIONS.items()} | dict(keywords) | dict(given)
     check_values(**values)
+    return values
+
+
+def _check_together(objective: Objective, values: Mapping[str, Any]) -> None:
+    """Refuse values of options that mean nothing together, or miss one that another or the objective needs."""
     _check_batch(objective, values["schedule"], values["microbatches"])
+    for name in objective.needs:
+        if values.get(name, name) is None:
+            raise OptionError(f"objective {objective.name!r} needs {name}")
     _check_virtual_stages(values["schedule"], values["virtual_stages"], values["replicas"])
     if values["replicas"] > 1 and values["constraints"].no_replicas:
         raise OptionError(f"replicas = {values['replicas']}: must be 1, the constraints say no_replicas")
-    return Options(values)
 
 
 def check_values(**given: object) -> None:

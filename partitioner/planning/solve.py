@@ -13,16 +13,14 @@ from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
 from partitioner.planning.alternatives import method_under, require_choosing
-from partitioner.planning.capacity.solve import solve_capacity
 from partitioner.planning.least_time import check_time_limit
-from partitioner.planning.objectives import CAPACITY, SIMULATED, objective_of
-from partitioner.planning.options import check_values
-from partitioner.planning.pipeline_makespan.ranking import solve_makespan
-from partitioner.planning.run import find_plan
+from partitioner.planning.objectives import objective_of
+from partitioner.planning.options import check_values, request_of
 from partitioner.results.plan import Plan
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph, unread_note
+from partitioner.workload.workload import Workload
 
 
 def solve(
@@ -151,10 +149,8 @@ def solve(
     check_time_limit(graph, wanted.measure, time_limit)
     if method == "auto":
         require_choosing(method_under(graph, devices, wanted, split, method_options.get("constraints")))
-    answer = solve_makespan if wanted is SIMULATED else solve_capacity if wanted is CAPACITY else find_plan
-    plan = answer(
-        graph,
-        devices,
+    request = request_of(
+        Workload(graph, devices),
         wanted,
         method=method,
         split=split,
@@ -168,4 +164,5 @@ def solve(
         stop=stop,
         **method_options,
     )
+    plan = wanted.answer(request)
     return replace(plan, notes=(*unread, *plan.notes)) if unread else plan

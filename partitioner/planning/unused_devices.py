@@ -11,7 +11,6 @@ from partitioner.evaluation.result import Evaluation
 from partitioner.methods.expand import expand, expand_subgraphs
 from partitioner.methods.method import ANY_DEVICES, Outcome, Settings, meets
 from partitioner.methods.registry import METHODS
-from partitioner.planning.options import Options
 from partitioner.planning.request import Request
 from partitioner.planning.verify import confirm
 from partitioner.workload.devices import Devices
@@ -37,7 +36,7 @@ def notes_on_unused(
     settings
         The settings of the run.
     """
-    devices = request.workload.devices
+    devices = request.devices
     unused = _unused(devices, evaluation)
     if not unused or not outcome.problem.ordered or not _unlike(devices):
         return ()
@@ -86,10 +85,10 @@ def _unlike(devices: Devices) -> bool:
 def _on_all(request: Request, settings: Settings) -> Outcome | None:
     """Return the best plan on all devices, which the evaluator confirms; None if it is not known."""
     seconds = min(max(time.perf_counter() - settings.started, LEAST_SECONDS), MOST_SECONDS)
-    regime, name = request.options.regime, request.objective.extended_method
+    regime, name = request.regime, request.objective.extended_method
     demanded = replace(regime, constraints=replace(regime.constraints, use_all_devices=True))
     info = METHODS.get(name, request.info)
-    everything = replace(request, info=info, options=Options({**request.options.values, **vars(demanded)}))
+    everything = request.under(demanded, info)
     if settings.expired or not _can(everything):
         return None
     try:
@@ -99,17 +98,17 @@ def _on_all(request: Request, settings: Settings) -> Outcome | None:
             outcome = info.load_for(problem)(problem, brief)
     except CompilationStopped:
         return None
-    placement = expand(request.workload.graph, request.workload.devices, outcome)
+    placement = expand(request.graph, request.devices, outcome)
     if placement is None:
         return outcome if outcome.infeasible else None
-    subgraphs = expand_subgraphs(request.workload.graph, outcome)
-    confirm(everything.evaluated(placement, subgraphs), outcome, request.workload.devices)
+    subgraphs = expand_subgraphs(request.graph, outcome)
+    confirm(everything.evaluated(placement, subgraphs), outcome, request.devices)
     return outcome
 
 
 def _can(request: Request) -> bool:
     """Whether the method of a request knows all that is asked for."""
-    wanted = request.options.regime.features(request.workload.devices)
+    wanted = request.regime.features(request.devices)
     return all(request.info.knows(each, request.objective.name) for each in wanted)
 
 

@@ -107,5 +107,5 @@ def _check_together(options: Mapping[str, Any]) -> None:
     check_values(**{name: value for name, value in options.items() if name in CHECKED_ELSEWHERE})
     time_limit, gap, seed = (rest.pop(name, OPTIONS[name].default) for name in ("time_limit", "gap", "seed"))
     objective = objective_of(options["objective"], options.get("method", "auto"), rest)
-    read_options(objective, time_limit, gap, seed, 1, rest)
+    read_options(objective, rest, time_limit=time_limit, gap=gap, seed=seed, workers=1)
     plain(options)

@@ -92,7 +92,7 @@ def test_each_method_is_given_what_it_takes(name: str, objective: str, split: st
     given = batch if objective in ("batch", "piper") else piped if name == "virtual_stages" else {}
     given = piped if objective == "makespan" else given
     record = objective_of(objective, name, given)
-    options = read_options(record, None, 0.0, 0, None, given)
+    options = read_options(record, given)
     method = METHODS[name]
     problem = Request(Workload(GRAPH, DEVICES), record, split, method, options).problem()
     assert method.load_for(problem) is method.load()

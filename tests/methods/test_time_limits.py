@@ -44,7 +44,7 @@ from tests.large_graphs import SHAPES, large_graph
 
 DEVICES = Devices.accelerated(4, cpus=1)
 PAST = Settings(clock=Clock(0.0))
-DP, OPTIONS = METHODS["dp"], read_options(THROUGHPUT, None, 0.0, 0, None, {})
+DP, OPTIONS = METHODS["dp"], read_options(THROUGHPUT, {})
 LARGE = 20_000
 
 

@@ -48,7 +48,7 @@ def help_of(command: str, capsys: Captured) -> str:
 
 
 def given(**options: Any) -> Any:
-    return read_options(THROUGHPUT, None, 0.0, 0, None, options)["rounds"]
+    return read_options(THROUGHPUT, options)["rounds"]
 
 
 def test_it_has_its_default_and_takes_a_value() -> None:

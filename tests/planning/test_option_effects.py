@@ -15,6 +15,7 @@ from partitioner import (
     OptionError,
     Placer,
     Transfers,
+    Workload,
     WorkloadError,
     compare_methods,
     evaluate,
@@ -24,10 +25,10 @@ from partitioner import (
 from partitioner.cli.command_line import main
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import OPERATORS
-from partitioner.planning.option import Requested
 from partitioner.planning.option_effects import has_effect
 from partitioner.planning.option_records.table import OPTIONS
 from partitioner.planning.options import default_options
+from partitioner.planning.request import Request
 from partitioner.schedule import simulate
 
 GRAPH = Graph.from_arrays({"gpu": [1.0, 2.0, 1.0], "cpu": [3.0, 3.0, 3.0]}, [(0, 1), (1, 2)], 0.5)
@@ -117,7 +118,7 @@ def test_options_of_a_method_stand_without_a_word(name: str, objective: str, met
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_of_the_table_is_there(method: str) -> None:
     """`refine` means something to list schedulers alone."""
-    asked = Requested(OPERATORS, "free", method, DEVICES)
+    asked = Request(Workload(GRAPH, DEVICES), OPERATORS, "free", METHODS[method])
     listed = METHODS[method].places_operators and method not in ("scotch", "metis")
     assert has_effect("refine", True, asked) == listed
 

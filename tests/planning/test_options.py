@@ -12,39 +12,35 @@ from partitioner.methods.placing import Placing
 from partitioner.planning.objectives import OBJECTIVES
 from partitioner.planning.option import SECTIONS, Option
 from partitioner.planning.option_records.table import OPTIONS
-from partitioner.planning.options import Options, check_values, default_options, read_options
+from partitioner.planning.options import check_values, default_options, read_options
+from partitioner.planning.request import fields_of
 from partitioner.workload.pipeline_settings import Regime
 
+PARAMETERS = ("time_limit", "gap", "seed", "workers")
 
-def read(**given: Any) -> Options:
+
+def read(objective: str = "throughput", **given: Any) -> dict[str, Any]:
     """Read options that are the usual ones but for those given."""
-    usual: dict[str, Any] = {
-        "objective": "throughput",
-        "time_limit": None,
-        "gap": 0.0,
-        "seed": 0,
-        "workers": None,
-    }
-    known = {name: given.pop(name, value) for name, value in usual.items()}
-    known["objective"] = OBJECTIVES[known["objective"]]
-    return read_options(**known, method_options=given)
+    known = {name: given.pop(name) for name in PARAMETERS if name in given}
+    return read_options(OBJECTIVES[objective], given, **known)
 
 
 def test_defaults_are_filled_in() -> None:
     options = read()
-    assert not options.by_layer
     assert options["memory_budget"] == 4 * 2**30
-    assert default_options().items() <= options.values.items()
-    assert (options.regime, options.placing) == (Regime(), Placing())
+    assert default_options().items() <= options.items()
+    assert (Regime(**fields_of(Regime, options)), Placing(**fields_of(Placing, options))) == (
+        Regime(),
+        Placing(),
+    )
 
 
 def test_given_options_replace_the_defaults() -> None:
-    given = {"granularity": "layer", "orders": 3, "replicas": 2, "refine": True, "gap": 0.5}
+    given: dict[str, Any] = {"granularity": "layer", "orders": 3, "replicas": 2, "refine": True, "gap": 0.5}
     options = read(**given)
-    assert options.by_layer
-    assert options.values == {**read().values, **given}
-    assert options.regime == Regime(replicas=2)
-    assert options.placing == Placing(refine=True)
+    assert options == {**read(), **given}
+    assert Regime(**fields_of(Regime, options)) == Regime(replicas=2)
+    assert Placing(**fields_of(Placing, options)) == Placing(refine=True)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +55,7 @@ def test_given_options_replace_the_defaults() -> None:
     ],
 )
 def test_values_at_the_edge_are_taken(name: str, value: Any) -> None:
-    assert isinstance(read(**{name: value}), Options)
+    assert read(**{name: value})[name] == value
 
 
 @pytest.mark.parametrize(

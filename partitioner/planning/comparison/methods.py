@@ -18,19 +18,21 @@ from partitioner.evaluation.shape import SHAPES
 from partitioner.evaluation.text.figures import relative_gap
 from partitioner.evaluation.text.tables import unit_of
 from partitioner.methods.method import Progress
+from partitioner.methods.registry import METHODS
 from partitioner.planning.alternatives import can_choose, comparable
 from partitioner.planning.comparison.method_table import compared_table
 from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, backends_of, run_method, runs_of
 from partitioner.planning.objectives import OPERATORS, Objective, objective_of
-from partitioner.planning.option import Requested
 from partitioner.planning.option_effects import check_options, known_options
 from partitioner.planning.options import check_transfer_factors, check_values, read_options
+from partitioner.planning.request import Request, fields_of
 from partitioner.planning.verify import TOLERANCE
 from partitioner.results.serving import MAXIMISED
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph
 from partitioner.workload.pass_order import with_pass_order
+from partitioner.workload.pipeline_settings import Regime
 from partitioner.workload.workload import Workload
 
 Report = Callable[[Progress], None]
@@ -205,12 +207,13 @@ def compare_methods(
     ('dp', 3.5, 0.0)
     """
     graph = as_graph(graph, devices)
-    Workload(graph, devices)
+    workload = Workload(graph, devices)
     wanted = objective_of(objective, options=method_options)
     require_callable(on_progress=on_progress)
     check_values(backend=backend, split=split)
     interruption = Interruption(stop)
-    regime = read_options(wanted, time_limit, gap, seed, workers, method_options).regime
+    limits = {"time_limit": time_limit, "gap": gap, "seed": seed, "workers": workers}
+    regime = Regime(**fields_of(Regime, read_options(wanted, method_options, **limits)))
     check_transfer_factors(wanted, devices)
     if wanted is OPERATORS:
         with_pass_order(graph)  # refuses, once, what every method would refuse
@@ -220,17 +223,17 @@ def compare_methods(
     kept = comparable(graph, [name for name, _ in runs], methods is not None)
     runs = [run for run, keep in zip(runs, kept, strict=True) if keep]
     backends = backends_of([name for name, _ in runs], backend)
-    given = {"time_limit": time_limit, "gap": gap, "seed": seed, "workers": workers, "stop": stop}
-    given |= method_options
-    check_options(method_options, [Requested(wanted, shape, name, devices) for name, shape in runs])
+    requests = [Request(workload, wanted, shape, METHODS[name]) for name, shape in runs]
+    check_options(method_options, requests)
     found: list[Compared] = []
-    for number, (name, shape) in enumerate(runs, 1):
+    for number, request in enumerate(requests, 1):
+        name, shape = request.info.name, request.split
         if any(_interrupted(one) for one in found) or interruption.asked:
             found.append(Compared(name, shape, None, 0.0, NOT_RUN, "not run: interrupted before its turn"))
             continue
         tell = _teller(f"{number} of {len(runs)}, {name} ({shape})", found, on_progress)
-        extra = {"on_progress": tell, "backend": backends[name]}
-        options = known_options({**given, **extra}, Requested(wanted, shape, name, devices))
+        extra = {"on_progress": tell, "stop": stop, "backend": backends[name]}
+        options = known_options({**limits, **extra, **method_options}, request)
         found.append(run_method(graph, devices, objective, name, shape, options))
     cut = any(_interrupted(one) for one in found) and not interruption.asked
     if cut and all(one.plan is None for one in found):

@@ -19,7 +19,7 @@ RECORDS = (
         PIPELINES,
         effect=Effect(
             "devices with several of a kind",
-            lambda requested: any(kind.count > 1 for kind in requested.devices.kinds),
+            lambda request: any(kind.count > 1 for kind in request.devices.kinds),
         ),
     ),
     Option(

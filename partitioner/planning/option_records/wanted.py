@@ -11,7 +11,7 @@ from partitioner.planning.option_rules import SWITCH, name_among, name_in
 GRANULARITIES = ("operator", "layer")
 CONVEX = Effect(
     "split 'convex'",
-    lambda requested: is_contiguous(requested.split) and "subgraphs" not in requested.objective.terms,
+    lambda request: is_contiguous(request.split) and "subgraphs" not in request.objective.terms,
     refused=True,
 )
 RECORDS = (

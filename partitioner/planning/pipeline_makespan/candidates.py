@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,18 +19,17 @@ from partitioner.methods.registry import METHODS
 from partitioner.planning.alternatives import FEATURE, can_choose
 from partitioner.planning.evaluate import evaluate
 from partitioner.planning.first_plan import find_first_plan, lower_bound
-from partitioner.planning.objectives import BATCH, THROUGHPUT
-from partitioner.planning.options import Options
+from partitioner.planning.objectives import BATCH, THROUGHPUT, Objective
+from partitioner.planning.options import request_of
 from partitioner.planning.pipeline_makespan.boundaries import boundary_moves
 from partitioner.planning.request import Request
-from partitioner.planning.run import find_plan
 from partitioner.problem.arrays import Ints
 from partitioner.problem.problem import Problem
 from partitioner.problem.variants import PipelineProblem
 from partitioner.results.plan import Plan
 from partitioner.schedule import simulate
 from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Graph
+from partitioner.workload.workload import Workload
 
 MOST_MOVES = 400
 PATIENCE = 0.5  # seconds by which the search may exceed the time limit to find any plan
@@ -63,20 +62,19 @@ class Simulated:
 
 
 class Ranking:
-    """The search for a workload under a regime, within the limits of the settings.
+    """The search for the pipeline of a request, within the limits of the settings.
 
-    `chooses` says whether plans for throughput choose among alternatives of nodes; bounds that know only the
-    nodes' own figures are then not used.
+    `request` asks for the throughput of the same pipelines. `chooses` says whether plans for throughput
+    choose among alternatives of nodes; bounds that know only the nodes' own figures are then not used.
     """
 
-    def __init__(self, graph: Graph, devices: Devices, options: Options, settings: Settings) -> None:
-        self.graph = graph
-        self.devices = devices
-        self.options = options
-        self.settings = settings
+    def __init__(self, request: Request, settings: Settings) -> None:
+        self.graph, self.devices, self.regime = request.graph, request.devices, request.regime
+        self.asked, self.settings = request, settings
+        self.request = replace(request, objective=THROUGHPUT, info=METHODS[THROUGHPUT.extended_method])
         self.best: Simulated | None = None
         self.cut_short = False  # whether a search for a candidate was, by its share of the time
-        features, able = options.regime.features(devices), can_choose(graph, devices)
+        features, able = self.regime.features(self.devices), can_choose(self.graph, self.devices)
         self.chooses = FEATURE in METHODS[THROUGHPUT.automatic("chain", features, able)].features
         self.statistics = {"candidates": 0, "moves": 0, "improvements": 0}
 
@@ -90,38 +88,36 @@ class Ranking:
         late = clock.over > min(clock.limit, PATIENCE)
         return self.settings.expired and (self.best is not None or late)
 
-    def first(self, request: Request, problem: Problem) -> float:
+    def first(self, problem: Problem) -> float:
         """Simulate the first plan for throughput; return a lower bound as :meth:`candidates` does."""
-        plan = find_first_plan(request, problem)
+        plan = find_first_plan(self.request, problem)
         if plan is not None:
             self.statistics["candidates"] += 1
             self._try(plan.placement.device, plan.placement.order, plan.placement.replicas)
         if self.chooses:
             return 0.0
-        return (self.options.regime.microbatches or 1) * lower_bound(problem)
+        return (self.regime.microbatches or 1) * lower_bound(problem)
 
-    def candidates(self, given: dict[str, Any]) -> float:
+    def candidates(self) -> float:
         """Simulate the best plans for throughput.
 
         Returns the lower bound of the makespan: a device whose load is l is busy for l a sample, so all
         microbatches take their number times the least largest load that a plan can have.
         """
-        regime = self.options.regime
-        assert regime.microbatches is not None
+        assert self.regime.microbatches is not None
         bound = 0.0
         if not (self.devices.levels or self.expired or self.chooses):  # quick, good where memory is plenty
-            fewer = {name: given[name] for name in given if name not in ("schedule", "replicas")}
             with suppress(InfeasibleError, NoPlanFound):
-                self.take(find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(fewer)))
+                self.take(self.planned(THROUGHPUT, without=("schedule", "replicas")))
         with suppress(NoPlanFound):
             if not self.expired:
-                first = find_plan(self.graph, self.devices, THROUGHPUT, **self._timed(given))
+                first = self.planned(THROUGHPUT)
                 self.take(first)
                 wide = first.statistics.get(ANY_DEVICES, first.bound)  # a warm start may use any devices
-                bound = regime.microbatches * min(wide, first.bound)
+                bound = self.regime.microbatches * min(wide, first.bound)
         return bound
 
-    def fill_and_drain(self, request: Request) -> float:
+    def fill_and_drain(self) -> float:
         """Simulate pipelines whose stages refute no shorter makespan; return a lower bound that knows paths.
 
         The bound is 0 if nothing is known of the schedule, or plans choose among alternatives. Where the
@@ -135,6 +131,7 @@ class Ranking:
 
         if self.best is None or self.expired or self.chooses:
             return 0.0
+        request = self.request
         exact = request.problem(apart=True)
         assert isinstance(exact, PipelineProblem)
         spine = spine_of(request.fitted, exact)
@@ -156,24 +153,21 @@ class Ranking:
                 return search.bound
         return known
 
-    def batches(self, given: dict[str, Any], bound: float) -> None:
+    def batches(self, bound: float) -> None:
         """Simulate the best plans for batches with any number of stages, unless the best so far is proven.
 
         Where plans choose among alternatives it is one plan with whatever number of stages is best.
         """
-        regime = self.options.regime
-        counts: list[int | None] = [regime.constraints.stages]
-        if regime.constraints.stages is None and not self.chooses:
+        limits = self.regime.constraints
+        counts: list[int | None] = [limits.stages]
+        if limits.stages is None and not self.chooses:
             counts += _numbers_of_stages(len(self.devices.names))
         for count in counts:
             proven = self.best is not None and meets(bound, self.best.makespan, PROVEN)
             if proven or (self.settings.expired and (self.best is not None or count is not counts[0])):
                 return
-            limits = replace(regime.constraints, stages=count)
             with suppress(InfeasibleError, NoPlanFound):
-                self.take(
-                    find_plan(self.graph, self.devices, BATCH, **self._timed(given | {"constraints": limits}))
-                )
+                self.take(self.planned(BATCH, constraints=replace(limits, stages=count)))
 
     def refine(self, problem: Problem) -> None:
         """Move single supernodes over the boundaries of stages as long as the makespan falls."""
@@ -220,7 +214,7 @@ class Ranking:
         alternatives: Mapping[Any, str] = NONE,
     ) -> bool:
         """Keep a pipeline if it is better than the best so far, and return whether it is."""
-        regime = self.options.regime
+        regime = self.regime
         given: dict[str, Any] = {"schedule": regime.schedule, "microbatches": regime.microbatches}
         limits = regime.constraints
         solution = Solution(placement, replicas=replicas, order=order or None, alternatives=alternatives)
@@ -235,12 +229,40 @@ class Ranking:
         )
         return True
 
-    def _timed(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the options of a call that may take half of the remaining time."""
-        given = given | {"fallback": self.best is None}
-        if self.settings.deadline is None:
-            return given
-        return given | {"time_limit": max(1e-3, self.settings.clock.left / 2)}
+    def planned(
+        self,
+        objective: Objective,
+        share: float = 0.5,
+        devices: Devices | None = None,
+        without: Sequence[str] = (),
+        **changed: Any,
+    ) -> Plan:
+        """Return the plan of a step of the search.
+
+        Parameters
+        ----------
+        objective
+            What to plan for.
+        share
+            The part of the remaining time that the step may take.
+        devices
+            The devices, if others than those of the request.
+        without
+            The options of the request that are left at their defaults.
+        **changed
+            Further options.
+
+        Raises
+        ------
+        InfeasibleError, NoPlanFound
+            If there is no plan. Once any pipeline is known, there is none but that of the method.
+        """
+        given = {name: value for name, value in self.asked.step.items() if name not in without} | changed
+        if self.settings.deadline is not None:
+            given["time_limit"] = max(1e-3, self.settings.clock.left * share)
+        workload = self.asked.workload if devices is None else Workload(self.graph, devices)
+        request = request_of(workload, objective, **given)
+        return objective.answer(replace(request, fallback=self.best is None))
 
 
 def _numbers_of_stages(most: int) -> list[int]:

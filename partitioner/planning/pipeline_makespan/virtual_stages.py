@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from partitioner.planning.pipeline_makespan.border_descent import BorderDescent
 from partitioner.planning.pipeline_makespan.candidates import TOLERANCE, Ranking, Simulated
 from partitioner.planning.pipeline_makespan.stage_borders import StageBorders
 from partitioner.planning.pipeline_makespan.stage_runs import StageRuns
-from partitioner.planning.request import Request
-from partitioner.planning.run import find_plan
 from partitioner.problem.variants import PipelineProblem
 from partitioner.schedule import simulate
 from partitioner.schedule.simulation import INPUT_SHARE
@@ -32,21 +29,20 @@ Start = tuple[float, StageBorders]
 class VirtualRanking(Ranking):
     """The search where devices have several stages: even stages, and moves of the borders between stages."""
 
-    def search(self, request: Request, given: dict[str, Any]) -> float:
+    def search(self) -> float:
         """Simulate usual stages, plans of least load, and neighbours of the best; return a lower bound."""
-        problem = request.problem()
+        problem = self.request.problem()
         assert isinstance(problem, PipelineProblem)
-        runs = StageRuns(self.graph, self.devices, self.options.regime, problem)
+        runs = StageRuns(self.graph, self.devices, self.regime, problem)
         counts, starts = runs.counts(), list[Start]()
-        other = {name: given[name] for name in given if name not in WITHOUT}
         self._even(runs, counts[:MOST_COUNTS], starts)
         for count in counts[:1]:
-            self._from_line(runs, count, runs.chunks, other, starts)
-        bound = self._least_load(runs, given, starts)
+            self._from_line(runs, count, runs.chunks, starts)
+        bound = self._least_load(runs, starts)
         bound = max(bound, self._by_paths(runs, counts, bound, starts))
         if not self._proven(bound):
             for count in counts[:1]:
-                self._from_line(runs, count * runs.chunks, 1, other, starts)
+                self._from_line(runs, count * runs.chunks, 1, starts)
             self._move_borders(runs, starts)
         return bound
 
@@ -54,7 +50,7 @@ class VirtualRanking(Ranking):
         """Whether the best plan is within the gap of a bound."""
         return self.best is not None and meets(bound, self.best.makespan, self.settings.gap)
 
-    def _least_load(self, runs: StageRuns, given: dict[str, Any], starts: list[Start]) -> float:
+    def _least_load(self, runs: StageRuns, starts: list[Start]) -> float:
         """Simulate the plan of the least load; return the number of microbatches times the bound on its load.
 
         A device whose load is l is busy for l a sample. Without any plan so far, all time that is left is for
@@ -63,7 +59,7 @@ class VirtualRanking(Ranking):
         if not self.expired:
             share = 1.0 if self.best is None else LOADS
             with suppress(NoPlanFound):
-                plan = find_plan(self.graph, self.devices, THROUGHPUT, **self._within(given, share))
+                plan = self.planned(THROUGHPUT, share)
                 self._offer(runs, StageBorders.of(runs.stage_of(plan.record)), starts)
                 return runs.microbatches * plan.bound
         return 0.0
@@ -97,15 +93,13 @@ class VirtualRanking(Ranking):
                 if not self.expired:
                     self._offer(runs, StageBorders.even(weight, count * runs.chunks), starts)
 
-    def _from_line(
-        self, runs: StageRuns, devices: int, pieces: int, given: dict[str, Any], starts: list[Start]
-    ) -> None:
+    def _from_line(self, runs: StageRuns, devices: int, pieces: int, starts: list[Start]) -> None:
         """Simulate the stages of a plan with one stage on each device, each cut again into pieces."""
         if self.expired:
             return
         wide = replace(self.devices, kinds=(replace(runs.kind, count=devices, memory=None),))
         with suppress(InfeasibleError, NoPlanFound):
-            plan = find_plan(self.graph, wide, THROUGHPUT, **self._within(given, LINE))
+            plan = self.planned(THROUGHPUT, LINE, wide, WITHOUT)
             found = StageBorders.of(runs.stage_of(plan.record)).cut_again(runs.work, pieces)
             if found.stages == devices * pieces:
                 self._offer(runs, found, starts)
@@ -113,7 +107,7 @@ class VirtualRanking(Ranking):
     def _offer(self, runs: StageRuns, borders: StageBorders, starts: list[Start]) -> None:
         """Simulate stages; if they obey the rules, keep them as a start, and as the best if they are."""
         self.statistics["candidates"] += 1
-        solution, regime = runs.solution(borders), self.options.regime
+        solution, regime = runs.solution(borders), self.regime
         evaluation = runs.evaluated(solution)
         if not evaluation.feasible:
             return
@@ -126,16 +120,9 @@ class VirtualRanking(Ranking):
 
     def _move_borders(self, runs: StageRuns, starts: list[Start]) -> None:
         """Simulate stages whose borders no move improves, from the best starts and at random."""
-        rng = np.random.default_rng(self.options["seed"])
+        rng = np.random.default_rng(self.asked.options["seed"])
         search = BorderDescent(runs.estimates, runs.obeys, lambda: self.expired, rng)
         first = [borders for _, borders in sorted(starts, key=lambda start: start[0])[:MOST_STARTS]]
         for borders in search.local_optima(first):
             self._offer(runs, borders, starts)
         self.statistics["moves"] += search.moves
-
-    def _within(self, given: dict[str, Any], share: float) -> dict[str, Any]:
-        """Return the options of a call that may take a part of the remaining time."""
-        given = given | {"fallback": self.best is None}
-        if self.settings.deadline is None:
-            return given
-        return given | {"time_limit": max(1e-3, self.settings.clock.left * share)}

@@ -128,7 +128,7 @@ def best_makespan(asked: Asked) -> float:
 def bounds_of(asked: Asked, value: float) -> list[float]:
     """The bounds of the graph as it is, and of the graph in which nodes that cost nothing are merged."""
     terms = {"schedule": asked.schedule, "microbatches": asked.microbatches, "replicas": asked.replicas}
-    options = read_options(SIMULATED, None, 0.0, 0, None, terms)
+    options = read_options(SIMULATED, terms)
     workload, found = Workload(asked.graph, asked.devices), []
     request = Request(workload, THROUGHPUT, "chain", METHODS["pipeline"], options)
     apart = request.problem(apart=True)

@@ -53,7 +53,7 @@ def best_makespan(case: VirtualCase, devices: int) -> float:
 
 def bounds_of(case: VirtualCase) -> PathBounds:
     """The bounds for a random case."""
-    options = read_options(SIMULATED, None, 0.0, 0, None, case.options)
+    options = read_options(SIMULATED, case.options)
     workload = Workload(case.graph, case.devices)
     request = Request(workload, THROUGHPUT, "chain", METHODS["virtual_stages"], options)
     problem = request.problem()

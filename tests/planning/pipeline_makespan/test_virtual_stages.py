@@ -59,11 +59,11 @@ def test_estimates_are_the_simulated_makespans_of_paths(name: str) -> None:
     graph = random_training(np.random.default_rng(1), 8, path=True, memory=False)
     while not graph.backward.any():
         graph = random_training(np.random.default_rng(2), 8, path=True, memory=False)
-    options = read_options(SIMULATED, None, 0.0, 0, None, {"schedule": name, "microbatches": 6})
+    options = read_options(SIMULATED, {"schedule": name, "microbatches": 6})
     request = Request(Workload(graph, GPUS), THROUGHPUT, "chain", METHODS["virtual_stages"], options)
     problem = request.problem()
     assert isinstance(problem, PipelineProblem)
-    runs = StageRuns(graph, GPUS, options.regime, problem)
+    runs = StageRuns(graph, GPUS, request.regime, problem)
     borders = StageBorders.even(runs.work, 2 * runs.chunks)
     expected = simulate(graph, GPUS, runs.solution(borders), name, 6).makespan
     assert math.isclose(runs.estimates.makespan(borders.stage), expected, rel_tol=1e-9)
