@@ -11,8 +11,8 @@ from partitioner.base.errors import (
 )
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.solution import Solution
-from partitioner.explanations.conflicts.conflict import Conflict, conflicting_demands
-from partitioner.explanations.differences.difference import PlanDifference, diff
+from partitioner.explanations.conflict import Conflict, conflicting_demands
+from partitioner.explanations.difference import PlanDifference, diff
 from partitioner.explanations.explain import explain
 from partitioner.explanations.explanation import Explanation
 from partitioner.exports.expressible import expressible

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from partitioner.cli.option_arguments import argument_of
 from partitioner.planning.option import SECTIONS, Option
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "options.md"
 BEGIN = "<!-- tables of options, written by scripts/options_page.py -->"

@@ -14,7 +14,7 @@ import partitioner as pt
 from partitioner.evaluation.loads import DeviceLoad
 from partitioner.evaluation.schedule import Run, Schedule
 from partitioner.formats.timeline import FIELDS as TIMELINE_FIELDS
-from partitioner.formats.timeline_rows import ROW_FIELDS
+from partitioner.formats.timeline import ROW_FIELDS
 from partitioner.results.by_stage import StageLoad
 from partitioner.schedule import simulate
 

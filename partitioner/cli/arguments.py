@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -36,7 +38,7 @@ from partitioner.cli.verify import VERIFY
 from partitioner.cli.warm_up import WARM_UP
 from partitioner.planning.objectives import DEFAULT, OBJECTIVES
 from partitioner.planning.option import PIPELINES
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 
 Command = Callable[[argparse.Namespace], None]
 OF_THE_PLAN = "as the plan says"
@@ -167,3 +169,22 @@ def _commands() -> dict[str, _Words]:
         ),
         "warm-up": _Words("compile all kernels into numba's cache", "", WARM_UP),
     }
+
+
+# Completion of the command line in shells, by argcomplete.
+
+ASKED = "_ARGCOMPLETE"  # the shell sets it where it asks a program for completions
+
+
+def completing() -> bool:
+    """Whether a shell asks for completions."""
+    return ASKED in os.environ
+
+
+def complete_if_asked(parser: argparse.ArgumentParser) -> None:
+    """Write completions and end the process if a shell asks for them and argcomplete is installed."""
+    if completing():
+        with suppress(ImportError):
+            import argcomplete
+
+            argcomplete.autocomplete(parser)

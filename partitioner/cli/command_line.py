@@ -12,9 +12,8 @@ from typing import Any, NoReturn
 from partitioner.base.errors import InfeasibleError, NoPlanFound, PartitionerError, one_of, shown
 from partitioner.base.files import check_writable
 from partitioner.base.safe_text import visible
-from partitioner.cli.arguments import ALL, Command, command_parser
+from partitioner.cli.arguments import ALL, Command, command_parser, complete_if_asked, completing
 from partitioner.cli.compare import compare_all
-from partitioner.cli.completion import complete_if_asked, completing
 from partitioner.cli.conflict import find_conflict
 from partitioner.cli.diff import diff_plans
 from partitioner.cli.explain import explain_plan

@@ -12,8 +12,8 @@ from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT
 from partitioner.cli.solve_arguments import OUTPUT, solve_options, solve_sections
-from partitioner.explanations.conflicts.conflict import TIME_LIMIT, conflicting_demands
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.explanations.conflict import TIME_LIMIT, conflicting_demands
+from partitioner.planning.option_records import OPTIONS
 
 NOT_TAKEN = ("--gap",)
 LIMIT = argument_of(

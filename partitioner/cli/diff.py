@@ -9,7 +9,7 @@ from partitioner.cli.argument import Section
 from partitioner.cli.inputs import chosen_devices, read_workload
 from partitioner.cli.output import show
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
-from partitioner.explanations.differences.difference import diff
+from partitioner.explanations.difference import diff
 from partitioner.formats.plan_record import load_record, resolved
 
 DIFF = (

@@ -9,7 +9,7 @@ from typing import Any
 from partitioner.base.errors import OptionError
 from partitioner.cli.argument import Argument, Section, flag, value
 from partitioner.planning.option import Option
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 
 
 def option_section(title: str, *further: Argument) -> Section:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from rich.console import RenderableType
+from rich.text import Text
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import OptionError, shown
@@ -14,16 +17,16 @@ from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.scripts import made_by
-from partitioner.evaluation.text.figures import amount
-from partitioner.evaluation.text.tables import render
+from partitioner.evaluation.text.figures import amount, figure
+from partitioner.evaluation.text.tables import WIDE, columns, figure_table, percentage, render
 from partitioner.integrations.torch.graphs.granularity import GRANULARITIES
 from partitioner.integrations.torch.installed import require_torch
 from partitioner.integrations.torch.profiling.layer_memory import layer_memory
 from partitioner.integrations.torch.profiling.links import links
 from partitioner.integrations.torch.profiling.options import CLOCKS
 from partitioner.integrations.torch.profiling.profile import profile
-from partitioner.results.module_table import module_table
 from partitioner.workload.devices import Devices
+from partitioner.workload.graph import Graph
 from partitioner.workload.layer_graph import MS_PER_SECOND
 from partitioner.workload.workload import Workload
 
@@ -184,3 +187,45 @@ def _show(workload: Workload, bandwidth: float, options: argparse.Namespace) -> 
         return
     show("\n".join(lines), lambda: workload.save(options.output))
     print(f"written: {options.output}")
+
+
+# The slowest modules of a graph as a table.
+
+FIGURES = ("forward", "backward", "time %", "permanent", "temporary")
+
+
+def module_table(
+    graph: Graph, memory: Mapping[str, tuple[float, float]], most: int, width: int | None = None
+) -> list[RenderableType]:
+    """Return a table of the `most` slowest layers of a graph, and a line for all layers together.
+
+    Parameters
+    ----------
+    graph
+        The graph, whose times are those of its first kind of device.
+    memory
+        The permanent and the temporary memory of each layer.
+    most
+        The number of layers in the table.
+    width
+        Columns of text; None for those of the terminal.
+    """
+    time, total = graph.time[0], float(graph.time[0].sum())
+    forward, backward = (
+        np.bincount(graph.layer, np.where(which, time, 0.0), len(graph.layer_labels))
+        for which in (~graph.backward, graph.backward)
+    )
+    table = figure_table(columns(width) >= WIDE, ("module",), FIGURES)
+    both = forward + backward
+    for code in np.argsort(-both, kind="stable")[:most]:
+        label = str(graph.layer_labels[code])
+        times = figure(forward[code]), figure(backward[code]), percentage(both[code] / (total or 1.0))
+        table.add_row(*map(Text, (label, *times, *map(amount, memory[label]))))
+    return [table, Text(_whole(graph, total, len(both)))]
+
+
+def _whole(graph: Graph, total: float, layers: int) -> str:
+    unit = graph.extras.time_unit
+    parts = ("parameters", graph.parts[0]), ("kept activations", graph.parts[3])
+    sizes = ", ".join(f"{amount(float(values.sum()))}B of {name}" for name, values in parts if values.any())
+    return f"{layers} modules, {len(graph.ids)} nodes, {figure(total)} {unit} per sample; {sizes}"

@@ -15,7 +15,7 @@ from partitioner.cli.output import saved, show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.solve_arguments import solve_options, solve_sections
 from partitioner.planning.option import SERVING
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.sizing.fewest_devices import FewestDevices, fewest_devices
 from partitioner.planning.sizing.least_memory import LeastMemory, least_memory
 

@@ -19,7 +19,7 @@ from partitioner.cli.shared_arguments import (
     transfers,
 )
 from partitioner.planning.option import LIMITS, PIPELINES, PLACING, SERVING, WANTED
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.workload.workload import Workload
 
 OUTPUT = Section(

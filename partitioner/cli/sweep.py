@@ -19,11 +19,11 @@ from partitioner.cli.shared_arguments import FORMAT, PROFILE
 from partitioner.formats.devices import load_devices
 from partitioner.planning.objectives import DEFAULT
 from partitioner.planning.option import LIMITS, PIPELINES, SERVING, WANTED
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.options import check_values, cores_for
 from partitioner.plots.sweep import plot_sweep
-from partitioner.sweeps.dask_cluster import dask_executor
 from partitioner.sweeps.pool import DevicePool
+from partitioner.sweeps.processes import dask_executor
 from partitioner.sweeps.result import SweepResult
 from partitioner.sweeps.run import sweep
 

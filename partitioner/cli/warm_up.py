@@ -9,7 +9,7 @@ from partitioner.cli.option_arguments import argument_of
 from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
 from partitioner.cli.shared_arguments import FORMAT
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.warm_up.run import warm_up
 
 WARM_UP = (Section("", (argument_of(OPTIONS["workers"], "2, or 1 if the machine has one core"), FORMAT)),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +11,11 @@ from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.frame import device_loads
 from partitioner.evaluation.links import StageLinks, batch_exchange_times, exchange_times, links_of
 from partitioner.evaluation.loads import DeviceLoad
-from partitioner.evaluation.memory import held_by_stage, in_words, scheduled_memory
 from partitioner.evaluation.placed import Placed
 from partitioner.evaluation.replicas import Replicas
 from partitioner.workload.exchange import is_once_a_batch
 from partitioner.workload.graph import Floats
+from partitioner.workload.in_flight import Held, samples_in_flight
 
 RESYNC = 4  # transfers of its weights for an exchange among copies by a parameter server (Piper, PipeDream)
 
@@ -124,3 +125,46 @@ def memory_of(pipeline: PlacedPipeline) -> tuple[Floats, dict[int, str]]:
     held = held_by_stage(pipeline.replicas, pipeline.order, pipeline.schedule, pipeline.microbatches)
     memory = scheduled_memory(placed, held)
     return memory[pipeline.replicas.lead], {stage: in_words(found) for stage, found in held.items()}
+
+
+# The most memory that the devices of a pipeline hold at once under a schedule.
+
+
+def held_by_stage(
+    replicas: Replicas, order: Sequence[int], schedule: str, microbatches: int | None
+) -> dict[int, Held]:
+    """Return the samples and versions of the weights that each device of a stage holds, by stage.
+
+    `order` lists the stages from first to last.
+    """
+    behind, found = 0, {}
+    for stage in reversed(order):
+        count = int(replicas.count[stage])
+        found[stage] = samples_in_flight(schedule, behind, count, microbatches)
+        behind += count
+    return found
+
+
+def scheduled_memory(placed: Placed, stages: dict[int, Held]) -> Floats:
+    """Return the memory that each device holds, shape (devices,).
+
+    This is the sum of sizes, gradients and states of the optimizer, of the parameters of every version, of
+    the activations of every sample in flight, and of the largest workspace.
+    """
+    graph, count = placed.graph, len(placed.names)
+    samples, versions = np.ones(count), np.ones(count)
+    for stage, found in stages.items():
+        samples[stage], versions[stage] = found
+    parameters, gradients, optimizer, activations, workspace = graph.parts
+    once = np.bincount(placed.device, graph.size + gradients + optimizer, count)
+    weights = versions * np.bincount(placed.device, parameters, count)
+    stashed = samples * np.bincount(placed.device, activations, count)
+    largest = np.zeros(count)
+    np.maximum.at(largest, placed.device, workspace)
+    return np.asarray(once + weights + stashed + largest)
+
+
+def in_words(found: Held) -> str:
+    """Return the number of samples in flight and versions of the weights, for a message on memory."""
+    samples = f"{found.activations} sample{'s' if found.activations != 1 else ''} in flight"
+    return f" ({samples}" + (f", {found.weights} versions of the weights)" if found.weights > 1 else ")")

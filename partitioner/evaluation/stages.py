@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from partitioner.evaluation.costs import compute_times, loads_of, transfer_times
 from partitioner.evaluation.degrees import batch_violations, degree_violations
-from partitioner.evaluation.frame import completed, read_solution
+from partitioner.evaluation.frame import completed, device_loads, read_solution
 from partitioner.evaluation.notes import (
     notes_on_cache,
     notes_on_exchange,
@@ -24,7 +25,6 @@ from partitioner.evaluation.pipeline import (
     memory_of,
 )
 from partitioner.evaluation.placed import Placed
-from partitioner.evaluation.plain import plain_evaluation
 from partitioner.evaluation.replicas import Replicas
 from partitioner.evaluation.result import Evaluation
 from partitioner.evaluation.shape import placement_shape
@@ -107,3 +107,19 @@ def _pipeline(
     violations += violations_of(placed, np.where(copies.further, 0.0, memory), held)
     loads = loads_with_replicas(placed, copies, costs, memory)
     return Evaluation("batch" if batch else "throughput", value, loads, violations, shape)
+
+
+# Evaluations by the loads of devices alone: no replicas, no levels, each part of the memory once.
+
+
+def plain_evaluation(placed: Placed, by_pass: bool) -> Evaluation:
+    """Return the largest load of a device, or the largest forward plus the largest backward load."""
+    communication = placed.devices.communication
+    compute = compute_times(placed)
+    into, out = transfer_times(placed)
+    load = loads_of(communication, compute.sum(axis=0), into.sum(axis=0), out.sum(axis=0))
+    of_pass = loads_of(communication, compute, into, out)
+    value = of_pass.max(axis=1).sum() if by_pass else load.max()
+    loads = device_loads(placed, load, compute, into, out)
+    shape = placement_shape(placed.graph, placed.device, placed.names)
+    return Evaluation("gpipe" if by_pass else "throughput", float(value), loads, violations_of(placed), shape)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from partitioner.base.argument_types import check_word
+from partitioner.base.errors import OptionError, shown
 from partitioner.base.files import is_folder, path_name, read_json, read_text
 from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.hugging_face import config_graph
@@ -21,8 +23,8 @@ from partitioner.formats.piper import piper_graph
 from partitioner.formats.profile_folder import folder_graph
 from partitioner.formats.sailor import is_by_batch, sailor_graph
 from partitioner.formats.saved import read_saved
-from partitioner.formats.time_units import with_time_unit
 from partitioner.workload.devices import Devices
+from partitioner.workload.extras import TIME_UNITS, Extras
 from partitioner.workload.graph import Graph
 
 TABLE, PROFILE, MODEL = ".csv", ".txt", ".onnx"
@@ -141,3 +143,30 @@ FOLDER = FileFormat(
     has_devices=True,
 )
 LAYERS = FileFormat("a file of layers", LAYER_OPTIONS, _read_layers)
+
+
+# The unit of the times in a workload file that does not say one.
+
+
+def with_time_unit(graph: Graph, unit: str | None) -> Graph:
+    """Return a graph whose times are in a unit; the graph itself for None.
+
+    Raises
+    ------
+    OptionError
+        If the unit is unknown, or the file of the graph says another one.
+
+    Examples
+    --------
+    >>> graph = Graph.from_arrays({"accelerator": [1.0]})
+    >>> with_time_unit(graph, "ms").extras.time_unit
+    'ms'
+    """
+    if unit is None:
+        return graph
+    check_word("time_unit", unit, tuple(TIME_UNITS))
+    stated = graph.extras.time_unit
+    if stated not in ("", unit):
+        raise OptionError(f"time_unit = {shown(unit)}: the file says {shown(stated)}")
+    extras = Extras({**graph.extras.top, "timeUnit": unit}, graph.extras.nodes, graph.extras.edges)
+    return replace(graph, extras=extras)

@@ -7,13 +7,16 @@ A JSON file holds ``layers``, a list of objects with the fields of :class:`parti
 
 from __future__ import annotations
 
+import csv
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
-from partitioner.formats.layer_fields import read_layer, time_unit
-from partitioner.formats.layer_table import rows
+from partitioner.formats.layer_fields import SIZES, TIMES, read_layer, time_unit
 from partitioner.formats.record import Record, listing
+from partitioner.workload.extras import TIME_UNITS
 from partitioner.workload.graph import Graph
 from partitioner.workload.layer import Layer
 
@@ -67,3 +70,124 @@ def _graph(
     except WorkloadError as error:
         named = [replace(flaw, where=places.get(flaw.where, flaw.where)) for flaw in error.flaws]
         raise WorkloadError(named, source) from error
+
+
+# The rows of a table of layers in a CSV file, as records.
+#
+# The first line names the columns: fields of a layer, and ``forward`` or ``backward`` with a kind of
+# device after a colon, such as ``forward:gpu``. A column of times may end in its unit, ``forward
+# [us]``. An empty cell leaves the field out. Names in ``inputs`` are separated by semicolons, ``-``
+# stands for no input; ``shared`` lists entries ``name=bytes``. Lines that begin with ``#`` are
+# comments.
+
+COLUMN = re.compile(r"([^:\[\]]*?)\s*(?::\s*([^\[\]]+?)\s*)?(?:\[(.*)\])?")
+NONE, SEPARATOR, COMMENT = "-", ";", "#"
+
+
+class TableColumn:
+    """A column of a table: the field of its cells, a kind of device, and the ms of its unit of time."""
+
+    def __init__(self, title: str, where: str, flaws: list[Flaw]) -> None:
+        self.title = title.strip()
+        found = COLUMN.fullmatch(self.title)
+        self.field: str = found[1] if found else ""
+        self.kind: str | None = found[2] if found else None
+        unit: str | None = found[3] if found else None
+        self.unit = TIME_UNITS.get(unit or "ms", 1.0)
+        timed = self.field in TIMES
+        if not self.field or (self.kind is not None and not timed):
+            rule = "must be a field, or a time with its kind of device, such as forward:gpu"
+            flaws.append(Flaw(where, "column", shown(self.title), rule))
+        elif unit is not None and not (timed and unit in TIME_UNITS):
+            rule = f"only times have a unit in brackets, one of {', '.join(TIME_UNITS)}"
+            flaws.append(Flaw(where, "column", shown(self.title), rule))
+
+    def enter(self, cell: str, data: dict[str, Any]) -> None:
+        """Add the value of a cell to the fields of its row; an empty one is left out."""
+        plain = cell.strip()
+        if not plain:
+            return
+        if self.field in TIMES:
+            value = _scaled(plain, self.unit)
+            if self.kind is None:
+                data[self.field] = value
+            else:
+                data.setdefault(self.field, {})[self.kind] = value
+        elif self.field == "inputs":
+            data["inputs"] = [] if plain == NONE else [name.strip() for name in plain.split(SEPARATOR)]
+        elif self.field == "shared":
+            data["shared"] = _entries(plain)
+        else:
+            data[self.field] = _number(plain) if self.field in SIZES else plain
+
+
+def rows(text: str, flaws: list[Flaw]) -> Iterator[tuple[int, Record]]:
+    """Yield the line and the record of every row, with times in ms; flaws are added to `flaws`."""
+    columns: list[TableColumn] = []
+    for line, cells in _lines(text, flaws):
+        if columns:
+            record = _record(cells, columns, f"line {line}", flaws)
+            yield from [] if record is None else [(line, record)]
+            continue
+        columns = _columns(cells, f"line {line}", flaws)
+        if flaws:
+            return
+
+
+def _lines(text: str, flaws: list[Flaw]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line that is neither empty nor a comment."""
+    lines = csv.reader(text.splitlines(), strict=True, skipinitialspace=True)
+    try:
+        for cells in lines:
+            if any(map(str.strip, cells)) and not cells[0].lstrip().startswith(COMMENT):
+                yield lines.line_num, cells
+    except csv.Error as error:
+        flaws.append(Flaw(f"line {lines.line_num}", "", "", f"is not CSV: {error}"))
+
+
+def _record(
+    cells: Sequence[str], columns: Sequence[TableColumn], where: str, flaws: list[Flaw]
+) -> Record | None:
+    """Return the record of a row; None if it has too many cells, which adds a flaw."""
+    if len(cells) > len(columns):
+        rule = f"must have at most {len(columns)} cells, as the line of the columns has"
+        flaws.append(Flaw(where, "", f"{len(cells)} cells", rule))
+        return None
+    data: dict[str, Any] = {}
+    for column, cell in zip(columns, cells, strict=False):
+        column.enter(cell, data)
+    return Record(data, where, flaws)
+
+
+def _columns(titles: list[str], where: str, flaws: list[Flaw]) -> list[TableColumn]:
+    columns = [TableColumn(title, where, flaws) for title in titles]
+    seen: set[tuple[str, str | None]] = set()
+    for column in columns:
+        if (column.field, column.kind) in seen:
+            flaws.append(Flaw(where, "column", shown(column.title), "is given twice"))
+        seen.add((column.field, column.kind))
+    for time in TIMES:
+        if {(time, None)} < {key for key in seen if key[0] == time}:
+            flaws.append(Flaw(where, "column", shown(time), "must name its kind, as other columns do"))
+    return columns
+
+
+def _number(text: str) -> Any:
+    """Return the number that a cell holds; the text itself if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _scaled(text: str, unit: float) -> Any:
+    value = _number(text)
+    return value * unit if isinstance(value, float) else value
+
+
+def _entries(text: str) -> Any:
+    """Return the values of entries ``name=value``; the text itself if it has none."""
+    parts = [entry.partition("=") for entry in text.split(SEPARATOR) if entry.strip()]
+    if not all(sign for _, sign, _ in parts):
+        return text
+    return {name.strip(): _number(value.strip()) for name, _, value in parts}

@@ -23,10 +23,19 @@ from partitioner.formats.record import (
     texts,
     whole,
 )
-from partitioner.formats.replicas import read_replicas
 from partitioner.formats.schedule import read_schedule
 from partitioner.results.by_stage import StageLoad
 from partitioner.workload.devices import Devices
+
+# Reading of the replicas of stages from a plan file.
+
+
+def read_replicas(top: Record) -> dict[str, tuple[str, ...]]:
+    """Return the replicas of a plan: the further devices of each stage; empty if it has none."""
+    given = top.take("replicas", mapping, {}, required=False)
+    entries = Record(given, "replicas", top.flaws)
+    return {name: tuple(entries.take(name, texts, [])) for name in given}
+
 
 DEEPEST = 6
 DEVICE_PAIRS = ("compute", "transfer_in", "transfer_out")

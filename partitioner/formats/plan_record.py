@@ -15,8 +15,7 @@ from partitioner.formats.by_node import known, read_devices
 from partitioner.formats.constraints import read_constraints
 from partitioner.formats.devices import TRANSFERS, read_transfers
 from partitioner.formats.plan_fields import read_fields
-from partitioner.formats.record import Record
-from partitioner.formats.split import read_split
+from partitioner.formats.record import Record, identifier, listing
 from partitioner.workload.constraints import require_constraints
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph, NodeId
@@ -156,3 +155,27 @@ def _completed(graph: Graph, placement: Mapping[NodeId, str]) -> dict[NodeId, st
         if node not in found and color in home:
             found[node] = home[color]
     return found
+
+
+# The split JSON of msr-fiddle/dnn-partitioning: `fpgas` and `cpus`, each a list of devices with
+# `nodes`.
+
+SPLIT_KINDS = {"fpgas": "accelerator", "cpus": "cpu"}
+
+
+def read_split(top: Record) -> dict[NodeId, str]:
+    """Return the device of every node that a split places."""
+    placement: dict[NodeId, str] = {}
+    seen: set[str] = set()
+    for field, kind in SPLIT_KINDS.items():
+        for place, data in enumerate(top.take(field, listing, [])):
+            record = Record(data, f"{field}[{place}]", top.flaws)
+            for item in record.take("nodes", listing, []):
+                entry = Record({"nodes": item}, record.where, top.flaws)
+                node = entry.take("nodes", identifier, None)
+                if str(node) in seen:
+                    record.note("nodes", shown(node), "is placed twice")
+                elif node is not None:
+                    placement[node] = f"{kind}{place}"
+                    seen.add(str(node))
+    return placement

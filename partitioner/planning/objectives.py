@@ -280,7 +280,7 @@ CAPACITY = Objective(
     chain_method=THROUGHPUT.chain_method,
     evaluate=evaluate_capacity,
     base=THROUGHPUT,
-    search="partitioner.planning.capacity.solve:find_capacity",
+    search="partitioner.planning.capacity:find_capacity",
     check=_check_capacity,
 )
 OBJECTIVES = Registry(

@@ -15,7 +15,7 @@ from partitioner.methods.registry import METHODS, choose
 from partitioner.planning.alternatives import can_choose
 from partitioner.planning.objectives import Objective
 from partitioner.planning.option_effects import notes_on_options
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.request import Request, fields_of
 from partitioner.problem.layers import whole_layers
 from partitioner.workload.devices import Devices
@@ -128,7 +128,7 @@ def _values(given: Mapping[str, Any], keywords: Mapping[str, Any]) -> dict[str, 
 
 
 def _check_together(objective: Objective, values: Mapping[str, Any]) -> None:
-    """Refuse values of options that mean nothing together, or miss one that another or the objective needs."""
+    """Refuse values of options that mean nothing together, or without one that is not given."""
     _check_batch(objective, values["schedule"], values["microbatches"])
     for name in objective.needs:
         if values.get(name, name) is None:

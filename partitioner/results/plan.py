@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from rich.table import Table
 from rich.text import Text
 
 from partitioner.base.files import write_text
 from partitioner.evaluation.loads import DeviceLoad, loads_html
 from partitioner.evaluation.schedule import Schedule
 from partitioner.evaluation.solution import PlanRecord
-from partitioner.evaluation.text.figures import nearness, relative_gap
-from partitioner.evaluation.text.tables import rate_of, render, tables_of, unit_of
+from partitioner.evaluation.text.figures import amount, nearness, relative_gap
+from partitioner.evaluation.text.names import joined_within, ranges
+from partitioner.evaluation.text.tables import (
+    WIDE,
+    columns,
+    figure_table,
+    rate_of,
+    render,
+    tables_of,
+    unit_of,
+)
 from partitioner.methods.method import ANY_DEVICES
 from partitioner.results.by_stage import StageLoad
 from partitioner.results.serving import MAXIMISED, TIME_BOUND, served_lines
-from partitioner.results.stage_table import stage_table
 from partitioner.results.ways_table import ways_table
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import NodeId
@@ -246,3 +255,32 @@ def _looks_whole(text: str) -> bool:
 def node_id(text: str, text_ids: frozenset[str] = frozenset()) -> NodeId:
     """Return the node id of a key in a plan file: an integer if it reads as one and is not in `text_ids`."""
     return int(text) if _looks_whole(text) and text not in text_ids else text
+
+
+# The stages of a plan as a table.
+
+NARROW_NAMES, WIDE_NAMES = 44, 100
+
+
+def stage_table(stages: Sequence[StageLoad], width: int | None) -> Table | None:
+    """Return a table of what the table of devices does not show: layers, parameters, bubble.
+
+    The result is None if neither the layers nor the bubble of a stage are known.
+    """
+    if not any(stage.layers or stage.bubble is not None for stage in stages):
+        return None
+    wide = columns(width) >= WIDE
+    shown = [name for name in FIGURES if any(getattr(stage, name) is not None for stage in stages)]
+    table = figure_table(wide, ("stage", "layers"), shown)
+    for number, stage in enumerate(stages, 1):
+        names = joined_within(ranges(stage.layers), WIDE_NAMES if wide else NARROW_NAMES)
+        figures = (FIGURES[name](getattr(stage, name)) for name in shown)
+        table.add_row(*map(Text, (str(number), names, *figures)))
+    return table
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+FIGURES: dict[str, Callable[[float], str]] = {"parameters": amount, "bubble": _percent}

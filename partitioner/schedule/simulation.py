@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import networkx as nx
 import numpy as np
@@ -15,15 +15,13 @@ from partitioner.evaluation.costs import loads_of
 from partitioner.evaluation.notes import notes_on_memory
 from partitioner.evaluation.solution import AnySolution, PlanRecord, solution_of
 from partitioner.schedule.check import check
-from partitioner.schedule.kinds.given import Given
 from partitioner.schedule.kinds.kind import Kind
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.schedule.memory import Use, use_of
 from partitioner.schedule.passes import Passes, exchanging, split_backward
 from partitioner.schedule.reading import read_passes, refuse
-from partitioner.schedule.recomputation import recomputed
 from partitioner.schedule.running import run_table, with_late_exchange
-from partitioner.schedule.table import Table
+from partitioner.schedule.table import BACKWARD, FORWARD, INPUT, Table
 from partitioner.schedule.timeline import Memory, Timeline
 from partitioner.workload.device_validation import LARGEST, is_amount
 from partitioner.workload.devices import Devices
@@ -249,3 +247,61 @@ def _over_time(table: Table, device: int, use: Use, begin: Floats, end: Floats) 
     time = np.stack((begin[row, 1], end[row, 1]), axis=1).ravel()
     used = np.stack((use.running, use.rest), axis=1).ravel()
     return Memory(np.concatenate(([0.0], time)), np.concatenate(([use.idle], used)))
+
+
+# Passes of stages that keep nothing of a forward pass, and run it again before the backward pass.
+
+
+def recomputed(passes: Passes) -> Passes:
+    """Return the passes with the processing of each forward pass once more before the stage's backward pass.
+
+    The activations of a sample are held from the beginning of the backward pass, or of its first half, on.
+    What a stage has received it keeps; these bytes are not in a workload, and not counted.
+
+    Raises
+    ------
+    OptionError
+        If the graph has no backward nodes, or a stage has its backward pass on another device.
+    """
+    if not passes.trains:
+        raise OptionError("recompute = True: is for graphs with backward nodes")
+    if not passes.paired:
+        rule = "needs both passes of a stage on one device, and backward passes in the reverse order"
+        raise OptionError(f"recompute = True: {rule}")
+    forward = np.flatnonzero(passes.direction == FORWARD)
+    again = np.flatnonzero((passes.direction == BACKWARD) | (passes.direction == INPUT))
+    forward = forward[np.argsort(passes.stage[forward])]
+    source = forward[passes.stage[again]]
+    compute, activations, release = passes.compute.copy(), passes.activations.copy(), passes.release.copy()
+    compute[again] += compute[source]
+    activations[again], release[again] = activations[source], release[source]
+    activations[forward] = 0.0
+    return replace(passes, compute=compute, activations=activations, release=release)
+
+
+# A schedule that the user gives as a table.
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A table that the user gives, such as one read from a file; it is checked before it runs.
+
+    Two devices, two microbatches::
+
+        device 0   0F0  0F1  .    0B0  .    0B1
+        device 1   .    1F0  1B0  1F1  1B1  .
+    """
+
+    rows: Table
+    name: ClassVar[str] = "table"
+    trains: ClassVar[bool | None] = None
+    versions: ClassVar[bool] = False
+
+    @property
+    def halves(self) -> bool:
+        """Whether the table runs the backward pass in two halves."""
+        return bool((self.rows.direction >= INPUT).any())
+
+    def table(self, passes: Passes, microbatches: int) -> Table:
+        """Return the given table, whatever the passes."""
+        return self.rows

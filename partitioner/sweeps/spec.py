@@ -10,7 +10,7 @@ from typing import Any
 from partitioner.base.argument_types import require_mapping
 from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.planning.objectives import DEFAULT, objective_of
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.options import check_values, read_options
 from partitioner.planning.request import plain
 from partitioner.sweeps.pool import DevicePool

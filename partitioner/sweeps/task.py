@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.request import plain
 from partitioner.sweeps.row import SweepRow
 from partitioner.workload.devices import Devices

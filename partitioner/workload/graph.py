@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +28,6 @@ from partitioner.workload.array_input import (
     titles,
 )  # fmt: skip
 from partitioner.workload.extras import Extras as Extras
-from partitioner.workload.graph_digest import digest_of
 from partitioner.workload.graph_validation import graph_flaws, id_flaws, layout_flaws, name_flaws
 from partitioner.workload.layer import Layer
 from partitioner.workload.layer_graph import layer_arguments
@@ -277,3 +278,27 @@ class Graph:
         columns = (self.time, self.allowed, self.size, self.backward, self.color, self.layer)
         arrays, ways = (*columns, self.edges, self.cost), self.alternatives.text if self.alternatives else ""
         return digest_of((self.kinds, self.ids), arrays, self.parts, self.cache, ways)
+
+
+# The digest of the data of a graph.
+
+
+def digest_of(
+    names: object, arrays: Iterable[NDArray[Any]], parts: NDArray[Any], cache: NDArray[Any], ways: str
+) -> str:
+    """Return the SHA-256 of all data of a graph that a solver reads, the same on every machine.
+
+    Parameters
+    ----------
+    names
+        What the graph names: kinds of devices and nodes.
+    arrays
+        The columns that every graph has.
+    parts, cache, ways
+        Parts of memory, caches and the text of alternatives, which count only if the graph has them.
+    """
+    data = [repr(names).encode(), *(array.tobytes() for array in arrays)]
+    data += [parts.tobytes()] if parts.any() else []
+    data += [b"cache", cache.tobytes()] if cache.any() else []
+    data += [ways.encode()] if ways else []
+    return hashlib.sha256(b"|".join(data)).hexdigest()

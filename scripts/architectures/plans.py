@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from partitioner import solve
-from partitioner.formats.pipedream import load_pipedream
-from partitioner.formats.profile import read_profile
+from partitioner.formats.pipedream import load_pipedream, read_profile
 from partitioner.methods.baselines.pipedream.layers import Layers
 from partitioner.methods.baselines.pipedream.plan import plan
 

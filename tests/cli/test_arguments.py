@@ -13,7 +13,7 @@ from partitioner.cli.argument import Section, add_sections, flag, value
 from partitioner.cli.arguments import ALL, command_parser
 from partitioner.cli.command_line import COMMANDS, main
 from partitioner.planning.comparison.methods import compare_methods
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 
 METAPHORS = (
     *("door", "room", "wish", "word", "words", "wall", "hunt", "none such", "so many", "beside", "at hand"),

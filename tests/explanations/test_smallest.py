@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import partitioner as pt
-from partitioner.explanations.conflicts.smallest import smallest_conflict
+from partitioner.explanations.conflict import smallest_conflict
 from partitioner.workload.constraints import NONE
 from tests.oracle import best_values
 from tests.random_workloads import random_workload

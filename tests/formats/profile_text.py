@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partitioner.formats.profile import Profile
+from partitioner.formats.pipedream import Profile
 
 
 def render(profile: Profile) -> str:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from partitioner.base.errors import WorkloadError
-from partitioner.formats.profile import Profile, read_profile
+from partitioner.formats.pipedream import Profile, read_profile
 from tests.formats.profile_text import render
 
 NUMBERS = "forward_compute_time=1.500, backward_compute_time=2.25, activation_size=64.0, parameter_size=8.000"

@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from partitioner import PartitionerError, WorkloadError, load_timeline
-from partitioner.formats.timeline import FIELDS
-from partitioner.formats.timeline_rows import ROW_FIELDS
+from partitioner.formats.timeline import FIELDS, ROW_FIELDS
 from partitioner.schedule import Timeline
 from tests.schedule.runs import every_run, pipeline
 

@@ -26,11 +26,11 @@ from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.method import Outcome, Settings, out_of_time
 from partitioner.methods.registry import METHODS
 from partitioner.planning.first_plan import find_first_plan
-from partitioner.planning.least_time import least_time_limit
 from partitioner.planning.objectives import THROUGHPUT
 from partitioner.planning.options import read_options
 from partitioner.planning.request import Request
 from partitioner.planning.run_method import run_method
+from partitioner.planning.solve import least_time_limit
 from partitioner.problem.contract import Goal, contract
 from partitioner.problem.measure import Measure
 from partitioner.problem.pipeline import Extension

@@ -16,7 +16,7 @@ from partitioner.methods.info import MethodInfo
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import THROUGHPUT
 from partitioner.planning.option import WANTED, Option, with_methods
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.option_rules import SWITCH, Rule, count, name_among
 from partitioner.planning.options import read_options
 

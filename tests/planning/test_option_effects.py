@@ -26,7 +26,7 @@ from partitioner.cli.command_line import main
 from partitioner.methods.registry import METHODS
 from partitioner.planning.objectives import OPERATORS
 from partitioner.planning.option_effects import has_effect
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.options import default_options
 from partitioner.planning.request import Request
 from partitioner.schedule import simulate

@@ -11,7 +11,7 @@ from partitioner import OptionError, PartitionerError, solve
 from partitioner.methods.placing import Placing
 from partitioner.planning.objectives import OBJECTIVES
 from partitioner.planning.option import SECTIONS, Option
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.options import check_values, default_options, read_options
 from partitioner.planning.request import fields_of
 from partitioner.workload.pipeline_settings import Regime

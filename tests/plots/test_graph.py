@@ -152,7 +152,7 @@ def test_graphviz_decides_where_it_is_there(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("script", ["exit 1", "echo node 0 x 1", "echo graph", "while :; do :; done"])
 def test_else_layers_do(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that fails, answers nonsense or takes too long is as good as none."""
-    monkeypatch.setattr("partitioner.plots.graphviz.SECONDS", 0.2)
+    monkeypatch.setattr("partitioner.plots.graph.SECONDS", 0.2)
     fake_dot(tmp_path, monkeypatch, script)
     graph, placement = random_split(2, 1)
     assert len(places(plot_graph(graph, placement))) == 2

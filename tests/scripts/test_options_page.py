@@ -8,7 +8,7 @@ import options_page
 import pytest
 
 from partitioner.planning.option import LIMITS, Option
-from partitioner.planning.option_records.table import OPTIONS
+from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.option_rules import count
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from partitioner import DevicePool, sweep
 from partitioner.base.errors import BackendUnavailable
-from partitioner.sweeps.dask_cluster import LOCAL, dask_executor
+from partitioner.sweeps.processes import LOCAL, dask_executor
 from partitioner.sweeps.row import FAILED, OPTIMAL
 from tests.sweeps.test_sweep import OPTIONS, WORKLOADS, driven, swept
 from tests.sweeps.tiny import POOLS, Read, killed, task

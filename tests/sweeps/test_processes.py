@@ -19,8 +19,7 @@ import psutil
 import pytest
 
 from partitioner import DevicePool, sweep
-from partitioner.sweeps.dask_cluster import LOCAL, dask_executor
-from partitioner.sweeps.processes import OneTaskProcesses
+from partitioner.sweeps.processes import LOCAL, OneTaskProcesses, dask_executor
 from partitioner.sweeps.row import FAILED, OPTIMAL
 from tests.sweeps.test_sweep import driven
 from tests.sweeps.tiny import METHODS, Read, killed, killed_once, task, workload

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from partitioner import DevicePool, Devices, OptionError, PartitionerError, Workload, WorkloadError, sweep
-from partitioner.sweeps.asked import asked_for
-from partitioner.sweeps.spec_file import load_spec
+from partitioner.sweeps.asked import asked_for, load_spec
 from partitioner.sweeps.workloads import workload_files
 from tests.sweeps.tiny import POOLS, chain, workload
 

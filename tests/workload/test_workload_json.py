@@ -24,8 +24,8 @@ from partitioner import (
     load,
     load_pipedream,
 )
+from partitioner.formats.msr import NODE_FIELDS as NATIVE_NODE_FIELDS
 from partitioner.formats.msr import TOP_FIELDS as NATIVE_TOP_FIELDS
-from partitioner.formats.msr_nodes import NODE_FIELDS as NATIVE_NODE_FIELDS
 from partitioner.workload.extras import Extras
 from partitioner.workload.workload_json import EDGE_FIELDS, NODE_FIELDS, TOP_FIELDS
 from tests.formats.test_fuzz import run_mutants

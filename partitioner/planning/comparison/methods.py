@@ -9,19 +9,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
+from rich.text import Text
 
 from partitioner.base.argument_types import require_callable
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.base.markup import html_table
 from partitioner.base.safe_text import csv_text
 from partitioner.evaluation.shape import SHAPES
-from partitioner.evaluation.text.figures import relative_gap
-from partitioner.evaluation.text.tables import unit_of
+from partitioner.evaluation.text.figures import amount, figure, gap_cell, relative_gap
+from partitioner.evaluation.text.tables import WIDE, bar, columns, figure_table, fullness, render, unit_of
 from partitioner.methods.method import Progress
 from partitioner.methods.registry import METHODS
 from partitioner.planning.alternatives import can_choose, comparable
-from partitioner.planning.comparison.method_table import compared_table
-from partitioner.planning.comparison.runs import BUG, NOT_RUN, Compared, backends_of, run_method, runs_of
+from partitioner.planning.comparison.runs import (
+    BUG,
+    CANNOT_RUN,
+    INFEASIBLE,
+    NOT_RUN,
+    Compared,
+    backends_of,
+    run_method,
+    runs_of,
+)
 from partitioner.planning.objectives import OPERATORS, Objective, objective_of
 from partitioner.planning.option_effects import check_options, known_options
 from partitioner.planning.options import check_transfer_factors, check_values, read_options
@@ -285,3 +294,67 @@ def _teller(what: str, found: Sequence[Compared], report: Report | None) -> Repo
         return None
     report(Progress(f"{what}: starting", 0, 0, min((one.value for one in found), default=math.inf), 0.0, 0.0))
     return lambda progress: report(replace(progress, phase=f"{what}: {progress.phase}"))
+
+
+# A comparison of methods as a text table.
+
+FIGURES = ("value", "gap", "bound", "seconds", "memory", "full")
+PER_SAMPLE = "per sample"  # the time of a sample, where the value is a number of samples
+PREFIX = {INFEASIBLE: "infeasible: ", CANNOT_RUN: "cannot run: "}
+
+
+def compared_table(
+    head: str,
+    compared: Sequence[Compared],
+    bounds: Mapping[str, float],
+    contradictions: Sequence[str],
+    served: bool,
+    width: int | None = None,
+) -> str:
+    """Return a line for each plan, then the reasons of methods without a plan, then contradictions.
+
+    Parameters
+    ----------
+    head
+        What stands above the table.
+    compared
+        The methods, the best one first.
+    bounds
+        For each split the best bound that any method proved for it or for a freer one.
+    contradictions
+        Bugs, in words.
+    served
+        Whether values are numbers of samples in flight, so that the time of a sample is shown, too.
+    width
+        The most columns, by default the terminal's.
+    """
+    wide = columns(width) >= WIDE
+    titles = (FIGURES[0], PER_SAMPLE, *FIGURES[1:]) if served else FIGURES
+    table = figure_table(wide, ("method", "split"), titles)
+    if wide:
+        table.add_column("stopped", no_wrap=True)
+        table.add_column("best value to its own", no_wrap=True)
+    for one in compared:
+        if one.plan is not None:
+            table.add_row(*map(Text, _cells(one, bounds[one.split], compared[0].value, served, wide)))
+    without = [
+        Text(f"{one.method}, {one.split}: {PREFIX.get(one.against, '') + one.reason}")
+        for one in compared
+        if one.against not in ("", BUG)
+    ]
+    bugs = [Text(f"CONTRADICTION, please report: {words}") for words in contradictions]
+    tables = [table] if compared[0].plan is not None else []
+    return render([Text(head), *tables, *without, *bugs], width)
+
+
+def _cells(one: Compared, bound: float, best: float, served: bool, wide: bool) -> list[str]:
+    assert one.plan is not None and one.fullest is not None
+    timed = [figure(one.plan.bottleneck.load)] if served else []
+    cells = [
+        *(one.method, one.split, figure(one.value), *timed, gap_cell(one.value, bound)),
+        *(figure(bound), f"{one.seconds:.2f}"),
+        *(amount(one.fullest.memory), fullness(one.fullest)),
+    ]
+    larger, smaller = max(best, one.value), min(best, one.value)
+    share = smaller / larger if larger > 0 else 1.0
+    return [*cells, one.plan.stop_reason, bar(share)] if wide else cells

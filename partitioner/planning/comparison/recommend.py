@@ -10,20 +10,23 @@ from itertools import product
 from typing import Any
 
 import networkx as nx
+from rich.text import Text
 
 from partitioner.base.argument_types import MANY, is_count, require_callable, require_items
 from partitioner.base.clock import Clock
 from partitioner.base.errors import OptionError, one_of, shown
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.base.markup import html_table
+from partitioner.evaluation.text.figures import amount, figure, gap_cell, samples_per_second
+from partitioner.evaluation.text.tables import WIDE, bar, columns, figure_table, render
 from partitioner.methods.method import Progress
 from partitioner.planning.comparison.copies import spreads
+from partitioner.planning.comparison.ranked import bubble_share, fullest_device
 from partitioner.planning.comparison.recipes import RECIPES, WITH_WAYS, Recipe
-from partitioner.planning.comparison.recommendation_table import recommendation_table
 from partitioner.planning.comparison.recommended_pipeline import RecommendedPipeline
-from partitioner.planning.comparison.trial import Trial
-from partitioner.planning.comparison.trials import PipelineTrials
+from partitioner.planning.comparison.trials import PipelineTrials, Trial
 from partitioner.planning.options import check_values
+from partitioner.results.timeline_table import memory_share
 from partitioner.schedule.kinds.registry import kind_of
 from partitioner.workload.constraints import NONE, Constraints
 from partitioner.workload.devices import Devices
@@ -212,3 +215,92 @@ def _recipes(graph: Graph, schedules: Sequence[str] | None) -> list[Recipe]:
         if name not in names:
             raise OptionError(f"schedules = {shown(name)}: must be {one_of(name, names)} for this graph")
     return [one for one in suited if one.schedule in schedules]
+
+
+# A recommendation as a text table.
+
+FIGURES = ("copies", "stages", "devices", "makespan", "gap", "bubble", "memory", "full")
+WIDE_FIGURES = (*FIGURES[:4], "per sample", *FIGURES[4:])
+MARK = "* needs at least 1 % less memory than every faster one"
+GAP = "gap: distance to a lower bound for pipelines of the line"
+WAYS = "other ways: how many nodes run by which alternative; the rest runs by its own figures"
+
+
+def recommendation_table(
+    choices: Sequence[RecommendedPipeline],
+    trade: Sequence[RecommendedPipeline],
+    microbatches: int,
+    took: str,
+    time_unit: str,
+    width: int | None = None,
+) -> str:
+    """Return a line for each pipeline in the order given, then why the others cannot be used."""
+    wide = columns(width) >= WIDE
+    table = figure_table(wide, ("schedule",), WIDE_FIGURES if wide else FIGURES)
+    if wide:
+        table.add_column("device", no_wrap=True)
+        table.add_column("busy of the makespan", no_wrap=True)
+    usable = [one for one in choices if not one.against]
+    ways = any(one.ways for one in usable)
+    if ways:
+        table.add_column("other ways", overflow="fold")
+    for one in usable:
+        chosen = ", ".join(f"{count} {name}" for name, count in one.ways.items())
+        table.add_row(*map(Text, (*_row(one, one in trade, wide), *([chosen] * ways))))
+    against = _reasons([one for one in choices if one.against])
+    known = [MARK, GAP] * bool(usable) + [WAYS] * ways
+    notes = dict.fromkeys(note for one in usable if one.timeline for note in one.timeline.notes)
+    lines = [*known, *against, *(f"note: {note}" for note in notes)]
+    head = Text(_head(usable, choices, microbatches, took, time_unit))
+    return render([head, *([table] if usable else []), *map(Text, lines)], width)
+
+
+def _head(
+    usable: Sequence[RecommendedPipeline],
+    choices: Sequence[RecommendedPipeline],
+    microbatches: int,
+    took: str,
+    time_unit: str,
+) -> str:
+    tried = f"{len(usable)} of {len(choices)} kinds of pipeline fit, {took}"
+    if not usable or usable[0].timeline is None:
+        return f"{microbatches} microbatches: no pipeline can be used; {tried}"
+    best = usable[0]
+    per_sample = best.timeline.time_per_sample if best.timeline else 0.0
+    copies = "" if best.copies == "1" else f" with {best.copies} copies of stages"
+    batch = f"{best.makespan:.6g}{time_unit and f' {time_unit}'} per batch"
+    rate = samples_per_second(per_sample, time_unit)
+    return f"{microbatches} microbatches: {best.schedule}{copies} is the fastest, {batch}{rate}; {tried}"
+
+
+def _row(one: RecommendedPipeline, marked: bool, wide: bool) -> list[str]:
+    timeline, plan = one.timeline, one.plan
+    assert timeline is not None
+    assert plan is not None
+    fullest = fullest_device(timeline)
+    idle = bubble_share(timeline)
+    return [
+        f"{one.schedule}{' *' if marked else ''}",
+        one.copies,
+        str(len(plan.stages)),
+        str(one.devices),
+        figure(timeline.makespan),
+        *([figure(timeline.time_per_sample)] if wide else []),
+        gap_cell(timeline.makespan, plan.bound),
+        f"{idle:.1%}",
+        amount(timeline.peak_memory[fullest]),
+        memory_share(timeline, fullest),
+        *((timeline.devices[fullest], bar(1 - idle)) if wide else ()),
+    ]
+
+
+def _reasons(unusable: Sequence[RecommendedPipeline]) -> list[str]:
+    """Return a line for each reason, with the pipelines that it is about and the numbers of their copies."""
+    about: dict[str, dict[str, list[str]]] = {}
+    for one in unusable:
+        title = f"{one.schedule}{' with alternatives' if one.recipe.ways else ''}"
+        about.setdefault(one.against, {}).setdefault(title, [title]).append(f"x{one.spread}")
+    return [
+        f"not used ({why}): {', '.join(' '.join(names[title]) for title in sorted(names))}"
+        for why, names in about.items()
+    ]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from partitioner.base.errors import Flaw, WorkloadError, shown
 from partitioner.planning.splitting.data_parallel import data_parallel as replicated
 from partitioner.planning.splitting.dimension import Dimension
-from partitioner.planning.splitting.ordered import in_order
 from partitioner.problem.colocate import colocated_groups
 from partitioner.problem.fit import fit
 from partitioner.problem.tasks import Tasks, tasks_of
 from partitioner.workload.constraints import NONE
 from partitioner.workload.devices import Devices
-from partitioner.workload.graph import Graph, NodeId
+from partitioner.workload.graph import Graph, Ints, NodeId
 from partitioner.workload.resolved_constraints import demands_of
 from partitioner.workload.topological import topological
 from partitioner.workload.transfers import Transfers
@@ -94,3 +96,29 @@ def tasks_at(graph: Graph, devices: Devices, transfers: Transfers) -> Tasks:
     fitted = fit(graph, devices, demands_of(graph, devices, NONE))
     groups, order = colocated_groups(fitted), topological(fitted.edges, len(fitted))
     return tasks_of(fitted, devices, groups, transfers, order, most=len(devices.names))
+
+
+# A graph whose nodes are in a topological order.
+
+
+def in_order(graph: Graph, order: Ints) -> Graph:
+    """Return the graph with its nodes in a topological order, and its edges sorted by consumer."""
+    edges = np.argsort(order)[graph.edges].reshape(-1, 2)
+    by_consumer = np.argsort(edges[:, 1], kind="stable")
+    nodes = order.tolist()
+    return replace(
+        graph,
+        ids=tuple(graph.ids[i] for i in nodes),
+        time=graph.time[:, order],
+        allowed=graph.allowed[:, order],
+        size=graph.size[order],
+        backward=graph.backward[order],
+        color=graph.color[order],
+        layer=graph.layer[order],
+        edges=edges[by_consumer],
+        cost=graph.cost[by_consumer],
+        names=tuple(graph.names[i] for i in nodes),
+        extras=type(graph.extras)(top=graph.extras.top),
+        parts=graph.parts[:, order],
+        cache=graph.cache[order],
+    )

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from partitioner import WorkloadError, load
-from partitioner.formats.onnx.profile_times import profile_times
+from partitioner.formats.onnx.graph import profile_times
 from partitioner.integrations.onnx import graph_of
 from tests.integrations.onnx.models import cnn, transformer
 

@@ -12,9 +12,8 @@ from partitioner.methods.placers.dpos import dpos
 from partitioner.methods.placers.dpos_draft import WHOLE, draft_of
 from partitioner.methods.placers.os_dpos import Trials, least_makespan, split_task
 from partitioner.methods.placers.timing import makespan
-from partitioner.planning.splitting.ordered import in_order
-from partitioner.planning.splitting.rewritten import Splitter
-from partitioner.planning.splitting.start import tasks_at
+from partitioner.planning.splitting.operations import Splitter
+from partitioner.planning.splitting.start import in_order, tasks_at
 from partitioner.problem.arrays import Ints
 from partitioner.problem.tasks import Tasks
 from partitioner.workload.topological import topological

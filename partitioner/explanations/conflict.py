@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import combinations
 from typing import Any
 
 import networkx as nx
@@ -14,16 +16,31 @@ from rich.text import Text
 
 from partitioner.base.argument_types import require_callable, require_type
 from partitioner.base.clock import Clock
-from partitioner.base.errors import InfeasibleError, NoPlanFound, OptionError, WorkloadError, shown
+from partitioner.base.errors import (
+    InfeasibleError,
+    NoPlanFound,
+    OptionError,
+    PartitionerError,
+    WorkloadError,
+    shown,
+)
 from partitioner.base.interruption import Interruption, StopEvent
 from partitioner.evaluation.text.tables import render
-from partitioner.explanations.conflicts.demands import Demanded, NamedDemand, demands_in, without_links
-from partitioner.explanations.conflicts.remedies import remedies_of
-from partitioner.explanations.conflicts.smallest import smallest_conflict
-from partitioner.explanations.wording import listed
+from partitioner.explanations.conflict_demands import (
+    MEMORY,
+    NUMBER,
+    Demanded,
+    NamedDemand,
+    demands_in,
+    without_links,
+)
+from partitioner.explanations.wording import listed, memory
 from partitioner.methods.method import Progress
 from partitioner.planning.options import check_values
 from partitioner.planning.request import ANY_PLAN
+from partitioner.planning.sizing.fewest_devices import fewest_devices
+from partitioner.planning.sizing.least_memory import least_memory
+from partitioner.planning.sizing.pool import kind_in_question, with_count
 from partitioner.planning.solve import solve
 from partitioner.results.plan import Plan
 from partitioner.workload.constraints import Constraints
@@ -222,3 +239,118 @@ class _ConflictSearch:
             on_progress=report and (lambda told: report(replace(told, phase=f"{words}, {told.phase}"))),
             **asked.options,
         )
+
+
+# How much memory, or how many devices, would leave a plan where there is none.
+
+LEAST = 0.5  # seconds for an answer
+
+
+def remedies_of(
+    graph: Graph,
+    objective: str,
+    asked: Demanded,
+    demands: Sequence[NamedDemand],
+    clock: Clock,
+    interruption: Interruption,
+) -> Iterator[str]:
+    """Yield a sentence for each of the demands that says how much of it would leave a plan.
+
+    Nothing is said of a demand for which no amount suffices, or none was found.
+    """
+    for demand in demands:
+        if demand.what not in ANSWERS or interruption.asked:
+            continue
+        seconds = None if math.isinf(clock.left) else max(LEAST, clock.left / len(demands))
+        given = {"kind": demand.kind, "objective": objective, "time_limit": seconds, "stop": interruption}
+        with suppress(PartitionerError):
+            yield ANSWERS[demand.what](graph, asked, demand, given)
+
+
+def _more_memory(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapping[str, Any]) -> str:
+    found = least_memory(graph, asked.devices, **given, **asked.options)
+    held = kind_in_question(asked.devices, demand.kind).memory or 0.0
+    proof = "less is proven not to suffice" if found.proven else f"at least {memory(found.bound)} are needed"
+    return (
+        f"With {memory(found.memory)} of memory for each device of kind {demand.kind} in place of "
+        f"{memory(held)} there is a plan; {proof}."
+    )
+
+
+def _more_devices(graph: Graph, asked: Demanded, demand: NamedDemand, given: Mapping[str, Any]) -> str:
+    """Return the fewest devices with a plan; raise if all must be used and that number has none."""
+    many = demand.drop(asked)
+    found = fewest_devices(graph, many.devices, None, **given, **many.options)
+    had = kind_in_question(asked.devices, demand.kind).count
+    if asked.constraints.use_all_devices:  # the pool above need not be used up
+        exact = with_count(asked.devices, demand.kind, found.count)
+        limits = {name: given[name] for name in ("objective", "time_limit", "stop")}
+        solve(graph, exact, gap=ANY_PLAN, **limits, **asked.options)
+    proof = "fewer are proven not to suffice" if found.proven else f"at least {found.bound} are needed"
+    return f"With {found.count} devices of kind {demand.kind} in place of {had} there is a plan; {proof}."
+
+
+ANSWERS = {MEMORY: _more_memory, NUMBER: _more_devices}
+
+
+# The smallest set of demands that conflict, by hitting sets.
+
+HasPlan = Callable[[frozenset[int]], bool | None]
+
+
+def smallest_conflict(count: int, has_plan: HasPlan) -> tuple[frozenset[int], bool]:
+    """Return a smallest set of demands that no plan obeys all of, and whether that is proven.
+
+    A conflict has a demand in common with every set of demands without which there is a plan. The method
+    takes a smallest set that has one in common with all such sets known so far; if no plan obeys that, it is
+    a smallest conflict. Otherwise it adds demands as long as there is a plan; those that remain are a new set
+    without which there is one (Ignatiev, Previti, Liffiton and Marques-Silva, CP 2015).
+
+    Parameters
+    ----------
+    count
+        The number of demands, which no plan obeys all of.
+    has_plan
+        Whether there is a plan that obeys some demands, given by their numbers; None if that is not known.
+
+    Examples
+    --------
+    >>> smallest_conflict(4, lambda kept: not kept >= {1, 3})
+    (frozenset({1, 3}), True)
+    """
+    everything, proven = frozenset(range(count)), True
+    without: list[frozenset[int]] = []
+    while True:
+        chosen = _hitting(without, count)
+        answer = False if chosen == everything else has_plan(chosen)
+        if answer is False:
+            return chosen, proven
+        proven &= answer is not None
+        kept, known = _grown(chosen, everything, has_plan)
+        proven &= known
+        without.append(everything - kept)
+
+
+def _hitting(sets: Sequence[frozenset[int]], count: int) -> frozenset[int]:
+    """Return a smallest set of numbers that has one in common with each of the sets."""
+    members = sorted(frozenset().union(*sets))
+    return next(
+        frozenset(chosen)
+        for size in range(count + 1)
+        for chosen in combinations(members, size)
+        if all(each & set(chosen) for each in sets)
+    )
+
+
+def _grown(
+    chosen: frozenset[int], everything: frozenset[int], has_plan: HasPlan
+) -> tuple[frozenset[int], bool]:
+    """Return a largest extension of some demands without a known conflict, and whether it is known."""
+    kept, known = chosen, True
+    for demand in sorted(everything - chosen):
+        if kept | {demand} == everything:
+            break
+        answer = has_plan(kept | {demand})
+        known &= answer is not None
+        kept = kept if answer is False else kept | {demand}
+    return kept, known

@@ -1,1 +1,0 @@
-"""What two plans of a workload differ in."""
