@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from rich.console import RenderableType
@@ -16,7 +15,7 @@ from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, flag, value
 from partitioner.cli.output import show
 from partitioner.cli.progress import ProgressLine
-from partitioner.cli.scripts import made_by
+from partitioner.cli.scripts import CALL_RULE, call_made_by
 from partitioner.evaluation.text.figures import amount, figure
 from partitioner.evaluation.text.tables import WIDE, columns, figure_table, percentage, render
 from partitioner.integrations.torch.graphs.granularity import GRANULARITIES
@@ -36,8 +35,7 @@ MEASURE = (
         (
             value(
                 "script",
-                "call this function in a file of Python code; it returns a model of torch and the tuple of "
-                "its arguments, and in training a third value, the loss of the output, if there is one",
+                f"call this function in a file of Python code; it {CALL_RULE}",
                 metavar="SCRIPT:FUNCTION",
             ),
             flag(
@@ -134,18 +132,21 @@ def measure_model(options: argparse.Namespace) -> None:
     for name, count in (("--threads", options.threads), ("--rows", options.rows)):
         if not is_count(count):
             raise OptionError(f"{name} {shown(count)}: must be an integer of at least 1")
-    model, args, loss = _call(options.script)
+    call = call_made_by(options.script)
+    loss = call.loss if options.training else None
     with ProgressLine() as line:
         import torch
 
         torch.set_num_threads(options.threads)
         bandwidth = options.bandwidth or _measured_bandwidth(line)
         workload = profile(
-            model,
-            args,
+            call.model,
+            call.args,
+            call.kwargs,
             bandwidth=bandwidth,
             training=options.training,
-            loss=loss if options.training else None,
+            loss=loss,
+            targets=call.targets if loss is not None else (),
             granularity=options.granularity,
             device=options.device,
             clock=options.clock,
@@ -156,14 +157,6 @@ def measure_model(options: argparse.Namespace) -> None:
             on_progress=line.show,
         )
     _show(workload, bandwidth, options)
-
-
-def _call(script: str) -> tuple[Any, tuple[Any, ...], Any]:
-    """Return the model, its arguments, and the loss, None if there is none."""
-    found = made_by(script)
-    if len(found) not in (2, 3) or not isinstance(found[1], tuple | list):
-        raise OptionError(f"{script}: must return (model, args) or (model, args, loss), with args a tuple")
-    return found[0], tuple(found[1]), found[2] if len(found) == 3 else None
 
 
 def _measured_bandwidth(line: ProgressLine) -> float:

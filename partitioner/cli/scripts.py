@@ -8,11 +8,15 @@ from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from partitioner.base.errors import OptionError, nearest, shown
 
 NAME = "partitioner_script"
+CALL_RULE = (
+    "must return (model, args), with args a tuple, or a dict by name; for training (model, args, loss) with "
+    "the loss of the output, or (model, args, loss, target) with that of the output and the target"
+)
 RULE = "must be a file and a function in it, such as model.py:make"
 
 
@@ -38,6 +42,44 @@ def made_by(text: str) -> tuple[Any, ...]:
     if not isinstance(found, tuple):
         raise OptionError(f"{text}: {function} returned {shown(found)}: must return a tuple")
     return found
+
+
+class ScriptCall(NamedTuple):
+    """A model of torch with the arguments of a call, and what makes its loss.
+
+    Parameters
+    ----------
+    model
+        The model.
+    args, kwargs
+        The arguments of a call for one microbatch, by position and by name.
+    loss
+        What makes a scalar of the output, and of the target if there is one; None for inference.
+    targets
+        The target of the loss in a tuple, which is empty if the loss takes none.
+    """
+
+    model: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    loss: Any
+    targets: tuple[Any, ...]
+
+
+def call_made_by(text: str) -> ScriptCall:
+    """Return what a function like ``model.py:make`` returns as a call of a model.
+
+    Raises
+    ------
+    OptionError
+        Those of `made_by`; or if it returns something else than ``CALL_RULE`` says.
+    """
+    found = made_by(text)
+    if not 2 <= len(found) <= 4 or not isinstance(found[1], tuple | list | dict):
+        raise OptionError(f"{text}: {CALL_RULE}")
+    model, given, loss, *targets = (*found, None)[: max(3, len(found))]
+    args, kwargs = ((), given) if isinstance(given, dict) else (tuple(given), {})
+    return ScriptCall(model, args, kwargs, loss, tuple(targets))
 
 
 def _module(text: str, path: Path) -> ModuleType:

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
 
-from partitioner.base.errors import OptionError
 from partitioner.base.files import check_writable
 from partitioner.cli.argument import Section, value
 from partitioner.cli.inputs import read_workload
 from partitioner.cli.output import show
-from partitioner.cli.scripts import made_by
+from partitioner.cli.scripts import CALL_RULE, call_made_by
 from partitioner.cli.shared_arguments import FORMAT, OF_PLAN, PLAN, PROFILE, WORKLOAD, devices
 from partitioner.exports.chrome_trace import save_chrome_trace
 from partitioner.formats.plan_record import load_record, resolved
 
 FEW, MANY = 4, 16
-SCRIPT_RULE = "must return (model, args), or (model, args, loss, target) for training"
 VERIFY = (
     Section(
         "",
         (
             value(
                 "script",
-                f"a file and a function of it; it {SCRIPT_RULE} (the argument is required)",
+                f"a file and a function of it; it {CALL_RULE} (the argument is required)",
                 metavar="SCRIPT:FUNCTION",
             ),
             WORKLOAD,
@@ -74,26 +71,21 @@ def verify_plan(options: argparse.Namespace) -> None:
 
     check_writable(options.trace)
     torch.set_num_threads(1)  # before anything is run: processes that are forked later inherit no threads
-    model, args, loss, target = _parts(options.script, made_by(options.script))
+    call = call_made_by(options.script)
     record = load_record(options.plan)
     workload = read_workload(options, record.hardware)
     record = resolved(record, workload.graph, workload.devices)
     run = measure_pipeline(
-        stages_of(model, args, workload.graph, record),
-        args,
+        stages_of(call.model, call.args, workload.graph, record, kwargs=call.kwargs),
+        call.args,
+        kwargs=call.kwargs,
         schedule=options.schedule or record.schedule,
         microbatches=(max(1, options.microbatches // 4), options.microbatches),
-        loss=loss,
-        target=target,
+        loss=call.loss if call.targets or call.loss is None else lambda output, _: call.loss(output),
+        target=next(iter(call.targets), None),
         rounds=options.rounds,
     )
     found = compare_with_run(workload, record, run)
     text = json.dumps(found.as_dict(), indent=1) if options.format == "json" else found.summary()
     runs = {one.schedule: one for one in (found.simulated, run.timeline)}
     show(text, *[lambda: save_chrome_trace(runs, options.trace)] * (options.trace is not None))
-
-
-def _parts(script: str, made: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
-    if len(made) not in (2, 4) or not isinstance(made[1], tuple):
-        raise OptionError(f"{script}: {SCRIPT_RULE}, with args in a tuple")
-    return made if len(made) == 4 else (*made, None, None)

@@ -86,7 +86,7 @@ def test_the_bandwidth_is_measured_where_none_is_given(capsys: Captured, script:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("four",), "must return (model, args) or (model, args, loss), with args a tuple"),
+        (("four",), "must return (model, args), with args a tuple, or a dict by name; for training"),
         (("make", "--threads", 0), "--threads 0: must be an integer of at least 1"),
         (("make", "--rows", 0), "--rows 0: must be an integer of at least 1"),
         (("make", "--device", "tpu"), "device = 'tpu': must be 'cpu' or 'cuda'"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from partitioner.base.errors import OptionError
-from partitioner.cli.scripts import made_by
+from partitioner.cli.scripts import call_made_by, made_by
 
 SCRIPT = """
 from dataclasses import dataclass
@@ -83,3 +83,31 @@ def test_a_file_that_cannot_be_run_is_named(tmp_path: Path) -> None:
         made_by(f"{tmp_path / 'broken.py'}:make")
     with pytest.raises(OptionError, match=r"text\.txt must be a file of Python code, with the suffix \.py"):
         made_by(f"{tmp_path / 'text.txt'}:make")
+
+
+CALLS = """
+loss = min
+def positional(): return 1, [2]
+def named(): return 1, {"x": 2}
+def scored(): return 1, (2,), loss
+def judged(): return 1, (2,), loss, 3
+def bare(): return 1, 2
+def long(): return 1, (2,), loss, 3, 4
+"""
+
+
+def test_one_form_of_call_for_profiles_and_runs(tmp_path: Path) -> None:
+    path = tmp_path / "calls.py"
+    path.write_text(CALLS)
+    found = {name: call_made_by(f"{path}:{name}")[1:] for name in ("positional", "named", "scored", "judged")}
+    assert found == {
+        "positional": ((2,), {}, None, ()),
+        "named": ((), {"x": 2}, None, ()),
+        "scored": ((2,), {}, min, ()),
+        "judged": ((2,), {}, min, (3,)),
+    }
+    for name in ("bare", "long"):
+        with pytest.raises(
+            OptionError, match=r"must return \(model, args\), with args a tuple, or a dict by name"
+        ):
+            call_made_by(f"{path}:{name}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.integrations.torch.graphs.export_errors import autocast_notes, in_our_words
 from partitioner.integrations.torch.graphs.exported import exported_program
 from partitioner.integrations.torch.graphs.flops import FlopCounts
 from partitioner.integrations.torch.graphs.joint import described, is_backward, joint_graph, outputs_of
@@ -67,7 +68,8 @@ def _captured(
     changed = changed_sources(exported.graph, {name for name, (kind, _) in home.items() if kind != "input"})
     seen = Seen(exported.graph, tensors, owner, home, {}, {}, ())
     if training:
-        graph = joint_graph(exported, args, dict(kwargs))
+        with in_our_words(model):
+            graph = joint_graph(exported, args, dict(kwargs))
         described_as = {node.name: described(node) for node in graph.find_nodes(op="placeholder")}
         seen = Seen(graph, tensors, joint_owners(graph, owner), described_as, *outputs_of(graph))
         _require_gradients(model, seen)
@@ -82,7 +84,7 @@ def _captured(
         changed=frozenset(first.get(path, path) for path in (home[node.name][1] for node in changed)),
         joined=tuple((owner[a], owner[b]) for a, b in (*joined(exported.graph), *readers_joined(changed))),
         modules=tuple(path for path, _ in model.named_modules(remove_duplicate=False) if path),
-        notes=(*silent, *_unread(operations, sources)),
+        notes=(*autocast_notes(model, exported.graph), *silent, *_unread(operations, sources)),
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 
-from partitioner.base.errors import Flaw, WorkloadError
+from partitioner.base.errors import Flaw, OptionError, WorkloadError, shown
+from partitioner.integrations.torch.graphs.export_errors import in_our_words, require_no_vmap
 from partitioner.integrations.torch.graphs.values import require_shapes
 
+CACHE = "use_cache"
 FRAME = re.compile(r'File "(.*?)", line (\d+)')
 RULE = (
     "has a backward pass of its own, which an exported program forgets: compute with torch's functions, and "
@@ -33,15 +36,50 @@ def exported_program(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
     Raises
     ------
     WorkloadError
-        If a shape depends on values; or, with `gradients`, if the model calls a ``torch.autograd.Function``:
-        torch exports what its forward pass does and forgets its backward pass.
+        If torch cannot capture the model, naming the module, or a shape depends on values; or, with
+        `gradients`, if the model calls a ``torch.autograd.Function``: torch exports what its forward pass
+        does and forgets its backward pass.
+    OptionError
+        If the arguments ask for a cache of keys and values.
     """
     _count_devices_of_autograd()
-    exported = torch.export.export(model, args, dict(kwargs), strict=False)
+    with _without_cache(model, kwargs), in_our_words(model):
+        exported = torch.export.export(model, args, dict(kwargs), strict=False)
+    require_no_vmap(model, exported.graph)
     require_shapes(exported.graph)
     if gradients and (names := functions_called(exported.graph)):
         raise WorkloadError([Flaw("model", "", f"torch.autograd.Function {name}", RULE) for name in names])
     return exported
+
+
+@contextlib.contextmanager
+def _without_cache(model: Any, kwargs: Mapping[str, Any]) -> Iterator[None]:
+    """Let a model return no cache: its configs say so inside of the context, and what they said after it.
+
+    Parameters
+    ----------
+    model
+        A ``torch.nn.Module``; its modules have a field ``config`` if they are of transformers.
+    kwargs
+        The arguments of a call of it by name.
+
+    Raises
+    ------
+    OptionError
+        If the arguments ask for the cache.
+    """
+    if kwargs.get(CACHE):
+        rule = "must be left out or False: the cache of keys and values is no tensor and cannot be captured"
+        raise OptionError(f"kwargs: {CACHE} = {shown(kwargs[CACHE])}: {rule}")
+    configs = {id(one): one for one in (getattr(each, "config", None) for each in model.modules())}
+    changed = [one for one in configs.values() if getattr(one, CACHE, None) is True]
+    for config in changed:
+        setattr(config, CACHE, False)
+    try:
+        yield
+    finally:
+        for config in changed:
+            setattr(config, CACHE, True)
 
 
 def _count_devices_of_autograd() -> None:

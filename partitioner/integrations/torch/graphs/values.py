@@ -57,6 +57,29 @@ def nbytes_of(tensor: Any, where: str) -> int:
     return _integer(tensor.numel(), where) * int(tensor.element_size())
 
 
+def as_captured(node: Any, value: Any) -> Any:
+    """Return what a call made, its tensors in the layout that later calls were captured for."""
+    known = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return in_layout(value, known)
+    if isinstance(value, tuple | list) and isinstance(known, tuple | list) and len(value) == len(known):
+        return type(value)(in_layout(one, form) for one, form in zip(value, known, strict=True))
+    return value
+
+
+def in_layout(value: Any, form: Any) -> Any:
+    """Return a tensor with the strides of another one of its shape, which has no data."""
+    if not (isinstance(value, torch.Tensor) and isinstance(form, torch.Tensor)):
+        return value
+    if value.layout is not torch.strided or value.stride() == form.stride() or value.shape != form.shape:
+        return value
+    repeated = [stride == 0 for stride in form.stride()]
+    shape = [1 if again else size for size, again in zip(value.shape, repeated, strict=True)]
+    first = tuple(slice(0, 1) if again else slice(None) for again in repeated)
+    made = torch.empty_strided(shape, form.stride(), dtype=value.dtype, device=value.device)
+    return made.copy_(value[first]).expand(value.shape)
+
+
 def source_of(node: Any, kind: str, path: str) -> Source:
     """Return what a placeholder stands for."""
     (tensor,) = tensors_of(node)

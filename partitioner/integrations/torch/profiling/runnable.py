@@ -11,7 +11,7 @@ import torch
 
 from partitioner.integrations.torch.graphs.capture import Seen
 from partitioner.integrations.torch.graphs.operations import in_place_argument
-from partitioner.integrations.torch.graphs.values import storage_of, tensors_of
+from partitioner.integrations.torch.graphs.values import as_captured, storage_of, tensors_of
 from partitioner.integrations.torch.profiling.recurrent import as_trained
 
 Call = Callable[[Callable[..., Any], Any, Any], Any]
@@ -68,7 +68,7 @@ class RunnableGraph:
 
     def _step(self, node: Any, values: dict[str, Any], call: Call) -> None:
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda one: values[one.name])
-        values[node.name] = call(self._target[node.name], args, kwargs)
+        values[node.name] = as_captured(node, call(self._target[node.name], args, kwargs))
         del args, kwargs
         for name in self._dead.get(node.name, ()):
             del values[name]

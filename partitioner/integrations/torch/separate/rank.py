@@ -10,7 +10,7 @@ import torch.distributed as distributed
 from torch.utils._pytree import tree_leaves
 
 from partitioner.integrations.torch.graphs.capture import Seen
-from partitioner.integrations.torch.graphs.values import tensors_of
+from partitioner.integrations.torch.graphs.values import as_captured, in_layout, tensors_of
 from partitioner.integrations.torch.separate.device_program import DeviceProgram
 
 
@@ -56,7 +56,7 @@ def run_rank(programs: Sequence[DeviceProgram], rank: int, given: Mapping[str, A
                 if read.name in incoming:
                     values[read.name] = incoming.pop(read.name).value()
             args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda one: values[one.name])
-            values[node.name] = node.target(*args, **kwargs)
+            values[node.name] = as_captured(node, node.target(*args, **kwargs))
             for target in program.sends.get(node, ()):
                 data = values[node.name].contiguous()
                 sending.append((distributed.isend(data, target, tag=program.number[node.name]), data))
@@ -76,14 +76,7 @@ class Incoming(NamedTuple):
     def value(self) -> Any:
         """Return the tensor once it is there, with the strides that later calls were captured for."""
         self.work.wait()
-        strides = self.form.stride()
-        if self.data.stride() == strides:
-            return self.data
-        repeated = [stride == 0 for stride in strides]
-        shape = [1 if again else size for size, again in zip(self.data.shape, repeated, strict=True)]
-        first = tuple(slice(0, 1) if again else slice(None) for again in repeated)
-        made = torch.empty_strided(shape, strides, dtype=self.data.dtype)
-        return made.copy_(self.data[first]).expand(self.data.shape)
+        return in_layout(self.data, self.form)
 
 
 def _asked(node: Any, source: int, program: DeviceProgram) -> Incoming:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ def measure_pipeline(
     stages: PipelineStages,
     args: tuple[Any, ...],
     *,
+    kwargs: Mapping[str, Any] | None = None,
     schedule: str | None = None,
     microbatches: tuple[int, int] = (4, 16),
     loss: Callable[..., Any] | None = None,
@@ -39,7 +40,7 @@ def measure_pipeline(
     ----------
     stages
         See :func:`partitioner.integrations.torch.pipelines.stages_of`.
-    args, target
+    args, kwargs, target
         The arguments of the model and the target of the loss for one microbatch; all microbatches are equal.
     schedule, loss
         See :class:`partitioner.integrations.torch.pipelines.PipelineRank`.
@@ -65,7 +66,7 @@ def measure_pipeline(
     from partitioner.integrations.torch.verification.rank_times import RankTimes, Sample, rank_times
 
     name = schedule or ("inference" if loss is None else "1f1b")
-    sample = Sample(tuple(args), target)
+    sample = Sample(tuple(args), dict(kwargs or {}), target)
     clock = CpuClock.now()
     found: list[RankTimes] = in_processes(
         lambda _: rank_times(stages, sample, name, (few, many), rounds, loss),

@@ -19,6 +19,7 @@ class Sample(NamedTuple):
     """The arguments of the model and the target of the loss, of a microbatch or a batch."""
 
     args: tuple[Any, ...]
+    kwargs: dict[str, Any]
     target: Any
 
 
@@ -64,11 +65,11 @@ def rank_times(
             found, span = _step(rank, sample, count)
             spans[count] += [span] if turn else []
             passes = found.passes
-    last, (args, target) = ranks[counts[-1]], _batch(sample, counts[-1])
+    last, batch = ranks[counts[-1]], _batch(sample, counts[-1])
     held = [*last.parameters(), *(one for each in last.modules for one in each.buffers())]
-    kept = KeptBytes(held, [one for one in tree_leaves((args, target)) if isinstance(one, torch.Tensor)])
+    kept = KeptBytes(held, [one for one in tree_leaves(batch) if isinstance(one, torch.Tensor)])
     with kept.counting():
-        last.step(args, target)
+        last.step(batch.args, batch.target, kwargs=batch.kwargs)
     grads = [one.grad for one in last.parameters() if one.grad is not None]
     return RankTimes(spans, passes, _nbytes([*held, *grads]), kept.peak, process_time() - begin)
 
@@ -78,14 +79,15 @@ def _step(rank: PipelineRank, sample: Sample, count: int) -> tuple[Any, tuple[fl
     batch = _batch(sample, count)
     distributed.barrier()
     begin = perf_counter()
-    found = rank.step(*batch)
+    found = rank.step(batch.args, batch.target, kwargs=batch.kwargs)
     return found, (begin, perf_counter())
 
 
 def _batch(sample: Sample, count: int) -> Sample:
     """Return a batch of equal microbatches."""
     target = None if sample.target is None else torch.cat([sample.target] * count)
-    return Sample(tree_map(lambda one: _repeated(one, count), sample.args), target)
+    args, kwargs = tree_map(lambda one: _repeated(one, count), (sample.args, sample.kwargs))
+    return Sample(args, kwargs, target)
 
 
 def _repeated(value: Any, count: int) -> Any:
