@@ -11,7 +11,7 @@ import numpy as np
 from partitioner.base.clock import Clock
 from partitioner.evaluation.result import Evaluation
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.dp.pipeline.loads import least_value
+from partitioner.methods.dp.pipeline_loads import least_value
 from partitioner.methods.expand import Placement, expand, expand_subgraphs
 from partitioner.methods.first_plan.candidates import candidates
 from partitioner.methods.latency.path import longest_path

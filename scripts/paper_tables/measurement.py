@@ -21,7 +21,7 @@ from partitioner import (
     solve,
 )
 from partitioner.methods.baselines.graph_partitioning.scotch import solve_scotch
-from partitioner.methods.dp.ideals import ideal_lattice
+from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.expand import expand
 from partitioner.methods.method import Outcome, Settings
 from partitioner.methods.places import parts_at

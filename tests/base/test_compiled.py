@@ -18,8 +18,8 @@ import os
 before = dict(os.environ)
 import numba, numpy
 from partitioner.base import compiled
-from partitioner.methods.dp import weights
-from partitioner.methods.dp.ideals import chain_lattice
+from partitioner.methods.dp import lattice as weights
+from partitioner.methods.dp.lattice import chain_lattice
 lattice = chain_lattice(numpy.arange(3))
 print(weights.remaining_weights(lattice, numpy.array([1.0, 2.0, 4.0])).tolist())
 print(sum(weights._fill_remaining.stats.cache_hits.values()))

@@ -46,9 +46,9 @@ def sweep(lattice, model, states, spec, table, first, last, budget):  # type: ig
     Parameters
     ----------
     lattice, model
-        See :mod:`partitioner.methods.dp.ideals` and :class:`partitioner.methods.dp.stages.StageTerms`.
+        See :mod:`partitioner.methods.dp.lattice` and :class:`partitioner.methods.dp.stages.StageTerms`.
     states, spec, table
-        See :mod:`partitioner.methods.dp.pipeline.arrays`; the table, of pairs of groups, is written.
+        See :mod:`partitioner.methods.dp.stages`; the table, of pairs of groups, is written.
     first, last
         The ideal to start with, and the one before which to end.
     budget

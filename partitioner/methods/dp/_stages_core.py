@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
 from partitioner.methods.dp._crossing_core import list_crossing
-from partitioner.methods.dp.ideals import first_later_cover, mark
 from partitioner.methods.dp.kernel import relocate
+from partitioner.methods.dp.lattice import first_later_cover, mark
 from partitioner.problem.arrays import Floats, Ints
 
 SIZE, PARAMETERS, ACTIVATIONS, WORKSPACE, WEIGHTS, INTO, LEAVING, STAYING = range(8)  # columns of sums
@@ -187,7 +187,7 @@ def list_stages(lattice, model, demand, start, target, walk, rows):  # type: ign
     Parameters
     ----------
     lattice, model
-        See :mod:`partitioner.methods.dp.ideals` and :class:`partitioner.methods.dp.stages.StageTerms`.
+        See :mod:`partitioner.methods.dp.lattice` and :class:`partitioner.methods.dp.stages.StageTerms`.
     demand, target
         What stages must keep to, and the largest weight that may be outside the ideal with a stage.
     walk, rows

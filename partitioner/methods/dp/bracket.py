@@ -25,7 +25,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.lattice import Lattice
 from partitioner.methods.method import ROUNDING, Part, Settings, meets
 
 UNLIMITED = 1e200  # above every load: times and costs are at most 1e100

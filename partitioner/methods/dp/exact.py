@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from partitioner.methods.bounds.relaxation import relax
-from partitioner.methods.dp.anytime.search import solve_beyond
+from partitioner.methods.dp.anytime import solve_beyond
 from partitioner.methods.dp.bracket import TableBracket
-from partitioner.methods.dp.ideals import Lattice, ideal_lattice
 from partitioner.methods.dp.identical_kinds import with_merged_kinds
 from partitioner.methods.dp.improvement import patient
+from partitioner.methods.dp.lattice import Lattice, ideal_lattice
 from partitioner.methods.dp.linear import (
     COVERS_PER_IDEAL,
     LinearSearch,
@@ -23,7 +23,7 @@ from partitioner.methods.dp.linear import (
     solve_linear,
     too_many,
 )
-from partitioner.methods.dp.many_kinds.search import improve, pays_for_nets
+from partitioner.methods.dp.many_kinds import improve, pays_for_nets
 from partitioner.methods.dp.passes.solve import solve_passes, solve_passes_linear
 from partitioner.methods.dp.table import ChainTables, state_bytes, state_count
 from partitioner.methods.method import Outcome, Settings, meets, no_split

@@ -7,7 +7,7 @@ from typing import Generic
 
 import numpy as np
 
-from partitioner.methods.dp.ideals import Lattice, ideal_lattice
+from partitioner.methods.dp.lattice import Lattice, ideal_lattice
 from partitioner.methods.dp.linear import COVERS_PER_IDEAL, Chain, LinearSearch, ideal_bytes, refined
 from partitioner.methods.local_search.rounds import SHIFTS_PER_NODE, LocalSearch, StageLayout
 from partitioner.methods.method import Part, Settings, meets

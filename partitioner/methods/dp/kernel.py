@@ -14,7 +14,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import growing_load
-from partitioner.methods.dp.ideals import first_later_cover
+from partitioner.methods.dp.lattice import first_later_cover
 
 
 @njit(cache=True)
@@ -24,7 +24,7 @@ def sweep(lattice, model, search, table, first, budget):  # type: ignore[no-unty
     Parameters
     ----------
     lattice, model, search, table
-        See :mod:`partitioner.methods.dp.ideals` and :mod:`partitioner.methods.dp.arrays`; the table is
+        See :mod:`partitioner.methods.dp.lattice` and :mod:`partitioner.methods.dp.arrays`; the table is
         written.
     first
         The ideal to start with.

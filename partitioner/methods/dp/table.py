@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from partitioner.methods.bounds.relaxation import Relaxation
 from partitioner.methods.dp.arrays import ChainSearchSpec, ChainTable, StageModel
-from partitioner.methods.dp.ideals import Lattice
 from partitioner.methods.dp.kernel import sweep
-from partitioner.methods.dp.weights import easiest_followers, remaining_weights, weights_above
+from partitioner.methods.dp.lattice import Lattice, easiest_followers, remaining_weights, weights_above
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Part
 from partitioner.problem.arrays import Floats, Ints

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partitioner.base.clock import Clock
-from partitioner.methods.dp.pipeline.loads import pipeline_value
+from partitioner.methods.dp.pipeline_loads import pipeline_value
 from partitioner.methods.first_plan.stages import Line, StageRules, line_of, line_of_tasks, stage_counts
 from partitioner.methods.loads import value_of
 from partitioner.methods.method import Outcome, Part, part_numbers

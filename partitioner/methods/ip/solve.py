@@ -32,7 +32,7 @@ from partitioner.methods.solvers.worker_pool import WorkerPool
 from partitioner.problem.variants import PartsProblem
 
 PLAIN = "partitioner.methods.dp.exact:solve_dp"
-EXTENDED = "partitioner.methods.dp.pipeline.solve:solve_pipeline"
+EXTENDED = "partitioner.methods.dp.pipeline:solve_pipeline"
 CHAIN_STEPS = 100_000_000  # limit for the chain in a deterministic run
 CHAIN_SHARE, CHAIN_SECONDS = 0.2, 60.0  # limits for the chain: share of the time left, and seconds
 SHORT_SHARE, SHORT_SECONDS = 0.6, 1.0  # a larger share of the time left, up to this many seconds

@@ -13,7 +13,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication import joint_terms
-from partitioner.methods.dp.ideals import ideal_lattice
+from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.loads import part_loads
 from partitioner.methods.method import Part, Settings
 from partitioner.methods.virtual_stages.kernel import transfers

@@ -109,8 +109,8 @@ def _follow_nothing() -> None:
 
 def _extend_nothing() -> None:
     """Compile the kernels of the search over sets of devices that run only where prices find no pipeline."""
-    from partitioner.methods.dp.pipeline.sparse.kernel import enter_root, extend, refill
-    from partitioner.methods.dp.pipeline.sparse.tables import empty_pool, empty_stages, packed
+    from partitioner.methods.dp._sparse_core import enter_root, extend, refill
+    from partitioner.methods.dp.sparse_tables import empty_pool, empty_stages, packed
 
     stages, counts = empty_stages(2, 1, 1), packed(np.ones(2, np.int64), exact=False)
     pool, at, ones = empty_pool(2, 1, 1, 1), np.zeros(3, np.int64), np.ones((2, 1, 1))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from partitioner.base.clock import METER
 from partitioner.base.compiled import kernel_folder
 from partitioner.base.errors import PartitionerError
-from partitioner.methods.dp import ideals  # noqa: F401 - has kernels, so that their folder is known
+from partitioner.methods.dp import lattice  # noqa: F401 - has kernels, so that their folder is known
 from partitioner.methods.solvers.backends.backend import Answer, SolverLimits, Tell
 from partitioner.planning.warm_up.calls import small_calls
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, solve
-from partitioner.methods.dp import ideals
+from partitioner.methods.dp import lattice as ideals
 from partitioner.problem.contract import contract
 
 BRANCHES = 17  # side by side, so that there are 2**17 ideals

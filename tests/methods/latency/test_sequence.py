@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partitioner import Devices, Graph, evaluate
-from partitioner.methods.dp.ideals import ideal_lattice
+from partitioner.methods.dp.lattice import ideal_lattice
 from partitioner.methods.latency.sequence.chains import coarsened, sequenced
 from partitioner.methods.latency.sequence.method import solve_sequence
 from partitioner.methods.latency.sequence.sequence_table import SequenceTable, sequence_model_of, states_of

@@ -20,7 +20,7 @@ from partitioner.methods.baselines.pipedream.layers import Layers, MachineLevel,
 from partitioner.methods.baselines.pipedream.plan import plan
 from partitioner.methods.bounds.relaxation import relax
 from partitioner.methods.dp.bracket import Stopped
-from partitioner.methods.dp.pipeline.loads import pipeline_value
+from partitioner.methods.dp.pipeline_loads import pipeline_value
 from partitioner.methods.method import Outcome, Part, Settings, no_split
 from partitioner.problem.arrays import Ints
 from partitioner.problem.variants import PipelineProblem

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioner.methods.dp.pipeline.arrays import Ints32
+from partitioner.methods.dp.stages import Ints32
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.variants import PipelineProblem
 from partitioner.workload.graph import Graph
@@ -271,7 +271,7 @@ class MakespanSpec(NamedTuple):
     remaining_on
         Shape (I,): the weight of the supernodes of the spine outside an ideal.
     remaining, above
-        Shapes (I,) and (n,), see :class:`partitioner.methods.dp.pipeline.arrays.PipelineSearchSpec`.
+        Shapes (I,) and (n,), see :class:`partitioner.methods.dp.stages.PipelineSearchSpec`.
     unused
         Shape (S,): how many devices a state leaves.
     widest

@@ -17,8 +17,8 @@ import numpy as np
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
 from partitioner.methods.dp._stages_core import WEIGHTS, add_sums, takes
-from partitioner.methods.dp.ideals import first_later_cover
 from partitioner.methods.dp.kernel import relocate
+from partitioner.methods.dp.lattice import first_later_cover
 from partitioner.methods.dp.passes.kernel import AMOUNTS, INTO, LEAVING, STAYING, add_nets, remove_nets
 from partitioner.workload.in_flight import HOLD_A_BATCH
 
@@ -258,7 +258,7 @@ def sweep(lattice, costs, memory_model, states, spec, table, outside, first, ste
     Parameters
     ----------
     lattice, costs, memory_model, states
-        See :mod:`partitioner.methods.dp.pipeline.arrays`.
+        See :mod:`partitioner.methods.dp.stages`.
     spec, table
         See :mod:`partitioner.methods.bounds.fill_drain.arrays`; the table is written if `step` is 1.
     outside

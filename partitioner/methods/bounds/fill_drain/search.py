@@ -23,15 +23,14 @@ from partitioner.methods.bounds.fill_drain.arrays import (
 )
 from partitioner.methods.bounds.fill_drain.kernel import STREAM, TURNS, WAYS, sweep
 from partitioner.methods.bounds.relaxation import Relaxation
-from partitioner.methods.dp.ideals import Lattice
+from partitioner.methods.dp.lattice import Lattice, remaining_weights
+from partitioner.methods.dp.levels_tables import without_levels
 from partitioner.methods.dp.linear import lattice_within
 from partitioner.methods.dp.passes.tables import read_of_node
-from partitioner.methods.dp.pipeline.levels.flat import without_levels
-from partitioner.methods.dp.pipeline.solve import model_for
-from partitioner.methods.dp.pipeline.tables import SLACK, PipelineTables
-from partitioner.methods.dp.pipeline.turned import turned, turned_stages
+from partitioner.methods.dp.pipeline import model_for
+from partitioner.methods.dp.pipeline_tables import SLACK, PipelineTables
 from partitioner.methods.dp.stages import relax_memory
-from partitioner.methods.dp.weights import remaining_weights
+from partitioner.methods.dp.turned import turned, turned_stages
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Bools, Floats, Ints
 from partitioner.problem.nets import build_nets

@@ -14,7 +14,7 @@ from partitioner.methods.dp.alternatives.search import SLICE, mark_members, stag
 from partitioner.methods.dp.alternatives.stage import ChosenStage, stage_load, stage_of
 from partitioner.methods.dp.alternatives.stage_pairs import Pairs
 from partitioner.methods.dp.batch_intervals import BatchIntervals, LoadInterval
-from partitioner.methods.dp.ideals import Ints32, Lattice
+from partitioner.methods.dp.lattice import Ints32, Lattice
 from partitioner.methods.method import ROUNDING, OutOfTimeError, Settings
 from partitioner.problem.arrays import Floats, Ints
 

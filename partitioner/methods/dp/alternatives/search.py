@@ -12,7 +12,7 @@ from partitioner.base.compiled import njit
 from partitioner.methods.dp.alternatives.model import ChoiceModel
 from partitioner.methods.dp.alternatives.stage import ChosenStage, stage_load, stage_of
 from partitioner.methods.dp.alternatives.stage_pairs import Pairs
-from partitioner.methods.dp.ideals import Ints32, Lattice
+from partitioner.methods.dp.lattice import Ints32, Lattice
 from partitioner.methods.method import OutOfTimeError, Settings, meets
 from partitioner.problem.arrays import Floats
 

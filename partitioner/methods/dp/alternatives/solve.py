@@ -12,8 +12,8 @@ from partitioner.methods.dp.alternatives.model import ChoiceModel, model_of
 from partitioner.methods.dp.alternatives.search import LoadSearch, least_load
 from partitioner.methods.dp.alternatives.stage import ChosenStage, names_of, parts_of
 from partitioner.methods.dp.alternatives.stage_pairs import pairs_within
-from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
-from partitioner.methods.dp.pipeline.turned import turned_chain
+from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
+from partitioner.methods.dp.turned import turned_chain
 from partitioner.methods.method import Outcome, Settings, no_split
 from partitioner.problem.measure import Measure
 from partitioner.problem.variants import AlternativesProblem

@@ -8,7 +8,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.dp.alternatives.model import ChoiceModel
-from partitioner.methods.dp.ideals import Lattice, first_later_cover
+from partitioner.methods.dp.lattice import Lattice, first_later_cover
 from partitioner.problem.arrays import Floats, Ints
 
 BYTES_A_SHAPE, BYTES_A_PAIR = 16, 16  # that tables take for a shape of a stage, and for a stage

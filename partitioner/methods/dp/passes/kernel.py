@@ -26,8 +26,8 @@ from partitioner.methods.dp._stages_core import (
     add_numbers,
     remove_layers,
 )
-from partitioner.methods.dp.ideals import first_later_cover, mark
 from partitioner.methods.dp.kernel import relocate
+from partitioner.methods.dp.lattice import first_later_cover, mark
 
 INTO, LEAVING, STAYING = 0, 2, 4  # each for the forward pass; the backward pass is the next number
 AMOUNTS = 6
@@ -91,8 +91,8 @@ def sweep(lattice, costs, stage_limits, states, spec, table, first, budget):  # 
     Parameters
     ----------
     lattice, costs, stage_limits, states, spec, table
-        See :mod:`partitioner.methods.dp.ideals`, :mod:`partitioner.methods.dp.passes.tables` and
-        :mod:`partitioner.methods.dp.pipeline.arrays`; the table is written.
+        See :mod:`partitioner.methods.dp.lattice`, :mod:`partitioner.methods.dp.passes.tables` and
+        :mod:`partitioner.methods.dp.stages`; the table is written.
     first
         The ideal to start with.
     budget

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.dp.ideals import Lattice, first_later_cover
+from partitioner.methods.dp.lattice import Lattice, first_later_cover
 from partitioner.methods.latency.sequence.sequence_table import SequenceModel, SequenceStates, enter, leave
 from partitioner.methods.method import Part, Settings
 from partitioner.problem.arrays import Floats, Ints, Rows, rows_of

@@ -19,7 +19,7 @@ import numpy as np
 
 from partitioner.methods.dp.blocks import blocks_of, merged
 from partitioner.methods.dp.blocks import split_blocks as unmerged
-from partitioner.methods.dp.ideals import Lattice, chain_lattice, ideal_lattice
+from partitioner.methods.dp.lattice import Lattice, chain_lattice, ideal_lattice
 from partitioner.methods.dp.linear import refined, starting_orders
 from partitioner.methods.latency.layout import SubgraphLayout, outcome_of
 from partitioner.methods.latency.path import longest_path

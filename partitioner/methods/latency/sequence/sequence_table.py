@@ -11,8 +11,7 @@ import numpy as np
 
 from partitioner.base.compiled import njit
 from partitioner.methods.communication_kernel import joint_load
-from partitioner.methods.dp.ideals import Lattice, first_later_cover
-from partitioner.methods.dp.weights import remaining_weights
+from partitioner.methods.dp.lattice import Lattice, first_later_cover, remaining_weights
 from partitioner.methods.latency.sequence.chains import BlockCosts, costs_of
 from partitioner.methods.latency.sequence.packing import is_counted
 from partitioner.methods.method import Part, Settings

@@ -1,0 +1,495 @@
+"""The compiled step of the search: partial chains grow by one supernode, in the open stage or a new one."""
+
+# mypy: allow-untyped-decorators, allow-untyped-defs
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.base.compiled import njit
+from partitioner.methods.bounds.relaxation import HUGE
+from partitioner.methods.communication_kernel import SEQUENTIAL, growing_load
+from partitioner.problem.arrays import Bools, Floats, Ints
+
+BITS = 60  # supernodes in each word of a set
+BUSY, SIZE, INTO, OUT, STAY, REST, SPARE = range(7)  # columns of `PartialChains.real`
+
+
+class PartialChains(NamedTuple):
+    """Partial chains of equally many supernodes, one a row: K kinds, sets in W words of 60 bits.
+
+    A partial chain ends in a stage that may still grow, the open one.
+
+    Parameters
+    ----------
+    held
+        Shape (C, 3 W): the supernodes of the chain; those that can follow; those of its closed stages.
+    used
+        Shape (C, K): how many devices of each kind are used, with that of the open stage.
+    kind
+        Shape (C,): that of the open stage; -1 for the empty chain.
+    real
+        Shape (C, 7): of the open stage processing time, memory, transfers in, out and of nets that stay
+        cut; the weight of all other supernodes; the capacity of the devices that are not used.
+    key
+        Shape (C, 3): hashes of the supernodes, of those of the closed stages, and of all that is compared.
+    score
+        Shape (C,): the weight of the rest as a fraction of the capacity that is left.
+    parent, node, opened
+        Shape (C,): the partial chain that was extended, by which supernode, and whether in a new stage.
+    """
+
+    held: Ints
+    used: NDArray[np.int16]
+    kind: NDArray[np.int16]
+    real: Floats
+    key: Ints
+    score: Floats
+    parent: NDArray[np.int32]
+    node: NDArray[np.int32]
+    opened: Bools
+
+    @property
+    def room(self) -> int:
+        """How many partial chains the arrays hold."""
+        return len(self.kind)
+
+    def best(self, count: int, most: int) -> PartialChains:
+        """Return copies of the first `count` rows, or of the `most` ones of least score among these."""
+        kept: Ints | slice = slice(count)
+        if count > most:
+            kept = np.argpartition(self.score[:count], most)[:most]
+        return PartialChains._make(array[kept].copy() for array in self)
+
+    def grown(self) -> PartialChains:
+        """Return the rows in arrays of twice the room."""
+        return PartialChains._make(np.concatenate((array, np.empty_like(array))) for array in self)
+
+
+class Network(NamedTuple):
+    """Supernodes and nets: most fields are as in ``StageModel`` and ``Problem``.
+
+    Parameters
+    ----------
+    most
+        Shape (K,): how many devices of each kind there are.
+    before_start, before, after_start, after, pin_start, pin
+        Rows over supernodes, what comes before and after each; and rows over nets, the pins of each.
+    growth
+        Shape (K, n): as in ``ChainSearchSpec``.
+    code
+        Shape (n,): random numbers, whose exclusive or is the hash of a set.
+    """
+
+    work: Floats
+    size: Floats
+    memory: Floats
+    transfer_factor: Floats
+    communication: int
+    most: Ints
+    before_start: Ints
+    before: Ints
+    after_start: Ints
+    after: Ints
+    net_start: Ints
+    net: Ints
+    pin_start: Ints
+    pin: Ints
+    source: Ints
+    growth: Floats
+    code: Ints
+
+
+class Threshold(NamedTuple):
+    """What one search is given: the largest load of a stage and the bounds that follow from it.
+
+    Parameters
+    ----------
+    load
+        Only stages of at most this load count.
+    cost
+        Shape (nets,): the cost of each net, clipped to twice the threshold.
+    rows
+        Whether there is a row of prices for every set of kinds; else there is one for all.
+    time_price, memory_price, capacity
+        Shape (rows, K): the prices, and what a device can take at the threshold.
+    weight
+        Shape (rows, n): the least cost of each supernode on any kind of the set.
+    """
+
+    load: float
+    cost: Floats
+    rows: bool
+    time_price: Floats
+    memory_price: Floats
+    capacity: Floats
+    weight: Floats
+
+
+SPREAD = 0x9E3779B97F4A7C15 - 2**64  # odd, so that a product with it spreads over the bits
+
+
+@njit(cache=True)
+def is_new(held, used, key, i, words, closed):
+    """Whether no chain of the same supernodes and devices is in table `closed`; chain `i` is entered then."""
+    mask = len(closed) - 1
+    mixed = key[i, 0] * SPREAD
+    for other in range(used.shape[1]):
+        mixed = (mixed ^ (mixed >> 29) ^ used[i, other]) * SPREAD
+    slot = (mixed ^ (mixed >> 31)) & mask
+    while closed[slot] >= 0:
+        j = closed[slot]
+        same = key[j, 0] == key[i, 0]
+        for other in range(used.shape[1]):
+            same = same and used[j, other] == used[i, other]
+        for word in range(words):
+            same = same and held[j, word] == held[i, word]
+        if same:
+            return False
+        slot = (slot + 1) & mask
+    closed[slot] = i
+    return True
+
+
+@njit(cache=True)
+def find_place(held, used, kind, real, key, sets, uses, k, figures, mixed, slots, count):
+    """Return the row to write a chain to: that of a chain that it dominates, or `count`; -1 if dominated.
+
+    Chains are compared if they have the same supernodes, devices and kind of the last stage, and if that kind
+    pays for transfers, the same last stage. Then the one with less time and memory dominates.
+    """
+    mask = len(slots) - 1
+    slot = mixed & mask
+    while slots[slot] >= 0:
+        j = slots[slot]
+        slot = (slot + 1) & mask
+        same = key[j, 2] == mixed and kind[j] == k
+        if same:
+            for each in range(len(sets)):
+                same = same and held[j, each] == sets[each]
+            for other in range(len(uses)):
+                same = same and used[j, other] == uses[other]
+        if same:
+            if real[j, BUSY] <= figures[BUSY] and real[j, SIZE] <= figures[SIZE]:
+                return -1
+            if real[j, BUSY] >= figures[BUSY] and real[j, SIZE] >= figures[SIZE]:
+                return j
+    slots[slot] = count
+    return count
+
+
+@njit(cache=True, nogil=True)
+def enter(key, count, slots):
+    """Enter rows 0 to `count` - 1 of labels in an empty hash table."""
+    mask = len(slots) - 1
+    for j in range(count):
+        slot = key[j, 2] & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = j
+
+
+@njit(cache=True)
+def list_ready(held, i, words, ready):
+    """List the supernodes that can follow chain `i`; return how many there are."""
+    found = 0
+    for word in range(words):
+        left, v = held[i, words + word], word * BITS
+        while left:
+            if left & 1:
+                ready[found] = v
+                found += 1
+            left >>= 1
+            v += 1
+    return found
+
+
+@njit(cache=True)
+def list_extensions(
+    work, sizes, memory, factor, communication, growth, threshold, k, last, real, i, ready, readies, choice
+):
+    """List the supernodes that may join the open stage of chain `i`; return how many, and whether to close.
+
+    A stage that pays for transfers grows by supernodes of ascending number, so that each is met once. A stage
+    need not close while it can take a supernode without a larger load of any later stage.
+    """
+    choices = 0
+    if k < 0:
+        return choices, True
+    load, _ = growing_load(
+        real[i, BUSY], real[i, INTO], real[i, OUT], real[i, STAY], factor[k], communication
+    )
+    closing = load <= threshold
+    for r in range(readies):
+        v = ready[r]
+        if real[i, SIZE] + sizes[v] <= memory[k]:
+            if load + growth[k, v] <= threshold:
+                closing = False
+            if real[i, BUSY] + work[k, v] <= threshold and (factor[k] == 0.0 or v > last):
+                choice[choices, 0], choice[choices, 1] = k, v
+                choices += 1
+    return choices, closing
+
+
+@njit(cache=True)
+def list_openings(work, sizes, memory, threshold, most, used, i, ready, readies, choice, choices):
+    """Add the supernodes that may begin a stage on each kind with devices left; return the length."""
+    for k in range(len(most)):
+        for r in range(readies):
+            v = ready[r]
+            if used[i, k] < most[k] and work[k, v] <= threshold and sizes[v] <= memory[k]:
+                choice[choices, 0], choice[choices, 1] = k, v
+                choices += 1
+    return choices
+
+
+@njit(cache=True)
+def add_transfers(net_start, net_of, pin_start, pin, source, costs, held, i, begun_at, v, figures):
+    """Add the nets of `v` to the transfers of the last stage of chain `i`.
+
+    The supernodes of its closed stages are in the words of `held` from `begun_at` on.
+    """
+    for e in range(net_start[v], net_start[v + 1]):
+        each = net_of[e]
+        inside, before, pins = 0, 0, pin_start[each + 1] - pin_start[each]
+        for p in range(pin_start[each], pin_start[each + 1]):
+            word, bit = pin[p] // BITS, pin[p] % BITS
+            if (held[i, begun_at + word] >> bit) & 1:
+                before += 1
+            elif (held[i, word] >> bit) & 1:
+                inside += 1
+        if inside == 0:
+            if source[each] == v:
+                figures[OUT] += costs[each]
+            else:
+                figures[INTO] += costs[each]
+            if before > 0:
+                figures[STAY] += costs[each]
+        elif source[each] == v:
+            figures[INTO] -= costs[each]
+            figures[OUT] += costs[each]
+        if inside + 1 == pins:
+            figures[OUT] -= costs[each]
+
+
+@njit(cache=True)
+def add_supernode(before_start, before, after_start, after, sets, v, words):
+    """Add `v` to a chain, and to those that can follow the supernodes that wait for no other."""
+    sets[v // BITS] |= 1 << (v % BITS)
+    sets[words + v // BITS] &= ~(1 << (v % BITS))
+    for e in range(after_start[v], after_start[v + 1]):
+        w = after[e]
+        free = True
+        for b in range(before_start[w], before_start[w + 1]):
+            if not (sets[before[b] // BITS] >> (before[b] % BITS)) & 1:
+                free = False
+                break
+        if free:
+            sets[words + w // BITS] |= 1 << (w % BITS)
+
+
+STEEPEST = 4.0  # times the mean load, above which a load raises its price no faster
+
+
+@njit(cache=True, nogil=True)
+def improve_prices(price, best, work, count, present, steps):
+    """Raise prices of kinds that the cheapest assignment overloads, lower others; `best` gets the best ones.
+
+    Parameters
+    ----------
+    price, best
+        Shape (R, K): the first prices of each set; they are changed.
+    work, count, present
+        Shapes (K, n), (K,) and (R, K): times, infinity where a kind may not run a supernode; devices of each
+        kind; and whether the kind is in the set.
+    steps
+        The step of each round.
+    """
+    kinds, n = work.shape
+    load = np.empty(kinds)
+    for row in range(len(price)):
+        value = -1.0
+        for e in range(len(steps)):
+            need, speed, mean, members = 0.0, 0.0, 0.0, 0
+            for k in range(kinds):
+                load[k] = 0.0
+            for v in range(n):
+                least, chosen = np.inf, -1
+                for k in range(kinds):
+                    if present[row, k] and work[k, v] * price[row, k] < least:
+                        least, chosen = work[k, v] * price[row, k], k
+                if chosen >= 0:
+                    need += least
+                    load[chosen] += work[chosen, v]
+            for k in range(kinds):
+                if present[row, k] and count[k] > 0:
+                    speed += price[row, k] * count[k]
+                    load[k] /= count[k]
+                    mean += load[k]
+                    members += 1
+            if speed <= 0.0 or mean <= 0.0:
+                break
+            if need > value * speed:
+                value = need / speed
+                for k in range(kinds):
+                    best[row, k] = price[row, k]
+            for k in range(kinds):
+                excess = min(load[k] * members / mean, STEEPEST) - 1.0
+                if present[row, k]:
+                    price[row, k] *= math.exp(steps[e] * excess)
+
+
+@njit(cache=True, nogil=True)
+def fill_weights(price, memory_price, work, size, present, weight):
+    """Write the least cost of each supernode on any kind of each set, infinity if none may run it."""
+    kinds, n = work.shape
+    for row in range(len(price)):
+        for v in range(n):
+            least = np.inf
+            for k in range(kinds):
+                if present[row, k] and work[k, v] < np.inf:
+                    cost = min(work[k, v] * price[row, k], HUGE) + memory_price[row, k] * size[v]
+                    least = min(least, cost)
+            weight[row, v] = least
+
+
+SLACK = 1e-9
+
+
+@njit(cache=True, nogil=True)
+def expand(net, bar, old, first, rows, new, count, slots, closed, last_level):
+    """Extend partial chains `first`, `first` + 1, ... of `old` by one supernode each way; fill `new`.
+
+    Parameters
+    ----------
+    net, bar
+        See :mod:`partitioner.methods.dp._many_kinds_core`.
+    old, first, rows
+        The partial chains, and the range of those to extend.
+    new, count
+        The extended chains, and how many of them there are before.
+    slots, closed
+        Hash tables of the rows of `new`, and of the rows of `old` whose last stage was closed; -1 is free.
+    last_level
+        Whether one more supernode completes a chain; then only chains within the threshold are kept.
+
+    Returns
+    -------
+    tuple of int
+        The chain of `old` to continue with, and how many there are in `new`. Fewer than `rows` are
+        extended if arrays are full.
+    """
+    work, sizes, memory, factor, most = net.work, net.size, net.memory, net.transfer_factor, net.most
+    communication, growth, code = net.communication, net.growth, net.code
+    threshold, weight, capacity = bar.load, bar.weight, bar.capacity
+    time_price, memory_price, by_set, costs = bar.time_price, bar.memory_price, bar.rows, bar.cost
+    net_start, net_of, pin_start, pin, source = net.net_start, net.net, net.pin_start, net.pin, net.source
+    before_start, before, after_start, after = net.before_start, net.before, net.after_start, net.after
+    held, used, kind, real, node, key = old.held, old.used, old.kind, old.real, old.node, old.key
+    held_by, used_by, kind_by, real_by, key_by = new.held, new.used, new.kind, new.real, new.key
+    score_of, parent_of, node_of, opened_of = new.score, new.parent, new.node, new.opened
+    kinds, n = work.shape
+    words = held.shape[1] // 3
+    ready = np.empty(n, np.int64)
+    choice = np.empty((n * (kinds + 1), 2), np.int64)
+    sets = np.empty(3 * words, np.int64)
+    uses = np.empty(kinds, np.int64)
+    figures = np.empty(7, np.float64)
+    full = min(len(kind_by), len(slots) // 2)
+    for i in range(first, rows):
+        if count + len(choice) > full:
+            return i, count
+        readies = list_ready(held, i, words, ready)
+        extensions, closing = list_extensions(
+            work, sizes, memory, factor, communication, growth, threshold,
+            kind[i], node[i], real, i, ready, readies, choice,
+        )  # fmt: skip
+        choices, row, rest, spare = extensions, 0, real[i, REST], real[i, SPARE]
+        open_row, open_rest, open_spare = 0, 0.0, 0.0
+        if by_set:
+            row, open_row = _row_of(used, most, i, int(kind[i])), _row_of(used, most, i, -1)
+        if closing and is_new(held, used, key, i, words, closed):
+            for v in range(n):
+                if not (held[i, v // BITS] >> (v % BITS)) & 1:
+                    open_rest += weight[open_row, v]
+            for k in range(kinds):
+                open_spare += (most[k] - used[i, k]) * capacity[open_row, k]
+            if open_rest <= open_spare + SLACK * open_spare:
+                choices = list_openings(
+                    work, sizes, memory, threshold, most, used, i, ready, readies, choice, choices
+                )
+        for c in range(choices):
+            k, v, opened = choice[c, 0], choice[c, 1], c >= extensions
+            for each in range(7):
+                figures[each] = 0.0 if opened else real[i, each]
+            if opened:
+                row, rest, spare = open_row, open_rest, open_spare - capacity[open_row, k]
+            figures[BUSY] += work[k, v]
+            if memory[k] < np.inf:  # else memory does not count in what dominates
+                figures[SIZE] += sizes[v]
+            if factor[k] > 0.0:
+                begun_at = 0 if opened else 2 * words
+                add_transfers(
+                    net_start, net_of, pin_start, pin, source, costs, held, i, begun_at, v, figures
+                )  # fmt: skip
+            load, least = growing_load(
+                figures[BUSY], figures[INTO], figures[OUT], figures[STAY], factor[k], communication
+            )
+            figures[REST], figures[SPARE] = rest - weight[row, v], spare
+            spent = least if communication == SEQUENTIAL else figures[BUSY]
+            room = spare + capacity[row, k] - time_price[row, k] * spent
+            room -= memory_price[row, k] * figures[SIZE]
+            over = least > threshold or (last_level and load > threshold)
+            if over or figures[REST] > room + SLACK * (rest + spare):
+                continue
+            for word in range(words):
+                sets[word], sets[words + word], sets[2 * words + word] = (
+                    held[i, word],
+                    held[i, words + word],
+                    0,
+                )
+                if factor[k] > 0.0:
+                    sets[2 * words + word] = held[i, word] if opened else held[i, 2 * words + word]
+            begun = 0
+            if factor[k] > 0.0:
+                begun = key[i, 0] if opened else key[i, 1]
+            mixed = (key[i, 0] ^ code[v] ^ (begun * SPREAD)) * SPREAD
+            for other in range(kinds):
+                uses[other] = used[i, other]
+                if opened and other == k:
+                    uses[other] += 1
+                mixed = (mixed ^ (mixed >> 29) ^ uses[other]) * SPREAD
+            mixed = (mixed ^ (mixed >> 31) ^ k) * SPREAD
+            mixed ^= mixed >> 31
+            add_supernode(before_start, before, after_start, after, sets, v, words)
+            place = find_place(
+                held_by, used_by, kind_by, real_by, key_by, sets, uses, k, figures, mixed, slots, count
+            )  # fmt: skip
+            if place < 0:
+                continue
+            count = max(count, place + 1)
+            for each in range(len(sets)):
+                held_by[place, each] = sets[each]
+            for other in range(kinds):
+                used_by[place, other] = uses[other]
+            for each in range(7):
+                real_by[place, each] = figures[each]
+            kind_by[place], node_of[place], parent_of[place], opened_of[place] = k, v, i, opened
+            key_by[place, 0], key_by[place, 1], key_by[place, 2] = key[i, 0] ^ code[v], begun, mixed
+            guess = room + time_price[row, k] * (spent - load)  # what is cut now is likely to stay cut
+            score_of[place] = figures[REST] / guess if guess > 0.0 else np.inf
+    return rows, count
+
+
+@njit(cache=True)
+def _row_of(used, most, i, k):
+    """Return the set of kinds with devices that chain `i` does not use, and kind `k`, in bits."""
+    row = 0 if k < 0 else 1 << k
+    for other in range(len(most)):
+        if used[i, other] < most[other]:
+            row |= 1 << other
+    return row

@@ -1,0 +1,320 @@
+"""The lattice of all ideals of the precedence (paper, Definition 5.1), in a form to walk upwards.
+
+An ideal holds every predecessor of its supernodes. Three nodes with edges 0 -> 1 and 0 -> 2 have the ideals
+{}, {0}, {0, 1}, {0, 2} and {0, 1, 2}. Sums over the ideals prune the walk; the kernels fill arrays that they
+are given, because returning an array calls Python code, in which an exception of a signal handler is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.base.compiled import njit
+from partitioner.problem.arrays import Ints
+from partitioner.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from partitioner.problem.arrays import Floats, Ints
+
+
+Ints32 = NDArray[np.int32]
+ROOM = 1024  # ideals that the arrays hold at first
+SLICE = 100_000  # ideals between two checks whether the run should end
+COMPLETE, PAUSED, OVER = range(3)
+
+
+class Lattice(NamedTuple):
+    """`I` ideals, numbered so that a subset comes before its supersets; 0 is the empty one.
+
+    Parameters
+    ----------
+    start, node, to
+        The covers as rows: ideal i with supernode ``node[e]`` added is ideal ``to[e]``, for e from
+        ``start[i]`` to ``start[i + 1]``, by ascending rank of the supernode.
+    parent, added
+        Shape (I,): the ideal without its supernode of highest rank, and that supernode (-1 for ideal 0).
+        The parents form a tree that holds every ideal once.
+    rank
+        Shape (n,): the place of every supernode in the order that numbers the lattice.
+    """
+
+    start: Ints
+    node: Ints32
+    to: Ints32
+    parent: Ints32
+    added: Ints32
+    rank: Ints
+
+    @property
+    def size(self) -> int:
+        """How many ideals there are."""
+        return len(self.parent)
+
+    @property
+    def linear(self) -> bool:
+        """Whether the ideals are the prefixes of one order."""
+        return self.size == len(self.rank) + 1
+
+    def difference(self, ideal: int, smaller: int) -> Ints:
+        """Return the supernodes of an ideal that a smaller one does not hold, ascending."""
+        return np.setdiff1d(self.members(ideal), self.members(smaller))
+
+    def members(self, ideal: int) -> Ints:
+        """Return the supernodes of an ideal."""
+        found = []
+        while ideal:
+            found.append(self.added[ideal])
+            ideal = self.parent[ideal]
+        return np.array(found, dtype=np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the lattice takes."""
+        return sum(array.nbytes for array in self)
+
+
+def chain_lattice(order: Ints) -> Lattice:
+    """Return the lattice of one linear order: its ideals are the prefixes (paper, Section 5.1.2).
+
+    Examples
+    --------
+    >>> chain_lattice(np.array([1, 0])).to.tolist()
+    [1, 2]
+    """
+    n = len(order)
+    node = order.astype(np.int32)
+    rank = np.empty(n, dtype=np.int64)
+    rank[order] = np.arange(n)
+    return Lattice(
+        start=np.minimum(np.arange(n + 2), n),
+        node=node,
+        to=np.arange(1, n + 1, dtype=np.int32),
+        parent=np.arange(-1, n, dtype=np.int32),
+        added=np.concatenate((np.array([-1], dtype=np.int32), node)),
+        rank=rank,
+    )
+
+
+def ideal_lattice(
+    problem: Problem, max_ideals: int, max_covers: int, ended: Callable[[], bool] = lambda: False
+) -> Lattice | None:
+    """Return the lattice of a problem's ideals; None if they exceed a limit, or the run should end.
+
+    Ideals are made level by level, each once, from the one without its highest supernode. The
+    other covers follow from the level below: with m the highest supernode of I and v < m, I + v is
+    (I - m + v) + m. So neither sets nor hashes of sets are stored.
+
+    Parameters
+    ----------
+    problem
+        A problem whose supernodes are numbered in a topological order, which is their rank.
+    max_ideals, max_covers
+        Limits, at most 2**31 - 1 each.
+    ended
+        Function called after every :data:`SLICE` ideals: whether to give up.
+    """
+    before, after = problem.predecessors, problem.successors
+    entries = np.flatnonzero(np.diff(before.start) == 0)
+    if len(entries) > max_covers:
+        return None
+    start, parent = np.zeros(ROOM + 1, np.int64), np.full(ROOM, -1, np.int32)
+    added = parent.copy()
+    node = np.empty(8 * ROOM + problem.n, np.int32)
+    to, inside = np.empty_like(node), np.zeros(problem.n, np.bool_)
+    start[1], node[: len(entries)] = len(entries), entries
+    rows, limits = (before.start, before.items, after.start, after.items), (max_ideals, max_covers)
+    at = np.array([1, 0, 1, 0, 0])
+    state = PAUSED
+    while state == PAUSED and not ended():
+        state = _enumerate(*rows, start, node, to, parent, added, inside, at, at[0] + SLICE, *limits)
+        count = at[0]
+        if count == len(parent):
+            start, parent, added = _grown(start), _grown(parent), _grown(added)
+        if start[count] + problem.n > len(node):
+            node, to = _grown(node), _grown(to)
+    if state != COMPLETE:
+        return None
+    covers = start[count]
+    tables = start[: count + 1], node[:covers], to[:covers], parent[:count], added[:count]
+    return Lattice(*tables, np.arange(problem.n))
+
+
+def _grown(array: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate((array, np.empty_like(array)))
+
+
+@njit(cache=True, nogil=True)
+def _enumerate(  # type: ignore[no-untyped-def]
+    before_start, before, after_start, after,
+    start, node, to, parent, added, inside, at, pause, max_ideals, max_covers,
+):  # fmt: skip
+    """Continue from `at` until there are `pause` ideals, or all of them, or arrays are full, or over a limit.
+
+    An array that a kernel returns is made by Python code, in which an exception of a signal handler is lost.
+    So the arrays are arguments, and `at` holds the number of ideals, the begin and end of the level, the
+    ideal to continue with, and its cover.
+    """
+    n = len(before_start) - 1
+    count, level, level_end, ideal, e = at[0], at[1], at[2], at[3], at[4]
+    while level < count:
+        while ideal < level_end:  # make the ideals whose parent this one is
+            mark(ideal, True, parent, added, inside)
+            while e < start[ideal + 1]:
+                v = node[e]
+                if v >= added[ideal]:
+                    full = count == len(parent) or start[count] + n > len(node)
+                    if full or count in (pause, max_ideals):
+                        mark(ideal, False, parent, added, inside)
+                        at[0], at[1], at[2], at[3], at[4] = count, level, level_end, ideal, e
+                        return OVER if count == max_ideals else PAUSED
+                    end = _covers_of_child(
+                        ideal, v, start, node, start[count], inside,
+                        before_start, before, after_start, after,
+                    )  # fmt: skip
+                    if end > max_covers:
+                        return OVER
+                    to[e] = count
+                    parent[count], added[count] = ideal, v
+                    count += 1
+                    start[count] = end
+                e += 1
+            mark(ideal, False, parent, added, inside)
+            ideal += 1
+        for other in range(level, level_end):  # find the other covers by the level below
+            for c in range(start[other], start[other + 1]):
+                v = node[c]
+                if v > added[other]:
+                    break
+                swapped = to[_find(node, start, parent[other], v)]
+                to[c] = to[_find(node, start, swapped, added[other])]
+        level, level_end = level_end, count
+    at[0] = count
+    return COMPLETE
+
+
+@njit(cache=True)
+def _covers_of_child(  # type: ignore[no-untyped-def]
+    ideal, v, start, node, end, inside, before_start, before, after_start, after
+):
+    """Write the supernodes that can follow `ideal` + `v`, ascending; return the end of their list."""
+    first = end
+    for e in range(start[ideal], start[ideal + 1]):
+        if node[e] != v:
+            node[end] = node[e]
+            end += 1
+    for a in range(after_start[v], after_start[v + 1]):
+        w = after[a]
+        ready = True
+        for b in range(before_start[w], before_start[w + 1]):
+            if before[b] != v and not inside[before[b]]:
+                ready = False
+                break
+        if ready:
+            place = end
+            while place > first and node[place - 1] > w:
+                node[place] = node[place - 1]
+                place -= 1
+            node[place] = w
+            end += 1
+    return end
+
+
+@njit(cache=True)
+def first_later_cover(start, node, rank, ideal, v):  # type: ignore[no-untyped-def]
+    """Return the position of the first cover of `ideal` whose supernode is ranked after `v`.
+
+    A walk that grows a stage by supernodes of ascending rank makes each larger ideal once.
+    """
+    cover = start[ideal + 1]
+    while cover > start[ideal] and rank[node[cover - 1]] > rank[v]:
+        cover -= 1
+    return cover
+
+
+@njit(cache=True)
+def mark(ideal, value, parent, added, inside):  # type: ignore[no-untyped-def]
+    """Set `inside`, shape (n,), to a value for the supernodes of an ideal."""
+    while ideal > 0:
+        inside[added[ideal]] = value
+        ideal = parent[ideal]
+
+
+@njit(cache=True)
+def _find(node, start, ideal, v):  # type: ignore[no-untyped-def]
+    """Return the position of the cover of `ideal` that adds `v`."""
+    low, high = start[ideal], start[ideal + 1] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if node[middle] < v:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def remaining_weights(lattice: Lattice, weight: Floats) -> Floats:
+    """Return the total weight of the supernodes outside each ideal, shape (I,)."""
+    remaining = np.empty(len(lattice.parent))
+    _fill_remaining(lattice, weight, remaining)
+    return remaining
+
+
+def weights_above(start: Ints, after: Ints, weight: Floats, linear: bool) -> Floats:
+    """Return the total weight of each supernode and all its descendants, shape (n,).
+
+    It is 0 in a linear lattice, where a walk never skips a supernode, so that it is not needed.
+    """
+    above = np.zeros(len(weight))
+    if not linear:
+        _add_above(start, after, weight, above)
+    return above
+
+
+def easiest_followers(lattice: Lattice, growth: Floats) -> Ints32:
+    """Return the supernode of least growth among those that can follow each ideal, or -1, shape (K, I)."""
+    easiest = np.full((len(growth), len(lattice.parent)), -1, np.int32)
+    _find_easiest(lattice, growth, easiest)
+    return easiest
+
+
+@njit(cache=True, nogil=True)
+def _fill_remaining(lattice, weight, remaining):  # type: ignore[no-untyped-def]
+    remaining[0] = 0.0
+    for each in weight:
+        remaining[0] += each
+    for ideal in range(1, len(remaining)):
+        remaining[ideal] = remaining[lattice.parent[ideal]] - weight[lattice.added[ideal]]
+
+
+@njit(cache=True, nogil=True)
+def _add_above(start, after, weight, above):  # type: ignore[no-untyped-def]
+    n = len(weight)
+    seen, stack = np.empty(n, np.int64), np.empty(n, np.int64)
+    seen[:] = -1
+    for root in range(n):
+        stack[0], depth = root, 1
+        seen[root] = root
+        while depth > 0:
+            depth -= 1
+            v = stack[depth]
+            above[root] += weight[v]
+            for e in range(start[v], start[v + 1]):
+                if seen[after[e]] != root:
+                    seen[after[e]] = root
+                    stack[depth] = after[e]
+                    depth += 1
+
+
+@njit(cache=True, nogil=True)
+def _find_easiest(lattice, growth, easiest):  # type: ignore[no-untyped-def]
+    for k in range(len(growth)):
+        for ideal in range(len(lattice.parent)):
+            least = np.inf
+            for e in range(lattice.start[ideal], lattice.start[ideal + 1]):
+                if growth[k, lattice.node[e]] < least:
+                    least = growth[k, lattice.node[e]]
+                    easiest[k, ideal] = lattice.node[e]

@@ -1,0 +1,475 @@
+"""The search for the best chain over many kinds of devices: ever wider searches, forwards and backwards.
+
+Level m holds partial chains of m supernodes, whose last stage may still grow. One is kept if what is left
+may still fit the devices that are left, at prices p of their time at threshold t,
+
+    sum over v outside of min over k of p[k] * time[k, v]  <=  sum over k of p[k] * t * left[k]
+
+and of more than `width` those whose rest takes the least part of that capacity. Each search decides about one
+threshold. A chain that it finds is the new incumbent. If it left out no partial chain and found nothing, the
+threshold is a better bound, so that the optimum is proven in the end. Three nodes in a row of 1, 2 and 3 on
+a fast device and one that takes twice as long: the slow one runs {1} in 2 and the fast one {2, 3} in 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partitioner.methods.bounds.relaxation import Relaxation
+from partitioner.methods.dp._many_kinds_core import (
+    BITS,
+    REST,
+    SPARE,
+    Network,
+    PartialChains,
+    Threshold,
+    enter,
+    expand,
+    fill_weights,
+    improve_prices,
+)
+from partitioner.methods.dp.bracket import UNKNOWN, UNLIMITED, Asked, Decision, Stopped, ThresholdRule
+from partitioner.methods.dp.linear import LinearBracket, LinearSearch
+from partitioner.methods.dp.table import growth_of
+from partitioner.methods.dp.turned import turned_chain, turned_stages
+from partitioner.methods.loads import value_of
+from partitioner.methods.method import ROUNDING, Part, Settings
+from partitioner.methods.units import load_unit
+from partitioner.problem.arrays import Bools, Floats
+from partitioner.problem.problem import Problem
+from partitioner.problem.variants import ChainProblem
+from partitioner.workload.devices import COMMUNICATION_MODELS
+
+MOST_ENTRIES = 20_000_000  # sets x kinds x supernodes; above that there is one row of prices for all sets
+ROUNDS, FURTHER_ROUNDS = 150, 40
+EFFORT, FURTHER_EFFORT = 60_000_000, 16_000_000  # entries x rounds
+FIRST_STEP, LAST_STEP = 0.3, 0.01
+
+
+class SetPrices(NamedTuple):
+    """The prices for each set of kinds, the set of kinds in bits: R sets, or one row for every set.
+
+    Parameters
+    ----------
+    present
+        Shape (R, K): whether each kind is in the set.
+    time, memory
+        Shape (R, K): the prices.
+    weight
+        Shape (R, n): the least cost of each supernode on any kind of the set, infinity if none may run it.
+    """
+
+    present: Bools
+    time: Floats
+    memory: Floats
+    weight: Floats
+
+    @property
+    def by_set(self) -> bool:
+        """Whether every set of kinds has a row."""
+        return len(self.time) > 1
+
+
+def prices_of(problem: Problem, relaxation: Relaxation) -> SetPrices:
+    """Return prices for every set of kinds; one row, those of the relaxation, if the sets are too many."""
+    kinds, work = len(problem.count), problem.work()
+    present = np.ones((1, kinds), dtype=bool)
+    if kinds <= 16 and kinds * problem.n << kinds <= MOST_ENTRIES:
+        present = (np.arange(1 << kinds)[:, None] >> np.arange(kinds)) & 1 == 1
+    time = np.tile(relaxation.time_price, (len(present), 1))
+    memory = np.tile(relaxation.memory_price, (len(present), 1))
+    rounds = min(ROUNDS, EFFORT // (len(present) * work.size))
+    return _priced(problem, work, present, time, memory, rounds)
+
+
+def prices_within(problem: Problem, prices: SetPrices, load: float) -> SetPrices:
+    """Return prices for stages of at most this load: kinds on which a supernode takes more do not count."""
+    work = problem.work()
+    fits = np.where(work <= load, work, np.inf)
+    if (fits == work).all():
+        return prices
+    rounds = min(FURTHER_ROUNDS, FURTHER_EFFORT // (len(prices.present) * work.size))
+    return _priced(problem, fits, prices.present, prices.time, prices.memory, rounds)
+
+
+def _priced(
+    problem: Problem, work: Floats, present: Bools, time: Floats, memory: Floats, rounds: int
+) -> SetPrices:
+    """Return the prices with the weights that follow, improved where time alone has prices."""
+    work = np.ascontiguousarray(work)
+    if len(present) > 1 and not memory.any():
+        best, steps = time.copy(), np.geomspace(FIRST_STEP, LAST_STEP, rounds)
+        improve_prices(time.copy(), best, work, problem.count, present, steps)
+        time = best
+    weight = np.empty((len(present), problem.n))
+    fill_weights(time, memory, work, problem.size, present, weight)
+    return SetPrices(present, time, memory, weight)
+
+
+SLICE = 2_000_000  # extensions that may be made between two readings of the clock
+MOST_KNOWN = 8  # thresholds whose prices are kept
+MOST_CHAINS = 6_000_000  # partial chains that are extended in all searches of a run without a time limit
+
+
+class LevelTrace(NamedTuple):
+    """What is kept of a level to trace chains back: fields as in ``PartialChains``."""
+
+    parent: NDArray[np.int32]
+    node: NDArray[np.int32]
+    kind: NDArray[np.int16]
+    opened: Bools
+
+
+@dataclass(eq=False)
+class LevelSearch:
+    """The search in one direction.
+
+    Parameters
+    ----------
+    problem, relaxation
+        A problem, and its relaxation.
+    settings
+        Say when to end and how much memory may be taken.
+    chains
+        Partial chains extended so far.
+    """
+
+    problem: ChainProblem
+    relaxation: Relaxation
+    settings: Settings
+    chains: int = 0
+    prices: SetPrices = field(init=False)
+    network: Network = field(init=False)
+    known: dict[float, SetPrices] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.prices = prices_of(self.problem, self.relaxation)
+        self.network = _network(self.problem)
+
+    @property
+    def words(self) -> int:
+        """How many words hold a set of supernodes."""
+        return -(-self.problem.n // BITS)
+
+    @property
+    def widest(self) -> int:
+        """How many partial chains of a level the memory budget holds, while the next level is made."""
+        row = 24 * self.words + 2 * len(self.problem.count) + 120
+        return max(1, self.settings.memory_budget // (4 * row + 12 * self.problem.n))
+
+    def find(self, load: float, width: int, exact: bool = False) -> Decision:
+        """Look for a chain in which no load exceeds `load`; each level keeps at most `width` partial chains.
+
+        With `exact` the search ends where a level has more. The answer names no value.
+
+        Raises
+        ------
+        Stopped
+            If a limit of the settings is reached.
+        """
+        bar, n = self._threshold(load), self.problem.n
+        labels, complete = _root(self.problem, bar, self.words), True
+        history: list[LevelTrace] = []
+        for level in range(n):
+            labels, all_kept = self._next(bar, labels, width, level == n - 1)
+            complete = complete and all_kept
+            history.append(LevelTrace(labels.parent, labels.node, labels.kind, labels.opened))
+            if not labels.room or (exact and not complete):
+                return Decision(complete=complete)
+        return Decision(_stages(history), complete=complete)
+
+    @property
+    def _exhausted(self) -> bool:
+        """Whether the chains are too many for a run that counts them."""
+        counted = self.settings.deadline is None or self.settings.deterministic
+        return counted and self.chains > MOST_CHAINS
+
+    def _threshold(self, load: float) -> Threshold:
+        """Return the arrays of a threshold; its prices know which supernodes no longer fit a kind."""
+        if load not in self.known:
+            if len(self.known) == MOST_KNOWN:
+                self.known.clear()
+            self.known[load] = prices_within(self.problem, self.prices, load)
+        return _threshold(self.problem, self.known[load], load)
+
+    def _next(self, bar: Threshold, old: PartialChains, width: int, last: bool) -> tuple[PartialChains, bool]:
+        """Return the partial chains of the next level, and whether these are all."""
+        closed, complete = np.full(_table_size(old.room), -1, np.int32), True
+        least = self.problem.n * (len(self.problem.count) + 1)
+        new = empty_chains(2 * (old.room + least), self.words, len(self.problem.count))
+        slots = np.full(_table_size(new.room), -1, np.int32)
+        at = count = 0
+        while at < old.room:
+            if self.settings.expired or self._exhausted:
+                raise Stopped
+            end = min(at + SLICE // least + 1, old.room)
+            reached, count = expand(self.network, bar, old, at, end, new, count, slots, closed, last)
+            self.chains += reached - at
+            at = reached
+            if at < end:
+                if count > max(2 * self.widest, 4 * least):
+                    new, count, complete = new.best(count, self.widest), self.widest, False
+                new = new.grown()
+                slots = np.full(_table_size(new.room), -1, np.int32)
+                enter(new.key, count, slots)
+        return new.best(count, width), complete and count <= width
+
+
+def empty_chains(room: int, words: int, kinds: int) -> PartialChains:
+    """Return arrays for `room` partial chains, not filled."""
+    return PartialChains(
+        held=np.empty((room, 3 * words), np.int64),
+        used=np.empty((room, kinds), np.int16),
+        kind=np.empty(room, np.int16),
+        real=np.empty((room, 7), np.float64),
+        key=np.empty((room, 3), np.int64),
+        score=np.empty(room, np.float64),
+        parent=np.empty(room, np.int32),
+        node=np.empty(room, np.int32),
+        opened=np.empty(room, np.bool_),
+    )
+
+
+def _table_size(rows: int) -> int:
+    """Return the least power of two that is at least twice the number of rows."""
+    return 1 << int(2 * rows).bit_length()
+
+
+def _root(problem: ChainProblem, bar: Threshold, words: int) -> PartialChains:
+    """Return the empty chain as the only row."""
+    root = empty_chains(1, words, len(problem.count))
+    for array in root:
+        array[:] = 0
+    root.kind[:] = root.node[:] = -1
+    for v in np.flatnonzero(np.diff(problem.predecessors.start) == 0).tolist():
+        root.held[0, words + v // BITS] |= 1 << (v % BITS)
+    row = -1 if bar.rows else 0
+    root.real[0, REST] = bar.weight[row].sum()
+    root.real[0, SPARE] = problem.count @ bar.capacity[row]
+    return root
+
+
+def _stages(history: list[LevelTrace]) -> list[Part]:
+    """Return the stages of the first chain of the last level."""
+    found: list[tuple[int, list[int]]] = []
+    row, nodes = 0, []
+    for level in history[::-1]:
+        nodes.append(int(level.node[row]))
+        if level.opened[row]:
+            found.append((int(level.kind[row]), nodes))
+            nodes = []
+        row = int(level.parent[row])
+    return [Part(kind, np.sort(np.array(nodes, dtype=np.int64))) for kind, nodes in found[::-1]]
+
+
+def _network(problem: ChainProblem) -> Network:
+    before, after, nets = problem.predecessors, problem.successors, problem.nets
+    rng = np.random.default_rng(problem.n)
+    return Network(
+        work=np.ascontiguousarray(problem.work()),
+        size=problem.size,
+        memory=np.where(problem.memory >= problem.size.sum(), np.inf, problem.memory),
+        transfer_factor=problem.transfer_factor,
+        communication=COMMUNICATION_MODELS.index(problem.communication),
+        most=problem.count,
+        before_start=before.start,
+        before=before.items,
+        after_start=after.start,
+        after=after.items,
+        net_start=nets.of_node.start,
+        net=nets.of_node.items,
+        pin_start=nets.pins.start,
+        pin=nets.pins.items,
+        source=nets.source,
+        growth=np.ascontiguousarray(growth_of(problem)),
+        code=rng.integers(-(2**63), 2**63 - 1, problem.n),
+    )
+
+
+def _threshold(problem: ChainProblem, prices: SetPrices, load: float) -> Threshold:
+    """Return the arrays of a threshold; the kinds that are not in a set are not counted there."""
+    priced = prices.memory > 0
+    room = np.where(priced, problem.memory, 0.0) * prices.memory
+    cheapest = problem.transfer_factor[problem.pays].min(initial=1.0)
+    return Threshold(
+        load=float(load),
+        cost=np.minimum(problem.nets.cost, 2 * load / cheapest),
+        rows=prices.by_set,
+        time_price=prices.time,
+        memory_price=prices.memory,
+        capacity=prices.time * load + room,
+        weight=prices.weight,
+    )
+
+
+FIRST_WIDTH, WIDER = 100, 5
+FINE = 0.001  # of the value: the least step below it where loads have no unit
+WIDE = 0.02  # of the value: intervals that are halved
+LATER = 0.1  # of the value: how far below it searches look after the first ones
+TRIALS = 3  # searches of one width that aim at a better bound
+SLACK = 1e-6
+
+
+class LevelEffort(NamedTuple):
+    """The effort of one search.
+
+    Parameters
+    ----------
+    backwards
+        Whether it begins with the last stage.
+    width, exact
+        See :meth:`partitioner.methods.dp.many_kinds.LevelSearch.find`.
+    """
+
+    backwards: bool
+    width: int
+    exact: bool = False
+
+
+class ManyKindsSearch(LinearBracket[LevelEffort]):
+    """The bracket of the best chain, which searches of both directions narrow.
+
+    Parameters
+    ----------
+    linear
+        The best chain so far and its bound; improved by :meth:`run`.
+    relaxation
+        The relaxation of its problem.
+    settings
+        Say when to end.
+    """
+
+    def __init__(
+        self, linear: LinearSearch[ChainProblem], relaxation: Relaxation, settings: Settings
+    ) -> None:
+        super().__init__(linear, settings)
+        problem = _plain(linear.problem)
+        unit = load_unit(problem)
+        self.unit = unit if unit.is_integer() else 0.0  # sums of whole numbers are exact
+        if self.unit and np.isfinite(self.bound):
+            self.bound = float(np.ceil(self.bound / self.unit - SLACK) * self.unit)
+        self.ways = [LevelSearch(each, relaxation, settings) for each in (problem, turned_chain(problem))]
+
+    @property
+    def chains(self) -> int:
+        """Partial chains extended so far."""
+        return sum(way.chains for way in self.ways)
+
+    def run(self) -> None:
+        """Search with ever wider levels until the bracket is closed or a limit is reached."""
+        width, widest = FIRST_WIDTH, min(way.widest for way in self.ways)
+        try:
+            while not self.over:
+                most = min(width, widest)
+                for backwards in (False, True):
+                    self.ask_by(self._descending(width > FIRST_WIDTH), LevelEffort(backwards, most))
+                for backwards in (False, True):
+                    self.ask_by(self._raising(), LevelEffort(backwards, most, exact=True))
+                if width >= widest:
+                    return
+                width *= WIDER
+        except Stopped:
+            return
+
+    def decide(self, threshold: float, effort: LevelEffort) -> Decision:
+        """Return a chain within a threshold; unknown if it is no better than the best one by rounding."""
+        answer = self.ways[effort.backwards].find(threshold, effort.width, effort.exact)
+        if answer.stages is None:
+            return answer
+        problem, stages = self.linear.problem, answer.stages
+        stages = turned_stages(stages, problem.n) if effort.backwards else stages
+        value = value_of(problem, stages)
+        return UNKNOWN if value >= self.value else Decision(stages, value, answer.complete)
+
+    def ask(self, threshold: float, effort: LevelEffort) -> Decision:
+        """Narrow the bracket by one search, and report the progress."""
+        answer = super().ask(threshold, effort)
+        self.settings.report_progress("partial chains", self.chains, 0, self.value, self.bound)
+        return answer
+
+    def _descending(self, later: bool) -> ThresholdRule:
+        """Return the rule that looks for better chains until a search that aims just below the value fails.
+
+        While the interval from :attr:`low` up to the value is wide, it is halved: in the first searches
+        always, in `later` ones after a chain was found.
+        """
+        step, last = 0, 0.0
+
+        def rule(asked: Asked | None) -> float | None:
+            nonlocal step, last
+            if asked is None:
+                self.low = max(self.low, (1 - LATER) * self.value) if later else self.low
+            elif not asked.improved and not asked.decision.complete and asked.threshold >= last:
+                return None
+            else:
+                step = step + 1 if asked.improved else 0
+                self.low = self.bound if asked.decision.complete else self.low
+            value, last = self.value, self._below(0)
+            halved = WIDE * value < value - self.low < np.inf and (step or not later)
+            load = self._whole(self.middle()) if halved else self._below(step)
+            return load if load > self.low else last
+
+        return rule
+
+    def _raising(self) -> ThresholdRule:
+        """Return the rule that halves the interval from the bound to a threshold that was not refuted."""
+        high, left = self.value, TRIALS
+
+        def rule(asked: Asked | None) -> float | None:
+            nonlocal high, left
+            if asked is not None:
+                high = self.value if asked.decision.complete else asked.threshold
+            left -= 1
+            load = self._whole((self.bound + high) / 2)
+            return None if left < 0 or np.isinf(high) or load <= self.bound else load
+
+        return rule
+
+    def _below(self, step: int) -> float:
+        """Return a threshold below the value by a step; for 0 the largest one that proves the value."""
+        value = self.value
+        if np.isinf(value):
+            return UNLIMITED
+        if step == 0:
+            return self._whole(value - self.unit / 2) if self.unit else value * (1 - ROUNDING)
+        return max(self._whole(value - max(self.unit, FINE * value) * 2.0**step), self.bound)
+
+    def _whole(self, load: float) -> float:
+        """Return the largest load up to the given one that stages can have."""
+        return float(np.floor(load / self.unit) * self.unit) if self.unit else load
+
+    def refute(self, threshold: float, _: LevelEffort) -> None:
+        """Raise the bound: no chain has a load of at most the threshold, and loads may have a unit."""
+        if threshold == UNLIMITED:
+            self.bound = np.inf
+        elif threshold >= self._below(0):
+            self.bound = self.value
+        else:
+            self.bound = max(self.bound, threshold + self.unit)
+
+
+def pays_for_nets(problem: ChainProblem) -> bool:
+    """Return whether some present kind pays for transfers, and some net has a cost."""
+    return bool(problem.pays[problem.count > 0].any() and problem.nets.cost.any())
+
+
+def _plain(problem: ChainProblem) -> ChainProblem:
+    """Return the problem without transfer factors if no stage pays."""
+    free = np.zeros_like(problem.transfer_factor)
+    return problem if pays_for_nets(problem) else replace(problem, transfer_factor=free)
+
+
+def improve(linear: LinearSearch[ChainProblem], relaxation: Relaxation, settings: Settings) -> None:
+    """Improve the chain and the bound of `linear`; an infinite bound says that there is no chain.
+
+    The bound stays as it is if free nodes were merged at the risk of losing the optimum.
+    """
+    known = linear.bound
+    ManyKindsSearch(linear, relaxation, settings).run()
+    linear.affordable = linear.problem  # this search leaves out no device
+    if not linear.problem.lossless:
+        linear.bound = known

@@ -1,0 +1,394 @@
+"""The exact dynamic program for pipelines with replicas, schedules, limits and batches (paper, Appendix H).
+
+The least largest load of stages that hold ideal J on the devices of state s + r of kind k is
+
+    value[J, s + r of k] = min over I in J of max(value[I, s], load(J - I, k, r))
+
+    load(S, k, r) = work(S, k) / r + (r - 1) / r * weights(S) / bandwidth(k)
+
+where the exchange of weights is a maximum with the work if the two run at the same time, and a batch adds up
+loads. Three nodes in a row take 2, 8 and 2; with four devices, stages of at most two and no weights,
+the stages {2} of load 2, {8} on two devices of load 4 and {2} of load 2 are best: value 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from partitioner.methods.bounds.relaxation import Relaxation, relax
+from partitioner.methods.dp.bracket import TableBracket
+from partitioner.methods.dp.groups import (
+    among_groups,
+    bracket_below,
+    by_group,
+    on_fastest_links,
+    on_unknown_ends,
+)
+from partitioner.methods.dp.improvement import ChainImprovement
+from partitioner.methods.dp.lattice import Lattice
+from partitioner.methods.dp.levels import LevelsTables, group_bytes
+from partitioner.methods.dp.levels_model import among, gap_notes
+from partitioner.methods.dp.levels_tables import without_levels
+from partitioner.methods.dp.linear import ChainModel, LinearSearch, best_linear, lattice_within, too_many
+from partitioner.methods.dp.pipeline_loads import least_value, pipeline_value
+from partitioner.methods.dp.pipeline_tables import (
+    BatchBracket,
+    GroupTables,
+    PipelineTables,
+    group_state_bytes,
+    is_exact,
+    state_bytes,
+)
+from partitioner.methods.dp.sparse import SparseBracket, ThoroughSparseBracket
+from partitioner.methods.dp.sparse_tables import (
+    SparseTables,
+    can_do_without,
+    has_many_states,
+    ideal_bytes,
+    is_large,
+)
+from partitioner.methods.dp.stages import behind_matters, relax_memory
+from partitioner.methods.dp.turned import turned, turned_stages
+from partitioner.methods.expand import pinned_devices
+from partitioner.methods.method import ANY_DEVICES, Outcome, Part, Settings, meets, no_split, part_numbers
+from partitioner.problem.arrays import Ints
+from partitioner.problem.measure import Measure
+from partitioner.problem.variants import PipelineProblem
+
+ACROSS = (
+    "its stages have devices in several groups; the lower bound takes all links to be as fast as the fastest"
+)
+NONE_OF_THE_FORM = "no pipeline of the form that is searched obeys the limits; others are not ruled out"
+
+
+def on_any_devices(
+    problem: PipelineProblem, settings: Settings, narrow: Outcome, flat: Outcome, equal: PipelineProblem
+) -> Outcome:
+    """Return the better one of two outcomes, with a bound for pipelines on any devices.
+
+    Parameters
+    ----------
+    problem, settings
+        The problem and the settings of the run.
+    narrow
+        The best pipeline of the form that tables over levels or groups hold.
+    flat, equal
+        The best pipeline on the fastest links, and the problem on these.
+    """
+    if flat.infeasible:
+        return no_split(problem)
+    wide = max(flat.bound, narrow.statistics.get(ANY_DEVICES, 0.0))
+    value = narrow.value if narrow.parts is not None else np.inf
+    whole, stages = _on_real_links(problem, flat, equal)
+    found = np.inf if stages is None else pipeline_value(whole, stages)
+    if stages is not None and found < value and not meets(found, value):
+        bound = min(wide, found)
+        notes: tuple[str, ...] = () if meets(bound, found) else (ACROSS,)
+        figures = {**narrow.statistics, ANY_DEVICES: bound}
+        return Outcome(
+            whole, stages, found, bound, settings.ended(bound, found), notes=notes, statistics=figures
+        )
+    if narrow.parts is None:
+        notes = (*narrow.notes, NONE_OF_THE_FORM) if narrow.infeasible else narrow.notes
+        return replace(narrow, bound=wide, infeasible=False, stop_reason=settings.stop_reason, notes=notes)
+    return replace(narrow, statistics={**narrow.statistics, ANY_DEVICES: min(wide, narrow.bound)})
+
+
+def _on_real_links(
+    problem: PipelineProblem, flat: Outcome, equal: PipelineProblem
+) -> tuple[PipelineProblem, list[Part] | None]:
+    """Return the problem that the flat pipeline is of, and its stages on the best devices found for them."""
+    while flat.problem is not equal and equal.coarser is not None and problem.coarser is not None:
+        equal, problem = equal.coarser, problem.coarser
+    if flat.parts is None or flat.problem is not equal:
+        return problem, None
+    choices = [_on(devices, flat.parts) for devices in _choices(problem, flat.parts)]
+    return problem, min(choices, key=lambda stages: pipeline_value(problem, stages))
+
+
+def _on(devices: Sequence[Sequence[int]], parts: Sequence[Part]) -> list[Part]:
+    return [replace(part, devices=tuple(own)) for part, own in zip(parts, devices, strict=True)]
+
+
+def _choices(problem: PipelineProblem, parts: Sequence[Part]) -> Iterator[list[list[int]]]:
+    """Yield the devices of every stage: one after the other, or in one group where there is room.
+
+    For the second choice the stages take their devices in turn, or those with the most devices first.
+    """
+    order = list(range(len(parts)))
+    large_first = sorted(order, key=lambda i: -parts[i].replicas)
+    for turns, together in ((order, False), (order, True), (large_first, True)):
+        chosen = [pinned_devices(problem, part) for part in parts]
+        taken = {(part.kind, d) for part, own in zip(parts, chosen, strict=True) for d in own}
+        for i in turns:
+            kind = parts[i].kind
+            free = [d for d in range(int(problem.count[kind])) if (kind, d) not in taken]
+            groups = group_of(problem, kind)
+            more = parts[i].replicas - len(chosen[i])
+            own = _together(free, groups, more) if together else free[:more]
+            chosen[i] = [*chosen[i], *own]
+            taken |= {(kind, d) for d in own}
+        yield chosen
+
+
+def _together(free: Sequence[int], group: Ints, count: int) -> list[int]:
+    """Return free devices, of the smallest room in a group that suffices, else of the largest rooms."""
+    room: dict[int, list[int]] = {}
+    for d in free:
+        room.setdefault(int(group[d]), []).append(d)
+    fitting = [devices for devices in room.values() if len(devices) >= count]
+    if fitting:
+        return min(fitting, key=len)[:count]
+    return [d for devices in sorted(room.values(), key=len, reverse=True) for d in devices][:count]
+
+
+def group_of(problem: PipelineProblem, kind: int) -> Ints:
+    """Return the smallest group of every device of a kind, shape (count,)."""
+    pipeline, index = problem.pipeline, np.arange(int(problem.count[kind]))
+    if len(pipeline.link):
+        return np.asarray(np.searchsorted(np.cumsum(pipeline.held[:, kind]), index, side="right"))
+    return np.asarray(index // max(1, int(pipeline.group[0, kind])))
+
+
+NEAR = 1.15
+FLAT_SHARE = 0.3  # of the time left, for the problem on equal links
+ORDERS_SAVED = 4
+MERGED = "free nodes were merged, which keeps the ideals few but may lose the optimum"
+
+
+def solve_pipeline(problem: PipelineProblem, settings: Settings) -> Outcome:
+    """Find the best pipeline by the dynamic program if the ideals fit in memory: method ``pipeline``.
+
+    Else the result is the best pipeline over linear orders, whose borders are moved
+    (:mod:`partitioner.methods.dp.improvement`), with a bound that holds for every pipeline. The problem with
+    all free nodes merged is solved first, as its ideals are few: often its best pipeline meets the bound that
+    holds without the merging.
+    """
+    if len(problem.pipeline.link):
+        return _over_groups(problem, settings)
+    if len(problem.pipeline.slowdown):
+        return _over_levels(problem, settings)
+    return _coarse_first(problem, settings)
+
+
+def solve_within_groups(problem: PipelineProblem, settings: Settings, known: float = 0.0) -> Outcome:
+    """Find the best pipeline of the form that tables hold, which over levels and groups is a narrower one.
+
+    Over explicit groups the devices of each stage are in one group. Over levels a pipeline visits the groups
+    one after the other, each stage in a group or on all devices of its kind in whole groups. Bound and proof
+    hold for this form; `known` is a lower bound on its values.
+    """
+    if not len(problem.pipeline.link):
+        return _coarse_first(problem, settings, known=known)
+    split = by_group(problem)
+    return split.joined(_coarse_first(split.problem, replace(settings, incumbent=None), known=known))
+
+
+def _over_levels(problem: PipelineProblem, settings: Settings) -> Outcome:
+    """Return the best pipeline that visits the groups one after the other, or a better one on any devices.
+
+    The problem on equal links is solved if the first pipeline is not proven to be the best on any devices.
+    """
+    found = solve_within_groups(problem, settings)
+    if found.parts is not None and meets(found.statistics.get(ANY_DEVICES, found.bound), found.value):
+        return found
+    flat = on_fastest_links(problem)
+    return among(on_any_devices(problem, settings, found, _flat_outcome(flat, settings), flat))
+
+
+def _over_groups(problem: PipelineProblem, settings: Settings) -> Outcome:
+    """Return the best pipeline over explicit groups, each stage of which is in one group, or a better one.
+
+    The problem on the fastest links comes first; its bound holds for pipelines on any devices.
+    """
+    flat = on_fastest_links(problem)
+    many = has_many_states(by_group(problem).problem)
+    early = _relaxed_outcome(flat) if many else _flat_outcome(flat, settings)
+    if early.infeasible:
+        return no_split(problem)
+    found = solve_within_groups(problem, settings, early.bound)
+    if problem.pipeline.replicas == 1:  # every pipeline is of the form
+        return on_unknown_ends(found)
+    if found.parts is None and early.parts is None:
+        early = _flat_outcome(flat, settings)
+    return among_groups(on_any_devices(problem, settings, found, early, flat))
+
+
+def _flat_outcome(flat: PipelineProblem, settings: Settings) -> Outcome:
+    """Return the best pipeline on the fastest links, found in a part of the time."""
+    left = settings.seconds_left
+    early = settings if left is None else settings.within(FLAT_SHARE * left)
+    return _coarse_first(flat, replace(early, incumbent=None))
+
+
+def _relaxed_outcome(flat: PipelineProblem) -> Outcome:
+    """Return a bound on the pipelines on the fastest links that takes no search."""
+    bound = least_value(flat, relax(flat))
+    return no_split(flat) if np.isinf(bound) else Outcome(flat, None, np.inf, bound, "heuristic")
+
+
+def _coarse_first(
+    problem: PipelineProblem, settings: Settings, goes_on: bool = True, known: float = 0.0
+) -> Outcome:
+    """Return the best pipeline of the problem contracted further, and if need be of the problem itself.
+
+    Where ideals do not fit in memory, pipelines are improved until the time limit only if `goes_on`. `known`
+    is a lower bound on the value.
+    """
+    if problem.coarser is None:
+        return _solved(problem, settings, goes_on, known)
+    coarse = _coarse_first(problem.coarser, replace(settings, incumbent=None), False, known)
+    if coarse.infeasible or coarse.stop_reason != "heuristic":
+        return replace(coarse, notes=(*coarse.notes, MERGED)) if coarse.stop_reason != "optimal" else coarse
+    starts = [settings.incumbent, None if coarse.parts is None else _refined(coarse, problem)]
+    given = [start for start in starts if start is not None]
+    start = min(given, key=lambda parts: pipeline_value(problem, parts), default=None)
+    fine = _solved(problem, replace(settings, incumbent=start), goes_on, known)
+    bound = min(max(coarse.bound, fine.bound), fine.value)
+    if fine.stop_reason == "heuristic":
+        fine = replace(fine, stop_reason=settings.ended(bound, fine.value))
+    wide = [each.statistics[ANY_DEVICES] for each in (coarse, fine) if ANY_DEVICES in each.statistics]
+    figures = {**fine.statistics, ANY_DEVICES: max(wide)} if wide else fine.statistics
+    return replace(fine, bound=bound, statistics=figures)
+
+
+def _refined(coarse: Outcome, problem: PipelineProblem) -> list[Part]:
+    """Return the stages of a problem contracted further as stages of the problem."""
+    stage = np.empty(problem.n, dtype=np.int64)
+    parts = coarse.parts or []
+    stage[problem.member] = part_numbers(parts, coarse.problem.n)[coarse.problem.member]
+    return [replace(part, nodes=np.flatnonzero(stage == i)) for i, part in enumerate(parts)]
+
+
+def _solved(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
+    """Return the best pipeline of the given problem, which is turned if memory depends on devices behind."""
+    if not behind_matters(problem):
+        return _walked(problem, settings, goes_on, known)
+    start = None if settings.incumbent is None else turned_stages(settings.incumbent, problem.n)
+    outcome = _walked(turned(problem), replace(settings, incumbent=start), goes_on, known)
+    parts = None if outcome.parts is None else turned_stages(outcome.parts, problem.n)
+    return replace(outcome, problem=problem, parts=parts)
+
+
+def _walked(problem: PipelineProblem, settings: Settings, goes_on: bool, known: float) -> Outcome:
+    """Return the best pipeline over linear orders and then over all ideals."""
+    model = model_for(problem, known)
+    relaxation = relax_memory(problem)
+    if np.isinf(relaxation.bound):
+        return no_split(problem)
+    if problem.measure is Measure.BATCH and has_many_states(problem):
+        settings = _with_start(problem, relaxation, settings)
+    linear = best_linear(problem, relaxation, _with_orders(problem, settings), model)
+    if linear.closed or settings.expired:
+        return _from_orders(linear)
+    lattice = lattice_within(problem, settings, model)
+    if lattice is None:
+        note = too_many(problem, settings, model)
+        if goes_on:
+            ChainImprovement(linear).run_on()
+        return _from_orders(linear, note)
+    return _search(linear, lattice)
+
+
+def _with_start(problem: PipelineProblem, relaxation: Relaxation, settings: Settings) -> Settings:
+    """Return the settings with a pipeline of small largest load as incumbent, unless theirs is better."""
+    largest = replace(problem, measure=Measure.LARGEST_LOAD)
+    if not is_large(largest):
+        return settings
+    left = settings.seconds_left
+    early = settings if left is None else settings.within(FLAT_SHARE * left)
+    found = best_linear(largest, relaxation, replace(early, incumbent=None), model_for(largest)).stages
+    starts = [stages for stages in (settings.incumbent, found) if stages is not None]
+    best = min(starts, key=lambda stages: pipeline_value(problem, stages), default=None)
+    return replace(settings, incumbent=best)
+
+
+def _from_orders(linear: LinearSearch[PipelineProblem], note: str = "") -> Outcome:
+    """Return the best pipeline of the linear orders; `note` says why no others were searched."""
+    outcome = linear.outcome(note)
+    more = () if linear.closed else gap_notes(linear.problem, outcome.value, outcome.bound, outcome.bound)
+    return replace(outcome, notes=(*outcome.notes, *more))
+
+
+def _with_orders(problem: PipelineProblem, settings: Settings) -> Settings:
+    """Return the settings, with fewer linear orders if devices are in levels, as each takes longer."""
+    levels = len(problem.pipeline.slowdown) > 0
+    return replace(settings, orders=-(-settings.orders // ORDERS_SAVED)) if levels else settings
+
+
+def model_for(problem: PipelineProblem, known: float = 0.0) -> ChainModel[PipelineProblem]:
+    """Return the cost model and search of pipelines for the problem's measure, levels and groups."""
+    levels, groups = len(problem.pipeline.slowdown) > 0, len(problem.pipeline.link) > 0
+    least = partial(_least_value, known)
+    if is_large(problem):
+        return ChainModel(SparseTables, SparseBracket, pipeline_value, least, ideal_bytes)
+    return ChainModel(
+        tables=LevelsTables if levels else GroupTables if groups else PipelineTables,
+        bracket=BatchBracket if problem.measure is Measure.BATCH else TableBracket,
+        value=pipeline_value,
+        bound=least,
+        state_bytes=group_bytes if levels else group_state_bytes if groups else state_bytes,
+    )
+
+
+def _least_value(known: float, problem: PipelineProblem, relaxation: Relaxation) -> float:
+    return max(known, least_value(problem, relaxation))
+
+
+def bound_without_levels(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> float:
+    """Return a lower bound on every pipeline's value, as if all links were as fast as inside a group."""
+    flat = without_levels(linear.problem.relaxed())
+    model = model_for(flat)
+    tables = model.tables(flat, linear.relaxation, lattice)
+    bracket = model.bracket(tables, linear.settings, linear.bound, linear.value)
+    bracket.narrow()
+    return bracket.bound
+
+
+def _search(linear: LinearSearch[PipelineProblem], lattice: Lattice) -> Outcome:
+    """Return the best pipeline of the lattice of all ideals, with the best linear one as incumbent."""
+    problem, settings = linear.problem, linear.settings
+    model, skipped = linear.model, len(problem.pipeline.link) > 0 and not is_exact(problem, lattice)
+    if is_large(problem) or (skipped and can_do_without(problem)):
+        model = linear.model = replace(model, tables=SparseTables, bracket=ThoroughSparseBracket)
+    tables = model.tables(problem, linear.relaxation, lattice)
+    low = linear.bound
+    if len(problem.pipeline.slowdown):
+        low = max(low, bound_without_levels(linear, lattice))
+    bracket = model.bracket(tables, settings, low, linear.value)
+    far = np.isfinite(linear.value) and linear.value > NEAR * linear.bound
+    bracket.narrow(from_top=far and low == linear.bound)
+    stages, value = bracket.stages or linear.stages, bracket.value
+    bound, infeasible = bracket.bound, bracket.complete and stages is None
+    if skipped:
+        stages, value, bound = bracket_below(linear, lattice, stages, value)
+        infeasible = infeasible and (problem.lossless or bool(np.isinf(bound)))
+    elif not problem.lossless:
+        tables = model.tables(problem.relaxed(), linear.relaxation, lattice)
+        below = model.bracket(tables, settings, linear.bound, bracket.value)
+        below.narrow(from_top=np.isfinite(bracket.value))
+        bound, infeasible = below.bound, infeasible and np.isinf(below.bound)
+    cut = not bracket.complete and bracket.steps > settings.step_limit
+    note = f"the exact search was stopped by its limit after {bracket.steps:,} steps"
+    more = () if bracket.complete else gap_notes(problem, value, bound, low)
+    return Outcome(
+        problem,
+        stages,
+        value,
+        min(bound, value),
+        settings.ended(bound, value),
+        infeasible=infeasible,
+        notes=(note, *more) if cut else more,
+        statistics={
+            "ideals": lattice.size,
+            "steps": bracket.steps,
+            "table_bytes": lattice.nbytes + lattice.size * model.state_bytes(problem),
+            "orders": linear.orders,
+            "linear_value": linear.value,
+            **({ANY_DEVICES: low} if len(problem.pipeline.slowdown) else {}),
+        },
+    )

@@ -1,1 +1,0 @@
-"""The dynamic program with replicas, levels, memory by stage, limits and batches (paper, Appendix H)."""

@@ -1,1 +1,0 @@
-"""Pipelines over levels of devices, such as servers and racks of servers (paper, Appendix H.3)."""

@@ -1,1 +1,0 @@
-"""Tests of the search over many kinds of devices."""
