@@ -69,7 +69,8 @@ POOLS = Section(
 )
 OBJECTIVES = value(
     "--objective",
-    f"solve for these objectives, separated by commas (default: those of the spec, else {DEFAULT})",
+    "solve for these objectives, separated by commas (default: those of the spec, else makespan if a schedule "
+    f"and microbatches are given, else {DEFAULT})",
     type=names,
     metavar="A,B,C",
 )

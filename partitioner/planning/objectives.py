@@ -292,6 +292,22 @@ OBJECTIVES = Registry(
 DEFAULT = THROUGHPUT.name
 
 
+def default_objective(method: object, split: object, options: Mapping[str, Any]) -> str:
+    """Return the name of the objective of a call of :func:`partitioner.solve` that names none.
+
+    It is the makespan of a batch if `options` give a schedule and a number of microbatches, and method and
+    split leave it open; else the throughput.
+
+    Examples
+    --------
+    >>> default_objective("auto", None, {"schedule": "1f1b", "microbatches": 8})
+    'makespan'
+    """
+    timed = all(options.get(term) is not None for term in SIMULATED.needs)
+    open_to_it = method in ("auto", SIMULATED.method) and split in (None, *SIMULATED.splits)
+    return SIMULATED.name if timed and open_to_it else DEFAULT
+
+
 def objective_of(
     name: object, method: object = "auto", options: Mapping[str, Any] | None = None
 ) -> Objective:

@@ -46,10 +46,11 @@ CONVEX = Effect(
 WHAT = (
     Option(
         "objective",
-        DEFAULT,
-        name_in(OBJECTIVES, f"one of {', '.join(OBJECTIVES.own)}, or a registered objective"),
+        None,
+        name_in(OBJECTIVES, f"one of {', '.join(OBJECTIVES.own)}, or a registered objective", optional=True),
         f"minimise this, or maximise it if it is capacity: {', '.join(OBJECTIVES.own)}",
         WANTED,
+        meaning=f"makespan if a schedule and microbatches are given, else {DEFAULT}",
         metavar="NAME",
         keyword=True,
     ),

@@ -15,7 +15,7 @@ from partitioner.base.interruption import StopEvent
 from partitioner.evaluation.solution import AnySolution
 from partitioner.methods.method import Progress
 from partitioner.planning.alternatives import method_under, require_choosing
-from partitioner.planning.objectives import objective_of
+from partitioner.planning.objectives import SIMULATED, default_objective, objective_of
 from partitioner.planning.options import check_values, request_of
 from partitioner.problem.measure import Measure
 from partitioner.results.plan import Plan
@@ -24,11 +24,13 @@ from partitioner.workload.graph import Graph
 from partitioner.workload.networkx_graph import as_graph, unread_note
 from partitioner.workload.workload import Workload
 
+TIMED = "the objective is the makespan of a batch, as a schedule and its microbatches are given"
+
 
 def solve(
     graph: Graph | nx.DiGraph[Any],
     devices: Devices,
-    objective: str = "throughput",
+    objective: str | None = None,
     *,
     method: str = "auto",
     split: str | None = None,
@@ -52,6 +54,7 @@ def solve(
     devices
         The hardware.
     objective
+        By default ``"makespan"`` if `schedule` and `microbatches` are given, else ``"throughput"``.
         ``"throughput"``: the largest load of a device (paper, Section 5); ``"gpipe"``: the largest
         forward load plus the largest backward load (Section 5.3); ``"latency"``: the time of a single
         sample, with subgraphs that run without interruption (Section 4, Appendix A); ``"batch"``: the
@@ -143,11 +146,12 @@ def solve(
     require_type("devices", devices, Devices)
     require_callable(on_progress=on_progress)
     check_values(backend=backend, method=method, split=split)
-    wanted = objective_of(objective, method, method_options)
-    unread: tuple[str, ...] = ()
+    asked = default_objective(method, split, method_options) if objective is None else objective
+    wanted = objective_of(asked, method, method_options)
+    noted: tuple[str, ...] = (TIMED,) if objective is None and wanted is SIMULATED else ()
     if not isinstance(graph, Graph):
         graph = as_graph(graph, devices)
-        unread = unread_note(graph)
+        noted += unread_note(graph)
     check_time_limit(graph, wanted.measure, time_limit)
     if method == "auto":
         require_choosing(method_under(graph, devices, wanted, split, method_options.get("constraints")))
@@ -167,7 +171,7 @@ def solve(
         **method_options,
     )
     plan = wanted.answer(request)
-    return replace(plan, notes=(*unread, *plan.notes)) if unread else plan
+    return replace(plan, notes=(*noted, *plan.notes)) if noted else plan
 
 
 # The least time that any call on a graph takes: a time limit below it is refused before any work.

@@ -9,7 +9,7 @@ from typing import Any
 
 from partitioner.base.argument_types import require_mapping
 from partitioner.base.errors import OptionError, one_of, shown
-from partitioner.planning.objectives import DEFAULT, objective_of
+from partitioner.planning.objectives import default_objective, objective_of
 from partitioner.planning.option_records import OPTIONS
 from partitioner.planning.options import check_values, read_options
 from partitioner.planning.request import plain
@@ -46,8 +46,9 @@ class SweepSpec:
 
     def sets_of_options(self) -> list[dict[str, Any]]:
         """Return the sets of options, of which each has an objective."""
-        varied = {"objective": (DEFAULT,), **(self.options or {})}
-        return [dict(zip(varied, values, strict=True)) for values in product(*varied.values())]
+        varied = self.options or {}
+        given = (dict(zip(varied, values, strict=True)) for values in product(*varied.values()))
+        return [{"objective": _default_of(options), **options} for options in given]
 
     def tasks(self) -> list[SweepTask]:
         """Return the tasks: for each workload all pools, for each pool all sets of options.
@@ -65,6 +66,10 @@ class SweepSpec:
             for devices in (swept.devices_of(pool),)
             for options in asked
         ]
+
+
+def _default_of(options: Mapping[str, Any]) -> str:
+    return default_objective(options.get("method", "auto"), options.get("split"), options)
 
 
 def checked_options(given: object) -> dict[str, tuple[Any, ...]]:
