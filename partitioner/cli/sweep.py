@@ -69,8 +69,8 @@ POOLS = Section(
 )
 OBJECTIVES = value(
     "--objective",
-    "solve for these objectives, separated by commas (default: those of the spec, else makespan if a schedule "
-    f"and microbatches are given, else {DEFAULT})",
+    "solve for these objectives, separated by commas (default: those of the spec, else makespan if there "
+    f"are a schedule and microbatches, else {DEFAULT})",
     type=names,
     metavar="A,B,C",
 )

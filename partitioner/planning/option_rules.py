@@ -30,6 +30,8 @@ class Rule:
         The texts among which the value is.
     registry
         The records among whose names the value is, in addition to `names`.
+    optional
+        Whether the value may be None in place of such a name.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Rule:
     kind: type = object
     names: tuple[str, ...] = ()
     registry: Registry[Any] | None = None
+    optional: bool = False
 
     def check(self, name: str, value: object) -> None:
         """Refuse a value of the option of that name.
@@ -53,6 +56,8 @@ class Rule:
         OptionError
             Naming the option, its value, what it may be and, of names, the nearest.
         """
+        if value is None and self.optional:
+            return
         if self.registry is not None:
             self.registry.check(name, value, *self.names)
         elif not self.holds(value):
@@ -85,9 +90,9 @@ def name_among(names: tuple[str, ...], words: str = "", optional: bool = False) 
     )
 
 
-def name_in(registry: Registry[Any], words: str, *further: str) -> Rule:
-    """Return the rule for the name of a registered record, or one of `further`."""
-    return Rule(words, kind=str, names=further, registry=registry)
+def name_in(registry: Registry[Any], words: str, *further: str, optional: bool = False) -> Rule:
+    """Return the rule for the name of a registered record, or one of `further`; with `optional`, or None."""
+    return Rule(words, kind=str, names=further, registry=registry, optional=optional)
 
 
 def instance(kind: type, words: str = "") -> Rule:

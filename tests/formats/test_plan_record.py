@@ -37,7 +37,7 @@ FLAT = replace(DEVICES, levels=())
 ASKED: list[tuple[pt.Graph, pt.Devices, dict[str, Any]]] = [
     (GRAPH, DEVICES, {}),
     (GRAPH, FLAT, {"schedule": "1f1b"}),
-    (GRAPH, FLAT, {"schedule": "gpipe", "microbatches": 3, "replicas": 2}),
+    (GRAPH, FLAT, {"objective": "throughput", "schedule": "gpipe", "microbatches": 3, "replicas": 2}),
     (GRAPH, FLAT, {"objective": "batch", "microbatches": 7}),
     (GRAPH, FLAT, {"constraints": pt.Constraints(pin={0: "A100:2"}, stages=2, nodes_per_stage=(2, 4))}),
     (GRAPH, FLAT, {"objective": "latency", "subgraphs_per_accelerator": 2, "method": "greedy"}),
@@ -106,7 +106,7 @@ def test_a_simulation_takes_devices_schedule_and_batch_of_the_plan() -> None:
 def test_the_commands_take_devices_and_schedule_of_the_plan(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    path, out, plan = saved(tmp_path, schedule="1f1b", microbatches=6)
+    path, out, plan = saved(tmp_path, objective="throughput", schedule="1f1b", microbatches=6)
     code, text, _ = run(capsys, "evaluate", path, out, "--format", "json")
     record = json.loads(text)
     assert code == 0 and record["value"] == plan.value and record["feasible"]

@@ -85,7 +85,7 @@ def test_makespans_are_those_of_plans_with_ways() -> None:
     assert found.alternatives and not any("uses no alternatives" in note for note in found.notes)
     again = pt.schedule.simulate(training, None, found)
     assert again.makespan == pytest.approx(found.value) and again.fits.all()
-    loads = pt.solve(training, SMALL, schedule="1f1b", microbatches=4, replicas=2)
+    loads = pt.solve(training, SMALL, "throughput", schedule="1f1b", microbatches=4, replicas=2)
     assert loads.value * 4 <= found.bound * (1 + 1e-9) and found.bound <= found.value
     limits = pt.Constraints(stages=2)
     with pytest.raises(pt.InfeasibleError, match="this method uses the nodes' own figures, none"):

@@ -12,7 +12,9 @@ from partitioner.methods.catalogue import USERS_OWN
 from partitioner.methods.registry import METHODS, choose
 from partitioner.planning.objectives import OBJECTIVES, SIMULATED, Objective, objective_of
 from partitioner.planning.options import split_for
+from partitioner.planning.solve import TIMED
 from partitioner.schedule import simulate
+from partitioner.sweeps.spec import SweepSpec
 
 GRAPH = pt.Graph.from_arrays({"accelerator": [3.0, 1.0, 2.0]}, [(0, 1), (1, 2)], cost=0.5)
 DEVICES = pt.Devices.accelerated(2)
@@ -43,6 +45,36 @@ def test_every_objective_alone_makes_a_plan(objective: str, options: dict[str, A
     wanted = objective_of(objective, options=options)
     assert (plan.split, plan.method) == (wanted.splits[0], method)
     assert math.isfinite(plan.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "objective"),
+    [
+        ({}, "throughput"),
+        ({"schedule": "inference"}, "throughput"),
+        ({"schedule": "inference", "microbatches": 4}, "makespan"),
+        ({"schedule": "inference", "microbatches": 4, "split": "chain"}, "makespan"),
+        ({"schedule": "inference", "microbatches": 4, "method": "simulated"}, "makespan"),
+        ({"schedule": "inference", "microbatches": 4, "method": "pipeline"}, "throughput"),
+        ({"schedule": "inference", "microbatches": 4, "objective": "throughput"}, "throughput"),
+        ({"schedule": "inference", "microbatches": 4, "objective": "batch"}, "batch"),
+    ],
+)
+def test_the_question_decides_the_objective(asked: dict[str, Any], objective: str) -> None:
+    """A batch under a schedule is timed as it runs; the plan says so where nobody named the objective."""
+    plan = pt.solve(GRAPH, DEVICES, time_limit=10, **asked)
+    assert plan.objective == objective
+    assert (TIMED in plan.notes) == (objective == "makespan")
+    if objective == "makespan":
+        named = pt.solve(GRAPH, DEVICES, "makespan", time_limit=10, **asked)
+        assert named.value == plan.value and TIMED not in named.notes
+        assert simulate(GRAPH, DEVICES, plan).makespan == plan.value
+
+
+def test_a_sweep_decides_each_objective_by_its_options() -> None:
+    varied = {"schedule": ("inference", None), "microbatches": (4,)}
+    asked = SweepSpec((), options=varied).sets_of_options()
+    assert [one["objective"] for one in asked] == ["makespan", "throughput"]
 
 
 def test_a_chain_for_gpipe_with_limits_on_stages_alone_makes_a_plan() -> None:
