@@ -97,6 +97,18 @@ LAYOUT = (
             ("cache", "keys and values", "that of --dtype, at least bfloat16"),
         )
     ),
+    *(
+        value(
+            f"--profile-{name}",
+            f"leave room for a server's largest batch, of this number of {what} (default: none)",
+            type=int,
+            metavar="N",
+        )
+        for name, what in (
+            ("tokens", "tokens, such as vLLM's max_num_batched_tokens"),
+            ("sequences", "sequences, such as vLLM's max_num_seqs"),
+        )
+    ),
     value(
         "--optimizer",
         "keep the states of this optimizer for a config's parameters (default: adam)",

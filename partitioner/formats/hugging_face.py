@@ -13,10 +13,16 @@ from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.llm.config import Config
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.families import FAMILIES
-from partitioner.formats.llm.layout_options import LayoutOptions, numbers_of, parallelism_of
+from partitioner.formats.llm.layout_options import (
+    LayoutOptions,
+    numbers_of,
+    parallelism_of,
+    profiling_run,
+)
 from partitioner.formats.llm.model import BACKWARD, Setting, layers_of
 from partitioner.formats.llm.operators import TokenRun
 from partitioner.formats.llm.parallelism import Parallelism, one_share
+from partitioner.formats.llm.server import ProfilingRun
 from partitioner.formats.llm.serving import DECODE, PREFILL, serving_graph
 from partitioner.formats.several_kinds import joined, one_of_each
 from partitioner.workload.devices import Devices
@@ -71,7 +77,8 @@ def config_graph(
         name: Setting(run, each, kind, efficiency, training, numbers, parallelism)
         for name, each in figures.items()
     }
-    serving = None if generate is None else (generate, phases)
+    profiled = profiling_run(layout, generate)
+    serving = None if generate is None else (generate, phases, profiled)
     graphs = {
         name: _on_one_kind(one_share(decoder, parallelism), setting, bandwidth, microbatches, serving)
         for name, setting in runs.items()
@@ -94,15 +101,15 @@ def _on_one_kind(
     setting: Setting,
     bandwidth: float | None,
     microbatches: int,
-    serving: tuple[int, Mapping[str, float] | None] | None,
+    serving: tuple[int, Mapping[str, float] | None, ProfilingRun | None] | None,
 ) -> Graph:
-    """Return the graph with times on one kind; `serving`: tokens to generate, and weights of phases."""
+    """Return the graph with times on one kind; `serving`: tokens, weights of phases, largest batch."""
     if serving is None:
         layers = layers_of(decoder, setting)
         return Graph.chain(layers, bandwidth=bandwidth, training=setting.training, microbatches=microbatches)
-    generate, phases = serving
+    generate, phases, profiled = serving
     time_per_byte(bandwidth)  # type: ignore[arg-type]
-    graph = serving_graph(decoder, setting, generate, bandwidth)  # type: ignore[arg-type]
+    graph = serving_graph(decoder, setting, generate, bandwidth, profiled)  # type: ignore[arg-type]
     return weigh_phases(graph, {PREFILL: 1, DECODE: generate} if phases is None else phases)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from partitioner.base.errors import OptionError, shown
 from partitioner.formats.llm.memory import NumberBytes, number_bytes
 from partitioner.formats.llm.parallelism import Parallelism
+from partitioner.formats.llm.server import ProfilingRun
 
 
 class LayoutOptions(TypedDict, total=False):
@@ -20,6 +22,12 @@ class LayoutOptions(TypedDict, total=False):
     weight_dtype, gradient_dtype, cache_dtype
         The types of the numbers of parameters, gradients and cache; None for those of the model: with
         products in one byte or less the cache has two bytes, as have weights and gradients in training.
+        Weights may also be of a type of GGUF, such as ``"q4_k_m"``, or ``"int4"`` with a factor for 128 of
+        them.
+    profile_tokens, profile_sequences
+        With `generate`: the largest batch that a server runs before it finds what it can cache, such as
+        vLLM's ``max_num_batched_tokens`` (without chunks of prompts that is ``max_model_len``) and
+        ``max_num_seqs``. Its peak becomes the workspace. None for no such run.
     optimizer
         ``"adam"`` (8 bytes a parameter), ``"momentum"`` (4), ``"sgd"`` (0), each with 4 more for a copy of
         narrower parameters, or ``"adam_8bit"`` (2).
@@ -41,10 +49,29 @@ class LayoutOptions(TypedDict, total=False):
     cache_dtype: str | None
     optimizer: str | None
     optimizer_bytes: float | None
+    profile_tokens: int | None
+    profile_sequences: int | None
 
 
 LAYOUT_OPTIONS = tuple(LayoutOptions.__annotations__)
 _DIVISION = tuple(Parallelism.__dataclass_fields__)
+_PROFILE = ("profile_tokens", "profile_sequences")
+
+
+def profiling_run(layout: LayoutOptions, generate: int | None) -> ProfilingRun | None:
+    """Return the largest batch of a server; None if none is given.
+
+    Raises
+    ------
+    OptionError
+        If only one of the options is given, or nothing is generated.
+    """
+    given: list[Any] = [layout.get(name) for name in _PROFILE]
+    if given == [None, None]:
+        return None
+    if generate is None:
+        raise OptionError(f"profile_tokens = {shown(given[0])}: needs the option generate")
+    return ProfilingRun(*given)
 
 
 def parallelism_of(layout: LayoutOptions) -> Parallelism:
@@ -54,5 +81,5 @@ def parallelism_of(layout: LayoutOptions) -> Parallelism:
 
 def numbers_of(dtype: str, training: bool, layout: LayoutOptions) -> NumberBytes:
     """Return the bytes of numbers by purpose, for products in `dtype`."""
-    given = {name: value for name, value in layout.items() if name not in _DIVISION}
+    given = {name: value for name, value in layout.items() if name not in (*_DIVISION, *_PROFILE)}
     return number_bytes(dtype, training, **given)  # type: ignore[arg-type]

@@ -12,7 +12,9 @@ from partitioner.estimation.optimizer import optimizer_bytes_of
 from partitioner.formats.llm.decoder import DecoderBlock, Dense
 from partitioner.formats.llm.operators import Operators, TokenRun
 from partitioner.formats.llm.parallelism import Parallelism
+from partitioner.formats.llm.stored_weights import WeightBytes, weight_bytes
 
+TRAINED = "bfloat16"  # weights that are trained with products in one byte or less
 NARROWEST = 2.0  # bytes: what is computed between products in types of one byte or less is in two
 MASK = 1.0  # bytes of a number in the mask of a dropout
 COPY = 4.0  # bytes of the copy of a parameter that mixed precision updates
@@ -29,8 +31,10 @@ class NumberBytes:
         Of activations and of what is sent.
     factors
         Of the inputs of products.
-    weights, gradients
-        Of a parameter, and of its gradient.
+    weights
+        Of a parameter, by where it is.
+    gradients
+        Of the gradient of a parameter.
     cache
         Of keys and values that are kept for later tokens.
     optimizer
@@ -39,7 +43,7 @@ class NumberBytes:
 
     computed: float
     factors: float
-    weights: float
+    weights: WeightBytes
     gradients: float
     cache: float
     optimizer: float
@@ -67,18 +71,20 @@ def number_bytes(
 
     Examples
     --------
-    >>> number_bytes("bfloat16", True, gradient_dtype="float32")
-    NumberBytes(computed=2, factors=2, weights=2, gradients=4, cache=2, optimizer=12.0)
-    >>> number_bytes("int8", False).weights, number_bytes("int8", False).cache
+    >>> found = number_bytes("bfloat16", True, gradient_dtype="float32")
+    >>> found.weights.block, found.gradients, found.optimizer
+    (2, 4, 12.0)
+    >>> number_bytes("int8", False).weights.block, number_bytes("int8", False).cache
     (1, 2.0)
     """
     width = BYTES[dtype_name(dtype)]
     computed = max(width, NARROWEST)
-    weights = _width("weight_dtype", weight_dtype, computed if training else width)
-    gradients = _width("gradient_dtype", gradient_dtype, weights)
+    usual = TRAINED if training and width < computed else dtype
+    weights = weight_bytes(usual if weight_dtype is None else weight_dtype)
+    gradients = _width("gradient_dtype", gradient_dtype, weights.block)
     cache = _width("cache_dtype", cache_dtype, computed)
     return NumberBytes(
-        computed, width, weights, gradients, cache, _state(optimizer, optimizer_bytes, weights)
+        computed, width, weights, gradients, cache, _state(optimizer, optimizer_bytes, weights.block)
     )
 
 

@@ -67,7 +67,8 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     logits = replace(head, kept=head.kept + run.tokens * decoder.vocabulary)
     weights = _vocabulary_weights(decoder, setting)
     held = [weights[-1]] if decoder.tied or decoder.predictors else []
-    found.append(replace(_layer(names.head, [logits], setting, 0), shared=dict(held)))
+    each = setting.numbers.weights.embedding if decoder.tied else setting.numbers.weights.head
+    found.append(replace(_layer(names.head, [logits], setting, 0, each=each), shared=dict(held)))
     return found + _predictors(decoder, setting, blocks[-1].name, dict(weights))
 
 
@@ -88,9 +89,10 @@ def _entries(decoder: Decoder, embedded: int, setting: Setting) -> list[Layer]:
 def _vocabulary_weights(decoder: Decoder, setting: Setting) -> list[tuple[str, float]]:
     """Return name and bytes of the embedding's weights and, if it has its own, of the head's."""
     paths = [decoder.names.embedding] if decoder.tied else [decoder.names.embedding, decoder.names.head]
-    nbytes = decoder.vocabulary * (decoder.embedded or decoder.hidden) * setting.numbers.weights
-    nbytes /= setting.parallelism.share(zero=3)
-    return [(path + WEIGHT, nbytes) for path in paths]
+    count = decoder.vocabulary * (decoder.embedded or decoder.hidden) / setting.parallelism.share(zero=3)
+    weights = setting.numbers.weights
+    widths = (weights.embedding, weights.head)
+    return [(path + WEIGHT, count * each) for path, each in zip(paths, widths, strict=False)]
 
 
 def _predictors(decoder: Decoder, setting: Setting, last: str, shared: dict[str, float]) -> list[Layer]:
@@ -120,9 +122,17 @@ def _projection(name: str, inner: int, outer: int, setting: Setting) -> Layer:
 
 
 def _layer(
-    name: str, operators: Operators, setting: Setting, outer: int, block: DecoderBlock | None = None
+    name: str,
+    operators: Operators,
+    setting: Setting,
+    outer: int,
+    block: DecoderBlock | None = None,
+    each: float | None = None,
 ) -> Layer:
-    """Return the layer of some operators, which sends `outer` numbers for each token."""
+    """Return the layer of some operators, which sends `outer` numbers for each token.
+
+    `each` is the bytes of a parameter outside of blocks; None for those of the embedding.
+    """
     run, numbers, training = setting.run, setting.numbers, setting.training
     flops = np.array([one.flops for one in operators])
     traffic = np.array([one.read + one.moved for one in operators]) * setting.width
@@ -130,7 +140,11 @@ def _layer(
     count = sum(one.parameters for one in operators)
     cache = block.attention.cache * numbers.cache if block is not None else 0.0
     again = block is not None and setting.parallelism.recompute == "full"
-    kept, states = _activations(operators, setting, block, outer), _states(count, setting)
+    weights = numbers.weights
+    stored = count * (weights.embedding if each is None else each)
+    if block is not None:
+        stored = weights.of_block(block, outer, count)
+    kept, states = _activations(operators, setting, block, outer), _states(count, setting, stored)
     return Layer(
         name,
         forward=float(times.sum()),
@@ -147,16 +161,16 @@ def _layer(
     )
 
 
-def _states(count: float, setting: Setting) -> States:
-    """Return the bytes that a device holds of `count` parameters and their states.
+def _states(count: float, setting: Setting, stored: float) -> States:
+    """Return the bytes that a device holds of `count` parameters, of `stored` bytes, and of their states.
 
     Parameters that replicas divide among them are gathered while the layer runs, and so are their gradients.
     """
     numbers, parallelism = setting.numbers, setting.parallelism
-    weights, gradients = count * numbers.weights, count * numbers.gradients * setting.training
-    whole = (weights + gradients) * (parallelism.share(zero=3) > 1)
+    gradients = count * numbers.gradients * setting.training
+    whole = (stored + gradients) * (parallelism.share(zero=3) > 1)
     return States(
-        weights / parallelism.share(zero=3),
+        stored / parallelism.share(zero=3),
         gradients / parallelism.share(zero=2),
         count * numbers.optimizer / parallelism.share(zero=1),
         whole,

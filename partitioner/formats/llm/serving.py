@@ -8,6 +8,7 @@ from dataclasses import replace
 from partitioner.formats.llm.decoder import Decoder
 from partitioner.formats.llm.model import Setting, layers_of
 from partitioner.formats.llm.operators import TokenRun
+from partitioner.formats.llm.server import ProfilingRun, with_profiling_run
 from partitioner.workload.extras import Extras
 from partitioner.workload.graph import Graph
 from partitioner.workload.layer import ACCELERATOR, Layer
@@ -17,7 +18,13 @@ from partitioner.workload.phases import PHASES
 PREFILL, DECODE = "prefill", "decode"
 
 
-def serving_graph(decoder: Decoder, setting: Setting, generate: int, bandwidth: float) -> Graph:
+def serving_graph(
+    decoder: Decoder,
+    setting: Setting,
+    generate: int,
+    bandwidth: float,
+    profiled: ProfilingRun | None = None,
+) -> Graph:
     """Return the graph of a decoder in which a sample is a sequence that is read and then continued.
 
     Its phases are ``prefill``, in which the tokens of the prompt pass together, and ``decode``, in which one
@@ -34,12 +41,17 @@ def serving_graph(decoder: Decoder, setting: Setting, generate: int, bandwidth: 
         Tokens that every sequence generates, at least 1.
     bandwidth
         Bytes per second between a device and host memory.
+    profiled
+        The largest batch of the server, whose peak is counted in place of activations; None if there is none.
     """
     run = setting.run
     read = run.context + run.sequence
     steps = [run, TokenRun(run.batch, 1, read + generate // 2), TokenRun(run.batch, 1, read + generate - 1)]
     prefill, decode, full = (layers_of(decoder, replace(setting, run=step)) for step in steps)
     layers = [_served(*three, share=1 / run.batch) for three in zip(prefill, decode, full, strict=True)]
+    if profiled is not None:
+        together = setting.parallelism.devices
+        layers = with_profiling_run(layers, decoder, setting.numbers, profiled, together)
     graph = Graph.chain(layers, bandwidth=bandwidth, training=False)
     return _with_costs(graph, {PREFILL: prefill, DECODE: decode}, time_per_byte(bandwidth) / run.batch)
 

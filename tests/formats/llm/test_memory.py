@@ -164,7 +164,7 @@ def test_types_of_numbers_by_purpose(
     dtype: str, training: bool, options: dict[str, Any], expected: tuple[float, ...]
 ) -> None:
     found = number_bytes(dtype, training, **options)
-    assert (found.computed, found.weights, found.gradients, found.cache, found.optimizer) == expected
+    assert (found.computed, found.weights.block, found.gradients, found.cache, found.optimizer) == expected
 
 
 @pytest.mark.parametrize("tensor", [2, 4])
