@@ -222,8 +222,8 @@ PROFILE = Section(
         ),
         value(
             "--efficiency",
-            "let devices reach this part of their peak speed and bandwidth for a config or an ONNX model "
-            "(default: 1)",
+            "let every operator of a config or an ONNX model reach this part of the devices' peak speed and "
+            "bandwidth (default: what was measured for operators of its size; of an ONNX model 1)",
             type=float,
             metavar="X",
         ),

@@ -20,6 +20,8 @@ GRADIENT_FLOPS = 2.5  # five products in place of two: the scores again, and fou
 class Product:
     """A product of an m x k with a k x n matrix, `count` times at once.
 
+    `stored`: the bytes of a number of the second matrix in memory over those of its type in the product.
+
     Examples
     --------
     >>> Product(2, 3, 5).flops
@@ -30,6 +32,7 @@ class Product:
     n: Any
     k: Any
     count: Any = 1
+    stored: float = 1.0
     kind: ClassVar[str] = "product"
     overhead: ClassVar[float] = 2e-3
 
@@ -40,7 +43,8 @@ class Product:
 
     def nbytes(self, width: float, rest: float) -> Any:
         """Return the bytes read, `width` a number, and written, `rest` a number."""
-        return self.count * ((self.m + self.n) * self.k * width + self.m * self.n * rest)
+        factors = (self.m + self.n * self.stored) * self.k * width
+        return self.count * (factors + self.m * self.n * rest)
 
     @property
     def axes(self) -> tuple[Any, ...]:
@@ -68,6 +72,8 @@ class AttentionScores:
         Numbers of a head's keys and of its values.
     window
         The number of latest tokens that a token sees; 0 for all of them.
+    cached
+        The numbers that are kept of a token; None for its keys and values.
     gradient
         Whether it is the backward pass, which computes the scores again.
     """
@@ -80,6 +86,7 @@ class AttentionScores:
     key: Any
     value: Any
     window: Any = 0
+    cached: Any = None
     gradient: bool = False
     overhead: ClassVar[float] = 5e-3
 
@@ -111,7 +118,8 @@ class AttentionScores:
         """Return the bytes of queries and results, `rest` a number, and of keys and values, `width` each."""
         read = np.minimum(self.context + self.queries, self.seen + self.queries - 1)
         sizes = self.key + self.value
-        own, cached = self.queries * self.heads * sizes, read * self.kv_heads * sizes
+        own, kept = self.queries * self.heads * sizes, self.cached
+        cached = read * (self.kv_heads * sizes if kept is None else kept)
         return self.batch * (own * rest + cached * width) * self._more
 
     @property
@@ -136,7 +144,8 @@ class ExpertProducts:
     """The products of `local` experts with the rows that are sent to them, `rows` in all.
 
     Each row passes a product with `parts` x `width` columns (a gate and what it is multiplied with: 2) and
-    one back to `hidden` numbers. `apart` is the number of devices that share the experts.
+    one back to `hidden` numbers. `apart` is the number of devices that share the experts; `stored` as in
+    :class:`Product`.
     """
 
     rows: Any
@@ -145,6 +154,7 @@ class ExpertProducts:
     width: Any
     apart: Any = 1
     parts: Any = 2
+    stored: float = 1.0
     kind: ClassVar[str] = "experts"
     overhead: ClassVar[float] = 1e-2
 
@@ -157,7 +167,10 @@ class ExpertProducts:
         """Return the bytes of the weights of the experts that are met, and of the rows."""
         met = self.local * (1 - (1 - 1 / np.maximum(self.local, 1.0000001)) ** self.rows)
         weights = met * self.hidden * self.width * (self.parts + 1)
-        return weights * width + self.rows * (2 * self.hidden + (self.parts + 1) * self.width) * rest
+        return (
+            weights * width * self.stored
+            + self.rows * (2 * self.hidden + (self.parts + 1) * self.width) * rest
+        )
 
     @property
     def axes(self) -> tuple[Any, ...]:

@@ -125,7 +125,8 @@ def _floats(columns: Columns, *names: str) -> list[Floats]:
 
 def _products(columns: Columns) -> Iterator[Measured]:
     for dtype, rows in _by_type(columns, "gemm_dtype"):
-        yield Measured(Product(*_floats(rows, "m", "n", "k")), dtype, rows[LATENCY])
+        m, n, k = _floats(rows, "m", "n", "k")
+        yield Measured(Product(m, n, k), dtype, rows[LATENCY])
 
 
 def _prompts(columns: Columns) -> Iterator[Measured]:

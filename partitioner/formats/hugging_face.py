@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 from partitioner.base.argument_types import is_count
 from partitioner.base.errors import Flaw, OptionError, WorkloadError, one_of, shown
+from partitioner.estimation.device_time import curve_note
 from partitioner.estimation.named_devices import BYTES, NamedDevice, devices_named, dtype_name
 from partitioner.formats.devices_in_place import one_accelerator
 from partitioner.formats.llm.config import Config
@@ -19,11 +20,12 @@ from partitioner.formats.llm.layout_options import (
     parallelism_of,
     profiling_run,
 )
-from partitioner.formats.llm.model import BACKWARD, Setting, layers_of
+from partitioner.formats.llm.model import Setting, layers_of
 from partitioner.formats.llm.operators import TokenRun
 from partitioner.formats.llm.parallelism import Parallelism, one_share
 from partitioner.formats.llm.server import ProfilingRun
 from partitioner.formats.llm.serving import DECODE, PREFILL, serving_graph
+from partitioner.formats.llm.times import BACKWARD
 from partitioner.formats.several_kinds import joined, one_of_each
 from partitioner.workload.devices import Devices
 from partitioner.workload.graph import Graph
@@ -44,7 +46,7 @@ def config_graph(
     bandwidth: float | None = None,
     training: bool = True,
     dtype: str | None = None,
-    efficiency: float = 1.0,
+    efficiency: float | None = None,
     context: int = 0,
     microbatches: int = 1,
     predictors: bool | None = None,
@@ -87,7 +89,8 @@ def config_graph(
     graph = joined(graphs) if several else next(iter(graphs.values()))
     known = [each.name for each in figures.values()]
     given = {"model": content["model_type"], "batch": batch, "sequence": sequence, "context": context}
-    given |= {"device": known if several else known[0], "dtype": kind, "efficiency": efficiency}
+    given |= {"device": known if several else known[0], "dtype": kind}
+    given |= {"times": _times(list(figures.values()))} if efficiency is None else {"efficiency": efficiency}
     given |= {} if generate is None else {"generate": generate}
     given |= {name: value for name, value in layout.items() if value is not None}
     given |= _work(decoder, next(iter(runs.values())), generate)
@@ -111,6 +114,11 @@ def _on_one_kind(
     time_per_byte(bandwidth)  # type: ignore[arg-type]
     graph = serving_graph(decoder, setting, generate, bandwidth, profiled)  # type: ignore[arg-type]
     return weigh_phases(graph, {PREFILL: 1, DECODE: generate} if phases is None else phases)
+
+
+def _times(devices: Sequence[NamedDevice]) -> str:
+    """Return where the times on some devices come from."""
+    return "; ".join(dict.fromkeys(curve_note(device) for device in devices))
 
 
 def _work(decoder: Decoder, setting: Setting, generate: int | None) -> dict[str, float]:

@@ -26,7 +26,7 @@ def load_config(
     batch: int = 1,
     training: bool = True,
     dtype: str | None = None,
-    efficiency: float = 1.0,
+    efficiency: float | None = None,
     context: int = 0,
     memory: float | str | None = None,
     microbatches: int = 1,
@@ -62,7 +62,8 @@ def load_config(
     dtype
         The type of the numbers; None for that of the config.
     efficiency
-        The part of the device's peak and bandwidth that is reached.
+        The part of the device's peak and bandwidth that every operator reaches; None for curves distilled
+        from measurements (see :func:`partitioner.estimation.operation_time`).
     context
         Tokens of every sequence that are in the cache already.
     microbatches

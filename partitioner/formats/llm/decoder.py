@@ -20,7 +20,7 @@ class Attention:
     """Attention of `heads` heads over `kv_heads` keys of `key` and values of `value` numbers each.
 
     `norms` numbers scale queries and keys; `window` is the number of latest tokens that a token sees, None
-    for all of them.
+    for all of them; `rotary`: whether queries and keys are turned by their positions.
     """
 
     heads: int
@@ -32,6 +32,7 @@ class Attention:
     norms: int = 0
     window: int | None = None
     latent: Latent | None = None
+    rotary: bool = True
 
     @property
     def cache(self) -> int:

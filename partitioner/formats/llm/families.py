@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from partitioner.formats.llm.config import Config
 from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Names
@@ -85,7 +86,9 @@ def gpt2(config: Config) -> Decoder:
     """GPT-2: learned positions, biases, dropout, tied embeddings."""
     hidden, heads = config.count("n_embd"), config.count("n_head")
     width = config.optional("n_inner") or 4 * hidden
-    found = Attention(heads, heads, config.share("n_embd", "n_head"), hidden // heads, True, True)
+    found = Attention(
+        heads, heads, config.share("n_embd", "n_head"), hidden // heads, True, True, rotary=False
+    )
     network, dropout = Dense(width, gated=False, bias=True), config.drops("resid_pdrop", 0.1)
     block = DecoderBlock(found, network, norm_bias=True, dropout=dropout)
     names = Names("transformer.wte", "transformer.h", "transformer.ln_f", positions="transformer.wpe")
@@ -114,7 +117,7 @@ def gpt_neox(config: Config) -> Decoder:
 def opt(config: Config) -> Decoder:
     """OPT: learned positions, biases, tied embeddings, which may be narrower than the hidden states."""
     hidden, bias = config.count("hidden_size"), config.flag("enable_bias", True)
-    found = attention(config, input_bias=bias, output_bias=bias)
+    found = replace(attention(config, input_bias=bias, output_bias=bias), rotary=False)
     network = Dense(config.count("ffn_dim"), gated=False, bias=bias)
     embedded = config.number("word_embed_proj_dim", hidden)
     root, narrow = "model.decoder", embedded != hidden

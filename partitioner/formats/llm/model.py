@@ -5,17 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import numpy as np
-
-from partitioner.estimation.named_devices import BYTES, NamedDevice
-from partitioner.estimation.roofline import roofline_time
+from partitioner.estimation.named_devices import NamedDevice
 from partitioner.formats.llm.decoder import Decoder, DecoderBlock
 from partitioner.formats.llm.memory import Activations, NumberBytes, kept_of_block
-from partitioner.formats.llm.operators import Operators, TokenRun, block_operators, lookup, norm, product
+from partitioner.formats.llm.operators import (
+    Operators,
+    TokenRun,
+    block_operators,
+    lookup,
+    loss,
+    norm,
+    product,
+)
 from partitioner.formats.llm.parallelism import Parallelism
+from partitioner.formats.llm.times import pass_times
 from partitioner.workload.layer import Layer
 
-BACKWARD = 2  # arithmetic and traffic of a backward pass over those of the forward pass
 WEIGHT = ".weight"
 
 
@@ -29,15 +34,10 @@ class Setting:
     run: TokenRun
     device: NamedDevice
     dtype: str
-    efficiency: float
+    efficiency: float | None
     training: bool
     numbers: NumberBytes
     parallelism: Parallelism = field(default_factory=Parallelism)
-
-    @property
-    def width(self) -> float:
-        """Bytes of a number in a product."""
-        return BYTES[self.dtype]
 
 
 class States(NamedTuple):
@@ -54,9 +54,8 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     names, hidden, run = decoder.names, decoder.hidden, setting.run
     embedded = decoder.embedded or hidden
     found = _entries(decoder, embedded, setting)
-    blocks = [
-        _block_layer(f"{names.blocks}.{i}", block, hidden, setting) for i, block in enumerate(decoder.blocks)
-    ]
+    kinds = {block: _block_layer(names.blocks, block, hidden, setting) for block in set(decoder.blocks)}
+    blocks = [replace(kinds[block], name=f"{names.blocks}.{i}") for i, block in enumerate(decoder.blocks)]
     entries = [layer.name for layer in found if layer.name != names.embedding or not names.project_in]
     found += [replace(blocks[0], inputs=tuple(entries)), *blocks[1:]]
     if names.norm:
@@ -68,7 +67,8 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     weights = _vocabulary_weights(decoder, setting)
     held = [weights[-1]] if decoder.tied or decoder.predictors else []
     each = setting.numbers.weights.embedding if decoder.tied else setting.numbers.weights.head
-    found.append(replace(_layer(names.head, [logits], setting, 0, each=each), shared=dict(held)))
+    operators = [logits, *[loss(run.tokens, decoder.vocabulary)] * setting.training]
+    found.append(replace(_layer(names.head, operators, setting, 0, each=each), shared=dict(held)))
     return found + _predictors(decoder, setting, blocks[-1].name, dict(weights))
 
 
@@ -134,21 +134,18 @@ def _layer(
     `each` is the bytes of a parameter outside of blocks; None for those of the embedding.
     """
     run, numbers, training = setting.run, setting.numbers, setting.training
-    flops = np.array([one.flops for one in operators])
-    traffic = np.array([one.read + one.moved for one in operators]) * setting.width
-    times = roofline_time(flops, traffic, setting.device, setting.dtype, efficiency=setting.efficiency)
     count = sum(one.parameters for one in operators)
     cache = block.attention.cache * numbers.cache if block is not None else 0.0
-    again = block is not None and setting.parallelism.recompute == "full"
     weights = numbers.weights
     stored = count * (weights.embedding if each is None else each)
     if block is not None:
         stored = weights.of_block(block, outer, count)
+    times = pass_times(operators, setting, block, stored / count if count else 0.0)
     kept, states = _activations(operators, setting, block, outer), _states(count, setting, stored)
     return Layer(
         name,
-        forward=float(times.sum()),
-        backward=float(times.sum()) * (BACKWARD + again) if training else None,
+        forward=times.forward,
+        backward=times.backward if training else None,
         parameters=states.parameters,
         activations=kept.held,
         output=run.tokens * outer * numbers.computed / setting.parallelism.tensor,
@@ -156,7 +153,7 @@ def _layer(
         optimizer=states.optimizer,
         workspace=kept.working + states.gathered,
         size=0.0 if training or block is None else _seen(block, run) * cache,
-        more={"parameterCount": count, "flops": float(flops.sum())}
+        more={"parameterCount": count, "flops": sum(one.flops for one in operators)}
         | ({"cachePerToken": cache} if cache else {}),
     )
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from partitioner.estimation.device_operations import (
+    AttentionScores,
+    DeviceOperation,
+    ExpertProducts,
+    Product,
+    Traffic,
+)
 from partitioner.formats.llm.decoder import Attention, DecoderBlock, Dense, Experts
 
 Operators = list["Operator"]
@@ -56,6 +63,8 @@ class Operator:
         Numbers other than parameters that it reads and writes.
     kept
         Numbers that it keeps for the backward pass.
+    runs
+        What a device runs for it, from which its time by curves follows.
     """
 
     parameters: float = 0.0
@@ -63,6 +72,7 @@ class Operator:
     flops: float = 0.0
     moved: float = 0.0
     kept: float = 0.0
+    runs: tuple[DeviceOperation, ...] = ()
 
     @property
     def is_product(self) -> bool:
@@ -74,22 +84,39 @@ def product(tokens: float, inner: int, outer: int, bias: bool = False, kept: flo
     """Return a product with a matrix of weights; it keeps its input, of `kept` tokens if not of all."""
     weights = inner * outer + bias * outer
     held = (tokens if kept is None else kept) * inner
-    return Operator(weights, weights, 2 * tokens * inner * outer, tokens * (inner + outer), held)
+    runs = (Product(tokens, outer, inner),)
+    return Operator(weights, weights, 2 * tokens * inner * outer, tokens * (inner + outer), held, runs)
+
+
+def elementwise(moved: float, kept: float = 0.0, gradient: float | None = None) -> Operator:
+    """Return an operator that takes as long as the numbers that it reads and writes."""
+    return Operator(moved=moved, kept=kept, runs=(Traffic(moved, gradient),))
 
 
 def norm(tokens: float, width: int, bias: bool = False) -> Operator:
     """Return a norm; it keeps its input."""
     weights = width * (1 + bias)
-    return Operator(weights, weights, 0.0, 2 * tokens * width, tokens * width)
+    moved = 2 * tokens * width
+    return Operator(weights, weights, 0.0, moved, tokens * width, (Traffic(moved),))
 
 
 def lookup(tokens: float, rows: int, width: int) -> Operator:
     """Return an embedding, of which a pass reads only the rows of its tokens."""
-    return Operator(rows * width, 0.0, 0.0, 2 * tokens * width, 0.0)
+    moved = 2 * tokens * width
+    return Operator(rows * width, 0.0, 0.0, moved, 0.0, (Traffic(moved),))
+
+
+def loss(tokens: float, vocabulary: int) -> Operator:
+    """Return the cross-entropy of logits, which is computed in four bytes.
+
+    It copies the logits (reading one number of two bytes and writing two) and reads the copy (two); the
+    gradient reads it again and is written (three).
+    """
+    return elementwise(5 * tokens * vocabulary, gradient=3 * tokens * vocabulary)
 
 
 def block_operators(block: DecoderBlock, hidden: int, run: TokenRun) -> Operators:
-    """Return the operators of a block."""
+    """Return the operators of a block, of which the last two add what attention and network give."""
     norms = [norm(run.between, hidden, block.norm_bias)] * block.norms
     network = block.network
     inner = (
@@ -97,7 +124,11 @@ def block_operators(block: DecoderBlock, hidden: int, run: TokenRun) -> Operator
         if isinstance(network, Dense)
         else expert_operators(network, hidden, run.tokens, run.between)
     )
-    return [*norms, *attention_operators(block.attention, hidden, run), *inner]
+    mask = 0.5 * block.dropout  # a byte of a number of two
+    added = elementwise(
+        (3 + mask) * run.between * hidden, gradient=(3 + 2.5 * block.dropout) * run.between * hidden
+    )
+    return [*norms, *attention_operators(block.attention, hidden, run), *inner, added, added]
 
 
 def attention_operators(attention: Attention, hidden: int, run: TokenRun) -> Operators:
@@ -109,12 +140,26 @@ def attention_operators(attention: Attention, hidden: int, run: TokenRun) -> Ope
         flops=2 * run.pairs(attention.window) * (queries + values),
         moved=run.tokens * (queries + stored + values) + run.batch * run.context * attention.cache,
         kept=run.tokens * (queries + stored),
+        runs=(_scores(attention, run),),
     )
     passing = run.tokens * (queries + keys)
-    norms = [Operator(attention.norms, attention.norms, moved=passing, kept=passing)]
+    norms = [Operator(attention.norms, attention.norms, 0.0, passing, passing, (Traffic(2 * passing),))]
+    turned = [elementwise(2 * passing, gradient=2 * passing)] * attention.rotary
     output = product(run.tokens, values, hidden, attention.output_bias)
     inputs = _projections(attention, hidden, run.tokens, run.between)
-    return [*inputs, *norms * bool(attention.norms), scores, output]
+    return [*inputs, *norms * bool(attention.norms), *turned, scores, output]
+
+
+def _scores(attention: Attention, run: TokenRun) -> AttentionScores:
+    """Return the scores and sums of attention; a single new token multiplies latent keys and values."""
+    batch, latent, window = run.batch / run.spread, attention.latent, attention.window or 0
+    if latent is not None and run.sequence == 1 and run.context:
+        sizes = (latent.rank + latent.rope, latent.rank)
+        return AttentionScores(
+            batch, 1, run.context, attention.heads, 1, *sizes, window, cached=attention.cache
+        )
+    heads = (attention.heads, attention.kv_heads, attention.key, attention.value)
+    return AttentionScores(batch, run.sequence, run.context, *heads, window)
 
 
 def _projections(attention: Attention, hidden: int, tokens: float, kept: float) -> Operators:
@@ -139,7 +184,7 @@ def dense_operators(network: Dense, hidden: int, tokens: float, between: float |
     """
     inner = network.width * (1 + network.gated)
     kept = tokens * network.width * (1 + 2 * network.gated)
-    activation = Operator(moved=tokens * (inner + network.width), kept=kept)
+    activation = elementwise(tokens * (inner + network.width), kept)
     up = product(tokens, hidden, inner, network.bias, between)
     return [up, activation, product(tokens, network.width, hidden, network.bias)]
 
@@ -155,7 +200,13 @@ def expert_operators(experts: Experts, hidden: int, tokens: float, between: floa
     routed = dense_operators(Dense(experts.width), hidden, tokens * experts.top)
     own = experts.count / experts.over
     met = own * (1 - (1 - experts.top / experts.count) ** (tokens * experts.over))
-    found = [Operator(one.parameters * own, one.read * met, one.flops, one.moved, one.kept) for one in routed]
+    runs = ExpertProducts(tokens * experts.top, own, hidden, experts.width, experts.over)
+    found = [
+        Operator(
+            one.parameters * own, one.read * met, one.flops, one.moved, one.kept, (runs,) * (one is routed[0])
+        )
+        for one in routed
+    ]
     if experts.shared:
         first, *others = dense_operators(Dense(experts.shared), hidden, tokens)
         found += [replace(first, kept=0.0), *others]

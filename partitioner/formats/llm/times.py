@@ -1,0 +1,124 @@
+"""Times of a decoder's layers: operator by operator from curves, or from the peak by one efficiency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from partitioner.estimation.device_operations import (
+    AttentionScores,
+    DeviceOperation,
+    ExpertProducts,
+    Product,
+    Traffic,
+    unfused_attention,
+)
+from partitioner.estimation.device_time import operation_time
+from partitioner.estimation.named_devices import BYTES, NamedDevice
+from partitioner.estimation.roofline import roofline_time
+from partitioner.formats.llm.decoder import DecoderBlock
+from partitioner.formats.llm.operators import Operator, Operators
+from partitioner.formats.llm.parallelism import Parallelism
+
+BACKWARD = 2  # arithmetic and traffic of a backward pass over those of the forward pass
+AGAIN: dict[str, tuple[type, ...]] = {  # what each recomputation runs again in the backward pass
+    "none": (),
+    "selective": (AttentionScores,),
+    "elementwise": (Traffic,),
+    "full": (AttentionScores, ExpertProducts, Product, Traffic),
+}
+
+
+class Runs(Protocol):
+    """How a layer runs: the fields of `Setting` that its time depends on."""
+
+    @property
+    def device(self) -> NamedDevice:
+        """The device."""
+
+    @property
+    def dtype(self) -> str:
+        """The type of the factors of products."""
+
+    @property
+    def efficiency(self) -> float | None:
+        """The part of the peak that is reached; None for curves."""
+
+    @property
+    def parallelism(self) -> Parallelism:
+        """What is computed again, and the kernel of attention."""
+
+    @property
+    def training(self) -> bool:
+        """Whether there is a backward pass."""
+
+
+class PassTimes(NamedTuple):
+    """Milliseconds of the forward and of the backward pass; 0 for the second without training."""
+
+    forward: float
+    backward: float
+
+
+def pass_times(
+    operators: Operators, setting: Runs, block: DecoderBlock | None, stored: float | None = None
+) -> PassTimes:
+    """Return the times of a layer of some operators; `block` is None for a layer outside of blocks.
+
+    `stored` is the bytes of a parameter in memory, which are fewer than in a product where weights are
+    quantised; None for those of the type of the numbers.
+    By curves each operator takes its own time; its backward pass consists of the products for both gradients,
+    the gradients of attention, and more traffic. With an efficiency the backward pass takes twice as long as
+    the forward pass. What a block computes again is added to its backward pass.
+    """
+    recompute = setting.parallelism.recompute if block is not None else "none"
+    if setting.efficiency is not None:
+        return _by_efficiency(operators, setting, recompute == "full")
+    time = partial(_total, setting=setting)
+    share = 1.0 if stored is None or setting.training else stored / BYTES[setting.dtype]
+    runs = [run for one in operators for run in _kernels(one, setting, block, share)]
+    forward, backward = time(runs), 0.0
+    if setting.training:
+        again = [run for run in runs if isinstance(run, AGAIN[recompute])]
+        if recompute == "selective":
+            again = [run for one in operators for run in _scores_again(one, setting, block)]
+        backward = time([back for run in runs for back in run.backward()]) + time(again)
+    return PassTimes(forward, backward)
+
+
+def _by_efficiency(operators: Iterable[Operator], setting: Runs, again: bool) -> PassTimes:
+    flops = np.array([one.flops for one in operators])
+    traffic = np.array([one.read + one.moved for one in operators]) * BYTES[setting.dtype]
+    efficiency: float = setting.efficiency  # type: ignore[assignment]
+    total = float(roofline_time(flops, traffic, setting.device, setting.dtype, efficiency=efficiency).sum())
+    return PassTimes(total, total * (BACKWARD + again) * setting.training)
+
+
+def _kernels(
+    one: Operator, setting: Runs, block: DecoderBlock | None, stored: float = 1.0
+) -> list[DeviceOperation]:
+    """Return what a device runs for an operator, with the kernels of the setting and its stored weights."""
+    found: list[DeviceOperation] = []
+    for run in one.runs:
+        if isinstance(run, AttentionScores) and setting.parallelism.attention == "unfused":
+            found += unfused_attention(run, bool(block and block.dropout and setting.training))
+        elif isinstance(run, Product | ExpertProducts) and stored != 1:
+            found.append(replace(run, stored=stored))
+        else:
+            found.append(run)
+    return found
+
+
+def _scores_again(one: Operator, setting: Runs, block: DecoderBlock | None) -> list[DeviceOperation]:
+    """Return what selective recomputation runs again of an operator: the scores, by any kernel."""
+    scores = any(isinstance(run, AttentionScores) for run in one.runs)
+    return _kernels(one, setting, block) if scores else []
+
+
+def _total(runs: Iterable[DeviceOperation], setting: Runs) -> float:
+    """Return the milliseconds of some operations one after the other."""
+    return float(sum(operation_time(setting.device, run, setting.dtype) for run in runs))
