@@ -81,6 +81,14 @@ LAYOUT = (
         choices=KERNELS,
     ),
     flag(
+        "--fused-gradients",
+        "let a config's products add gradients to those of earlier samples (default: another kernel does)",
+    ),
+    flag(
+        "--overlapped",
+        "let devices that divide a config's layers exchange tensors beside their products (default: in turn)",
+    ),
+    flag(
         "--fused-gate",
         "let one kernel apply a config's activation function and multiply by the gate (default: two kernels, "
         "of which the second keeps what the first gives)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
@@ -75,8 +76,9 @@ def config_graph(
     if not (training if predictors is None else predictors):
         decoder = replace(decoder, predictors=())
     several, figures = isinstance(device, list | tuple), devices_named(device)
+    network = math.inf if bandwidth is None else bandwidth
     runs = {
-        name: Setting(run, each, kind, efficiency, training, numbers, parallelism)
+        name: Setting(run, each, kind, efficiency, training, numbers, network, microbatches, parallelism)
         for name, each in figures.items()
     }
     profiled = profiling_run(layout, generate)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from partitioner.estimation.named_devices import NamedDevice
+from partitioner.formats.llm.collectives import (
+    NOTHING,
+    Exchanges,
+    Links,
+    exchanges_of_block,
+    exchanges_of_ends,
+    gathered_states,
+)
 from partitioner.formats.llm.decoder import Decoder, DecoderBlock
 from partitioner.formats.llm.memory import Activations, NumberBytes, kept_of_block
 from partitioner.formats.llm.operators import (
@@ -18,7 +27,7 @@ from partitioner.formats.llm.operators import (
     product,
 )
 from partitioner.formats.llm.parallelism import Parallelism
-from partitioner.formats.llm.times import pass_times
+from partitioner.formats.llm.times import PassTimes, pass_times, update_times
 from partitioner.workload.layer import Layer
 
 WEIGHT = ".weight"
@@ -28,7 +37,9 @@ WEIGHT = ".weight"
 class Setting:
     """How a model runs: what passes it at once, on which device, with which types of numbers.
 
-    `parallelism` says among how many devices layers are divided, and what they compute again.
+    `parallelism` says among how many devices layers are divided, and what they compute again; `bandwidth` how
+    many bytes per second these exchange between servers, and `microbatches` after how many samples parameters
+    are updated.
     """
 
     run: TokenRun
@@ -37,6 +48,8 @@ class Setting:
     efficiency: float | None
     training: bool
     numbers: NumberBytes
+    bandwidth: float = math.inf
+    microbatches: int = 1
     parallelism: Parallelism = field(default_factory=Parallelism)
 
 
@@ -68,14 +81,17 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     held = [weights[-1]] if decoder.tied or decoder.predictors else []
     each = setting.numbers.weights.embedding if decoder.tied else setting.numbers.weights.head
     operators = [logits, *[loss(run.tokens, decoder.vocabulary)] * setting.training]
-    found.append(replace(_layer(names.head, operators, setting, 0, each=each), shared=dict(held)))
+    _, summed = exchanges_of_ends(decoder, run, setting.parallelism, setting.numbers)
+    found.append(replace(_layer(names.head, operators, setting, 0, each=each, own=summed), shared=dict(held)))
     return found + _predictors(decoder, setting, blocks[-1].name, dict(weights))
 
 
 def _entries(decoder: Decoder, embedded: int, setting: Setting) -> list[Layer]:
     """Return the layers before the first block: embeddings of tokens and positions, a projection."""
     names, hidden, tokens = decoder.names, decoder.hidden, setting.run.tokens
-    first = _layer(names.embedding, [lookup(tokens, decoder.vocabulary, embedded)], setting, embedded)
+    summed, _ = exchanges_of_ends(decoder, setting.run, setting.parallelism, setting.numbers)
+    looked_up = [lookup(tokens, decoder.vocabulary, embedded)]
+    first = _layer(names.embedding, looked_up, setting, embedded, own=summed)
     held = _vocabulary_weights(decoder, setting)[:1] if decoder.tied or decoder.predictors else []
     found = [replace(first, inputs=(), shared=dict(held))]
     if names.project_in:
@@ -128,10 +144,12 @@ def _layer(
     outer: int,
     block: DecoderBlock | None = None,
     each: float | None = None,
+    own: Exchanges = NOTHING,
 ) -> Layer:
     """Return the layer of some operators, which sends `outer` numbers for each token.
 
-    `each` is the bytes of a parameter outside of blocks; None for those of the embedding.
+    Of a layer outside of blocks `each` is the bytes of a parameter, None for those of the embedding, and
+    `own` what its devices exchange.
     """
     run, numbers, training = setting.run, setting.numbers, setting.training
     count = sum(one.parameters for one in operators)
@@ -140,7 +158,8 @@ def _layer(
     stored = count * (weights.embedding if each is None else each)
     if block is not None:
         stored = weights.of_block(block, outer, count)
-    times = pass_times(operators, setting, block, stored / count if count else 0.0)
+        own = exchanges_of_block(block, outer, run, setting.parallelism, numbers)
+    times, exchanged = _times(operators, setting, block, stored, count, own)
     kept, states = _activations(operators, setting, block, outer), _states(count, setting, stored)
     return Layer(
         name,
@@ -154,8 +173,36 @@ def _layer(
         workspace=kept.working + states.gathered,
         size=0.0 if training or block is None else _seen(block, run) * cache,
         more={"parameterCount": count, "flops": sum(one.flops for one in operators)}
-        | ({"cachePerToken": cache} if cache else {}),
+        | ({"cachePerToken": cache} if cache else {})
+        | ({"collectiveTime": exchanged} if exchanged else {}),
     )
+
+
+def _times(
+    operators: Operators,
+    setting: Setting,
+    block: DecoderBlock | None,
+    stored: float,
+    count: float,
+    own: Exchanges,
+) -> tuple[PassTimes, float]:
+    """Return the times of a layer's passes, and the part of them in which its devices exchange tensors.
+
+    Parameters that replicas divide are gathered beside the passes, which take the longer of both; so are
+    tensors that devices exchange, if the setting says so.
+    """
+    computed = pass_times(operators, setting, block, stored / count if count else 0.0)
+    links = Links(setting.device, setting.bandwidth, setting.efficiency)
+    updates = update_times(count, setting)
+    gathered = gathered_states(stored, count * setting.numbers.gradients, setting.parallelism)
+    exchanged = links.time(own.forward), links.time(own.backward) * setting.training
+    if setting.parallelism.overlapped:
+        passes = max(computed.forward, exchanged[0]), max(computed.backward, exchanged[1])
+    else:
+        passes = computed.forward + exchanged[0], computed.backward + exchanged[1]
+    forward = max(passes[0], links.time(gathered.forward))
+    backward = max(passes[1], links.time(gathered.backward)) + updates
+    return PassTimes(forward, backward), sum(exchanged)
 
 
 def _states(count: float, setting: Setting, stored: float) -> States:

@@ -42,6 +42,10 @@ class Parallelism:
         input (``"full"``).
     attention
         Whether the kernel of attention keeps the square of scores (``"unfused"``) or not (``"fused"``).
+    fused_gradients
+        Whether products add gradients to those of the batch's earlier samples, so that no other kernel does.
+    overlapped
+        Whether devices exchange tensors beside their products, so that the longer of both counts.
     fused_gate
         Whether one kernel applies the activation function and multiplies by the gate, so that what the
         function gives is not kept.
@@ -66,6 +70,8 @@ class Parallelism:
     recompute: str = "none"
     attention: str = "fused"
     fused_gate: bool = False
+    fused_gradients: bool = False
+    overlapped: bool = False
 
     def __post_init__(self) -> None:
         for name in ("tensor", "context_parallel", "expert_parallel", "data_parallel"):
@@ -73,7 +79,7 @@ class Parallelism:
                 raise OptionError(f"{name} = {shown(value)}: must be an integer of at least 1")
         if not is_count(self.zero, 0, MOST_ZERO):
             raise OptionError(f"zero = {shown(self.zero)}: must be an integer from 0 to {MOST_ZERO}")
-        for name in ("sequence_parallel", "fused_gate"):
+        for name in ("sequence_parallel", "fused_gate", "fused_gradients", "overlapped"):
             if not isinstance(value := getattr(self, name), bool):
                 raise OptionError(f"{name} = {shown(value)}: must be True or False")
         check_word("recompute", self.recompute, RECOMPUTE)

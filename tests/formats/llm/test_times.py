@@ -18,7 +18,7 @@ from partitioner.formats.llm.memory import number_bytes
 from partitioner.formats.llm.model import Setting
 from partitioner.formats.llm.operators import TokenRun, block_operators
 from partitioner.formats.llm.parallelism import RECOMPUTE, Parallelism
-from partitioner.formats.llm.times import PassTimes, pass_times
+from partitioner.formats.llm.times import SUSTAINED, PassTimes, pass_times
 
 HIDDEN, SEQUENCE, BATCH = 1024, 512, 2
 TOKENS = BATCH * SEQUENCE
@@ -34,7 +34,9 @@ def timed(block: DecoderBlock, run: TokenRun, training: bool = True, **layout: o
     """The times of a block on an A100."""
     numbers = number_bytes("bfloat16", training)
     parallelism = Parallelism(**layout)  # type: ignore[arg-type]
-    setting = Setting(run, named_device("A100-80"), "bfloat16", None, training, numbers, parallelism)
+    setting = Setting(
+        run, named_device("A100-80"), "bfloat16", None, training, numbers, parallelism=parallelism
+    )
     return pass_times(block_operators(block, HIDDEN, run), setting, block)
 
 
@@ -65,9 +67,9 @@ def test_a_block_takes_the_sum_of_its_operations(attention: str, recompute: str)
         "full": products + scores + traffic,
     }[recompute]
     found = timed(BLOCK, TokenRun(BATCH, SEQUENCE), attention=attention, recompute=recompute)
-    assert found.forward == pytest.approx(products + scores + traffic)
+    assert found.forward == pytest.approx(SUSTAINED * (products + scores + traffic))
     if recompute != "elementwise" or attention == "fused":
-        assert found.backward == pytest.approx(backward + rest + again)
+        assert found.backward == pytest.approx(SUSTAINED * (backward + rest + again))
 
 
 def test_a_gated_rotary_block_without_training_has_no_backward_pass_and_no_mask() -> None:

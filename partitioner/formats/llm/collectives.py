@@ -1,0 +1,106 @@
+"""What devices that divide a layer exchange while it runs, and how long they take for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from partitioner.estimation.device_operations import Collective
+from partitioner.estimation.device_time import MS_PER_SECOND, operation_time
+from partitioner.estimation.named_devices import NamedDevice
+from partitioner.formats.llm.decoder import Decoder, DecoderBlock, Experts
+from partitioner.formats.llm.memory import NumberBytes
+from partitioner.formats.llm.operators import TokenRun
+from partitioner.formats.llm.parallelism import Parallelism
+
+SERVER = 8  # devices that are linked directly; larger groups exchange over the network
+
+
+class Exchanges(NamedTuple):
+    """The collectives of a layer in its forward pass and in its backward pass."""
+
+    forward: tuple[Collective, ...] = ()
+    backward: tuple[Collective, ...] = ()
+
+
+NOTHING = Exchanges()
+
+
+@dataclass(frozen=True)
+class Links:
+    """What devices exchange over: their own links, bytes per second between servers, and the part reached."""
+
+    device: NamedDevice
+    bandwidth: float
+    efficiency: float | None = None
+
+    def time(self, collectives: tuple[Collective, ...]) -> float:
+        """Return the milliseconds of collectives one after the other."""
+        return sum(map(self._time, collectives))
+
+    def _time(self, one: Collective) -> float:
+        if one.gpus > SERVER:
+            return float(one.sent / self.bandwidth * MS_PER_SECOND)
+        return float(operation_time(self.device, one, efficiency=self.efficiency))
+
+
+def exchanges_of_block(
+    block: DecoderBlock, hidden: int, run: TokenRun, parallelism: Parallelism, numbers: NumberBytes
+) -> Exchanges:
+    """Return what the devices exchange for a block.
+
+    Devices of a tensor-parallel group sum up what attention and network give, and in the backward pass the
+    gradients of their inputs: each an all-reduce of all hidden states, or, where they divide the tokens
+    between products, a reduce-scatter and an all-gather (Megatron-LM; Korthikanti et al. 2022, Section
+    4.2.2). Blocks with one norm sum up both at once. Devices that divide sequences gather keys and values,
+    and in the backward pass also sum up their gradients. Devices that divide experts send each token to its
+    experts and back. A block that is computed again exchanges again.
+    """
+    states = run.tokens * hidden * numbers.computed
+    forward = _summed(states, parallelism) * min(block.norms, 2)
+    backward = forward
+    if parallelism.context_parallel > 1:
+        attention = block.attention
+        cached = attention.kv_heads * (attention.key + attention.value) * run.tokens * run.spread
+        gathered = Collective("all_gather", run.spread, cached * numbers.computed)
+        forward += (gathered,)
+        backward += (gathered, Collective("reduce_scatter", run.spread, cached * numbers.computed))
+    network, e = block.network, parallelism.expert_parallel
+    if isinstance(network, Experts) and e > 1:
+        routed = (Collective("all_to_all", e, states * network.top),) * 2
+        forward, backward = forward + routed, backward + routed
+    return Exchanges(forward, backward + forward * (parallelism.recompute == "full"))
+
+
+def exchanges_of_ends(
+    decoder: Decoder, run: TokenRun, parallelism: Parallelism, numbers: NumberBytes
+) -> tuple[Exchanges, Exchanges]:
+    """Return what the devices exchange for the embedding and for the head, which divide the vocabulary.
+
+    The embedding sums up what each of them finds in its part; the head sums up the gradients of its input.
+    """
+    states = run.tokens * (decoder.embedded or decoder.hidden) * numbers.computed
+    summed = _summed(states, parallelism)
+    return Exchanges(forward=summed), Exchanges(backward=summed)
+
+
+def gathered_states(stored: float, gradients: float, parallelism: Parallelism) -> Exchanges:
+    """Return what replicas exchange beside the passes for parameters that they divide among them.
+
+    Both passes gather the parameters, of `stored` bytes, and the backward pass sums up the gradients (FSDP).
+    """
+    shares = parallelism.share(zero=3)
+    if shares == 1:
+        return NOTHING
+    gathered = Collective("all_gather", shares, stored)
+    summed = Collective("reduce_scatter", shares, gradients)
+    return Exchanges((gathered,), (gathered, summed))
+
+
+def _summed(states: float, parallelism: Parallelism) -> tuple[Collective, ...]:
+    t = parallelism.tensor
+    if t == 1:
+        return ()
+    if parallelism.sequence_parallel:
+        return Collective("reduce_scatter", t, states), Collective("all_gather", t, states)
+    return (Collective("all_reduce", t, states),)
