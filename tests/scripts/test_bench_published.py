@@ -58,7 +58,7 @@ def test_a_layout_of_1024_gpus_is_predicted_within_a_tenth() -> None:
 
 
 def test_blocks_are_dealt_in_equal_numbers() -> None:
-    """Six blocks between embedding and head in two chunks of three stages; in four stages, ends are blocks."""
+    """Six blocks between embedding and head in two chunks of three stages; in four, ends are blocks."""
     layers = [pt.Layer(name, 1.0, parameters=7.0) for name in "abcdef"]
     layers = [pt.Layer("embedding", 1.0), *layers, pt.Layer("head", 1.0, parameters=9.0)]
     graph = pt.Graph.chain(layers)
