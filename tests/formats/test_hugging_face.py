@@ -91,7 +91,8 @@ def test_every_family_is_solved(tmp_path: Path, family: str) -> None:
     more |= {"max_position_embeddings": 32, "num_experts_per_tok": 2, "num_experts": 4, "n_routed_experts": 4}
     more |= {"moe_intermediate_size": 24, "shared_expert_intermediate_size": 32, "kv_lora_rank": 16}
     more |= {"qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 16, "first_k_dense_replace": 1}
-    workload = loaded(tmp_path, TINY | more | {"model_type": family}, accelerators=2)
+    config = TINY | more | {"model_type": family, "text_config": TINY | more}
+    workload = loaded(tmp_path, config, accelerators=2)
     plan = solve(workload.graph, workload.devices)
     assert plan.status == "optimal" and len(set(plan.placement.values())) in (1, 2)
 

@@ -62,6 +62,10 @@ class Config:
         """Return a list of whole numbers; empty if the field is left out or null."""
         return [] if self.data.get(field) is None else self._taken(field, _naturals, [])
 
+    def part(self, field: str) -> Config:
+        """Return the config in a field, an object."""
+        return Config(self.data.get(field), f"{self._source}: {field}")
+
     def share(self, field: str, parts: str) -> int:
         """Return one field divided by another one, which must divide it."""
         total, count = self.count(field), self.count(parts)

@@ -56,7 +56,8 @@ class Experts:
     """Gated experts of `width` inner numbers each, of which every token runs `top`.
 
     `shared` is the inner width of what every token runs in addition, `shared_gate` whether it has a gate of
-    its own, `router_bias` whether the router has a bias. `over` devices hold equal parts of the experts.
+    its own, `router_bias` whether the router has a bias. `over` devices hold equal parts of the experts,
+    whose matrices may have biases.
     """
 
     count: int
@@ -66,6 +67,7 @@ class Experts:
     shared_gate: bool = False
     router_bias: bool = False
     over: int = 1
+    bias: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class Names:
     positions: str = ""
     project_in: str = ""
     project_out: str = ""
+    embedding_norm: str = ""
 
 
 @dataclass(frozen=True)

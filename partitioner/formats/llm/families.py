@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from partitioner.formats.llm.config import Config
 from partitioner.formats.llm.decoder import Attention, Decoder, DecoderBlock, Dense, Names
-from partitioner.formats.llm.mixtures import deepseek, mixtral, qwen2_moe, qwen3_moe
+from partitioner.formats.llm.mixtures import (
+    deepseek,
+    glm4_moe,
+    gpt_oss,
+    llama4,
+    llama4_text,
+    mixtral,
+    qwen2_moe,
+    qwen3_moe,
+)
 from partitioner.formats.llm.shared_fields import attention, decoder, is_windowed
 
 
@@ -154,6 +163,36 @@ def falcon(config: Config) -> Decoder:
     return Decoder(config.count("vocab_size"), hidden, (block,) * layers, tied, names, norm_bias=True)
 
 
+def bloom(config: Config) -> Decoder:
+    """BLOOM: biases, a norm after the tied embedding, scores that fall with distance in place of positions."""
+    hidden, heads = config.first("hidden_size", "n_embed"), config.first("n_head", "num_attention_heads")
+    if hidden % heads:
+        config.refuse("hidden_size", hidden, f"must be a multiple of n_head ({heads})")
+    found = Attention(heads, heads, hidden // heads, hidden // heads, True, True, rotary=False)
+    block = DecoderBlock(found, Dense(4 * hidden, gated=False, bias=True), norm_bias=True)
+    embedding = "transformer.word_embeddings"
+    names = Names(embedding, "transformer.h", "transformer.ln_f", embedding_norm=f"{embedding}_layernorm")
+    layers = config.first("n_layer", "num_hidden_layers")
+    tied = config.flag("tie_word_embeddings", True)
+    return Decoder(config.count("vocab_size"), hidden, (block,) * layers, tied, names, norm_bias=True)
+
+
+def glm4(config: Config) -> Decoder:
+    """GLM-4 of 2025: four norms a block."""
+    found = attention(config, input_bias=config.flag("attention_bias", False))
+    network = Dense(config.count("intermediate_size"))
+    return decoder(config, lambda i: DecoderBlock(found, network, norms=4))
+
+
+def nemotron(config: Config) -> Decoder:
+    """Nemotron-4 and Minitron: networks without a gate, norms with a bias."""
+    bias = config.flag("attention_bias", False)
+    found = attention(config, input_bias=bias, output_bias=bias)
+    network = Dense(config.count("intermediate_size"), gated=False, bias=config.flag("mlp_bias", False))
+    made = decoder(config, lambda i: DecoderBlock(found, network, norm_bias=True))
+    return made.changed(norm_bias=True)
+
+
 FAMILIES: dict[str, Callable[[Config], Decoder]] = {
     "llama": llama,
     "mistral": llama,
@@ -168,9 +207,16 @@ FAMILIES: dict[str, Callable[[Config], Decoder]] = {
     "gpt_neox": gpt_neox,
     "opt": opt,
     "falcon": falcon,
+    "bloom": bloom,
+    "glm4": glm4,
+    "nemotron": nemotron,
     "mixtral": mixtral,
     "qwen2_moe": qwen2_moe,
     "qwen3_moe": qwen3_moe,
     "deepseek_v2": deepseek,
     "deepseek_v3": deepseek,
+    "glm4_moe": glm4_moe,
+    "gpt_oss": gpt_oss,
+    "llama4": llama4,
+    "llama4_text": llama4_text,
 }

@@ -69,7 +69,8 @@ def layers_of(decoder: Decoder, setting: Setting) -> list[Layer]:
     found = _entries(decoder, embedded, setting)
     kinds = {block: _block_layer(names.blocks, block, hidden, setting) for block in set(decoder.blocks)}
     blocks = [replace(kinds[block], name=f"{names.blocks}.{i}") for i, block in enumerate(decoder.blocks)]
-    entries = [layer.name for layer in found if layer.name != names.embedding or not names.project_in]
+    passed = bool(names.project_in or names.embedding_norm)
+    entries = [layer.name for layer in found if layer.name != names.embedding or not passed]
     found += [replace(blocks[0], inputs=tuple(entries)), *blocks[1:]]
     if names.norm:
         found.append(_layer(names.norm, [norm(run.between, hidden, decoder.norm_bias)], setting, hidden))
@@ -94,6 +95,8 @@ def _entries(decoder: Decoder, embedded: int, setting: Setting) -> list[Layer]:
     first = _layer(names.embedding, looked_up, setting, embedded, own=summed)
     held = _vocabulary_weights(decoder, setting)[:1] if decoder.tied or decoder.predictors else []
     found = [replace(first, inputs=(), shared=dict(held))]
+    if names.embedding_norm:
+        found.append(_layer(names.embedding_norm, [norm(setting.run.between, hidden, True)], setting, hidden))
     if names.project_in:
         found.append(_projection(names.project_in, embedded, hidden, setting))
     if decoder.positions:

@@ -197,7 +197,7 @@ def expert_operators(experts: Experts, hidden: int, tokens: float, between: floa
     several devices divide the experts, each runs the tokens of all that go to its own.
     """
     router = product(tokens, hidden, experts.count, experts.router_bias, between)
-    routed = dense_operators(Dense(experts.width), hidden, tokens * experts.top)
+    routed = dense_operators(Dense(experts.width, bias=experts.bias), hidden, tokens * experts.top)
     own = experts.count / experts.over
     met = own * (1 - (1 - experts.top / experts.count) ** (tokens * experts.over))
     runs = ExpertProducts(tokens * experts.top, own, hidden, experts.width, experts.over)

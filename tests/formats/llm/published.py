@@ -69,6 +69,19 @@ def deepseek(model_type: str, *numbers: int, **more: Any) -> dict[str, Any]:
     return {"model_type": model_type, "tie_word_embeddings": False} | sizes(*numbers) | latent | more
 
 
+def gpt_oss(layers: int, experts: int) -> dict[str, Any]:
+    fields = {"model_type": "gpt_oss", "tie_word_embeddings": False, "head_dim": 64, "sliding_window": 128}
+    fields |= {"num_local_experts": experts, "num_experts_per_tok": 4, "attention_bias": True}
+    return fields | sizes(2880, 2880, layers, 64, 8, 201088)
+
+
+def llama4(experts: int, step: int) -> dict[str, Any]:
+    fields = {"tie_word_embeddings": False, "head_dim": 128, "intermediate_size_mlp": 16384}
+    fields |= {"num_local_experts": experts, "num_experts_per_tok": 1, "attention_chunk_size": 8192}
+    text = fields | {"interleave_moe_layer_step": step} | sizes(5120, 8192, 48, 40, 8, 202048)
+    return {"model_type": "llama4", "text_config": text}
+
+
 DEEPSEEK_V3 = deepseek(
     "deepseek_v3", 7168, 18432, 61, 128, 128, 129280, q_lora_rank=1536, n_routed_experts=256,
     num_experts_per_tok=8, n_shared_experts=1, moe_intermediate_size=2048, first_k_dense_replace=3,
@@ -130,5 +143,33 @@ MODELS: dict[str, Published] = {
             num_experts_per_tok=6, n_shared_experts=2, moe_intermediate_size=1408, first_k_dense_replace=1,
         ), 15.7e9,
     ),
+    # BigScience: model card, to the last parameter
+    "BLOOM": Published(
+        {"model_type": "bloom", "hidden_size": 14336, "n_layer": 70, "n_head": 112, "vocab_size": 250880},
+        176_247_271_424, tolerance=0,
+    ),
+    # NVIDIA: report on Nemotron-4 340B (9.4B of embedding and head, 331.6B others)
+    "Nemotron-4-340B": Published(
+        {"model_type": "nemotron", "tie_word_embeddings": False} | sizes(18432, 73728, 96, 96, 8, 256000),
+        341.0e9, 331.6e9,
+    ),
+    # Zhipu AI: model pages of GLM-4-9B-0414 (9.4B) and GLM-4.5 (355B, of which a token uses 32B)
+    "GLM-4-9B-0414": Published(
+        {"model_type": "glm4", "tie_word_embeddings": False, "head_dim": 128}
+        | sizes(4096, 13696, 40, 32, 2, 151552), 9.4e9,
+    ),
+    "GLM-4.5": Published(
+        {"model_type": "glm4_moe", "tie_word_embeddings": False, "head_dim": 128, "attention_bias": True,
+         "use_qk_norm": True, "n_routed_experts": 160, "num_experts_per_tok": 8, "n_shared_experts": 1,
+         "moe_intermediate_size": 1536, "first_k_dense_replace": 3}
+        | sizes(5120, 12288, 92, 96, 8, 151552), 355e9, tolerance=0.01,
+    ),
+    # OpenAI: model card of gpt-oss (116.83B and 20.91B, of which a token uses 5.13B and 3.61B without its
+    # embedding of 0.58B)
+    "gpt-oss-120b": Published(gpt_oss(36, 128), 116.83e9, active=5.71e9),
+    "gpt-oss-20b": Published(gpt_oss(24, 32), 20.91e9, active=4.19e9),
+    # Meta: model pages of Llama 4 (109B with the vision encoder of 0.9B, and 400B; a token uses 17B)
+    "Llama-4-Scout": Published(llama4(16, 1), 109e9 - 0.9e9, active=17e9, tolerance=0.011),
+    "Llama-4-Maverick": Published(llama4(128, 2), 400e9, active=17e9, tolerance=0.011),
     "DeepSeek-V3": Published(DEEPSEEK_V3 | {"num_nextn_predict_layers": 0}, 671e9),
 }  # fmt: skip

@@ -13,7 +13,13 @@ from tests.formats.llm.published import DEEPSEEK_V3, LLAMA_70B, MODELS, Publishe
 from tests.instances import write
 
 LINK = 50e9
-EMBEDDINGS = {"model.embed_tokens", "transformer.wte", "gpt_neox.embed_in", "model.decoder.embed_tokens"}
+EMBEDDINGS = {
+    "model.embed_tokens",
+    "transformer.wte",
+    "transformer.word_embeddings",
+    "gpt_neox.embed_in",
+    "model.decoder.embed_tokens",
+}
 HEADS = {"lm_head", "embed_out"}
 FAST = 5.0  # seconds for the graph of a model of 70 billion parameters
 
