@@ -185,19 +185,24 @@ def size_flaws(graph: Graph, devices: Devices) -> list[Flaw]:
             runs |= runs_here
             fits |= runs_here & (size <= kind.memory_limit)
     used = np.unique(group)
-    return [_class_flaw(graph, int(g), size[g], bool(runs[g])) for g in used[~fits[used]]]
+    alike: dict[tuple[float, bool], list[int]] = {}
+    for g in used[~fits[used]].tolist():
+        alike.setdefault((float(size[g]), bool(runs[g])), []).append(g)
+    return [_class_flaw(graph, found, *key) for key, found in alike.items()]
 
 
-def _class_flaw(graph: Graph, group: int, size: float, runs: bool) -> Flaw:
+def _class_flaw(graph: Graph, groups: list[int], size: float, runs: bool) -> Flaw:
+    """Return the flaw of the first of several colour classes (or nodes) of one size, with their number."""
+    group, more = groups[0], f" and {len(groups) - 1:,} more of this size" if len(groups) > 1 else ""
     rule = "larger than the memory of every device that may run it"
     field = "memory" if graph.parts.any() else "size"
     labels = graph.color_labels
     if group >= len(labels):
-        return Flaw(node_name(graph, group - len(labels)), field, shown(float(size)), rule)
-    where = f"colour class {shown(labels[group])}"
+        return Flaw(f"{node_name(graph, group - len(labels))}{more}", field, shown(size), rule)
+    where = f"colour class {shown(labels[group])}{more}"
     if not runs:
         return Flaw(where, "", "", "no device that is present may run all its nodes")
-    return Flaw(where, f"total {field}", shown(float(size)), rule)
+    return Flaw(where, f"total {field}", shown(size), rule)
 
 
 # The rules that the alternatives of a graph's nodes must obey.

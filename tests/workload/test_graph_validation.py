@@ -100,6 +100,14 @@ def test_every_part_of_the_memory_counts_once() -> None:
     assert said.startswith("colour class 'a': total memory = 9.0: larger than")
 
 
+def test_classes_of_one_size_are_told_together() -> None:
+    """As the many equal layers of a language model that a device cannot hold."""
+    graph = Graph.from_arrays({"accelerator": [1.0] * 4}, size=[5, 5, 5, 9], color=list("abcd"))
+    said = list(map(str, size_flaws(graph, Devices.accelerated(2, memory=3.0))))
+    assert said[0].startswith("colour class 'a' and 2 more of this size: total size = 5.0: larger than")
+    assert said[1].startswith("colour class 'd': total size = 9.0: larger than") and len(said) == 2
+
+
 def test_a_workload_is_checked_when_made() -> None:
     graph = Graph.from_arrays({"accelerator": [1.0]}, size=2.0)
     with pytest.raises(WorkloadError, match="larger than the memory"):

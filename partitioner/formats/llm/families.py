@@ -164,7 +164,7 @@ def falcon(config: Config) -> Decoder:
 
 
 def bloom(config: Config) -> Decoder:
-    """BLOOM: biases, a norm after the tied embedding, scores that fall with distance in place of positions."""
+    """BLOOM: biases, a norm after the tied embedding, scores that fall with distance."""
     hidden, heads = config.first("hidden_size", "n_embed"), config.first("n_head", "num_attention_heads")
     if hidden % heads:
         config.refuse("hidden_size", hidden, f"must be a multiple of n_head ({heads})")
